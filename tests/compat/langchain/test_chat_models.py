@@ -16,6 +16,7 @@ from toolkeel.compat.langchain import (
     init_chat_model,
     tool,
 )
+from toolkeel.errors import SetupError
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -75,3 +76,10 @@ def test_an_agent_runs_with_no_key_and_no_network() -> None:
     state = create_agent(model, [add]).invoke({"messages": "add 2 and 3"})
     results = [m.content for m in state["messages"] if isinstance(m, ToolMessage)]
     assert results == ["5"]
+
+
+def test_callbacks_that_would_hear_nothing_are_refused() -> None:
+    model = init_chat_model(Scripted(["a"]))
+    with pytest.raises(SetupError, match="callbacks"):
+        model.invoke("hi", {"callbacks": [object()]})
+    assert model.invoke("hi", {"tags": ["t"]}).content == "a"

@@ -64,3 +64,9 @@ def test_a_hook_is_refused_with_what_to_write() -> None:
     hooked: Any = {"pre_model_hook": lambda state: state, "debug": False}
     with pytest.raises(SetupError, match=r"before_model\(f\)"):
         create_react_agent(Scripted([]), **hooked)
+
+
+def test_its_updates_are_those_of_a_node_called_agent() -> None:
+    agent = create_react_agent(Scripted(["done"]), [])
+    [update] = agent.stream({"messages": [("user", "hi")]})
+    assert list(update) == ["agent"]

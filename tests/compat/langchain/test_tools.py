@@ -373,3 +373,37 @@ def test_a_model_reads_what_a_body_returned_as_there(value: object, read: str) -
     assert give.invoke({}) == value
     message = both.invoke({**asked, "name": "both"})
     assert (message.content, message.artifact) == (read, [value])
+
+
+def test_what_a_body_raises_comes_as_it_is_to_who_invokes_the_tool_itself() -> None:
+    @tool
+    def halve(x: int) -> int:
+        """Halve."""
+        raise ZeroDivisionError("no")
+
+    with pytest.raises(ZeroDivisionError, match="no"):
+        halve.invoke({"x": 1})
+    message = halve.invoke({"name": "halve", "args": {"x": 1}, "id": "c", "type": "tool_call"})
+    assert message.status == "error"
+
+
+def test_a_result_has_an_artifact_only_where_the_tool_gives_one() -> None:
+    @tool
+    def both(x: int) -> list[int]:
+        """Give both."""
+        return [x, x]
+
+    message = both.invoke({"name": "both", "args": {"x": 1}, "id": "c", "type": "tool_call"})
+    assert (message.content, message.artifact) == ("[1, 1]", None)
+
+
+def test_of_a_function_and_a_coroutine_the_function_describes_the_tool() -> None:
+    def double(x: int) -> int:
+        """Double."""
+        return x * 2
+
+    async def later(x: int) -> int:
+        return x * 2
+
+    made = StructuredTool.from_function(double, coroutine=later)
+    assert (made.description, made.invoke({"x": 2})) == ("Double.", 4)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -229,3 +230,33 @@ def test_options_of_a_run_of_its_own_are_refused_with_what_to_write() -> None:
     assert agent.as_tool("clerk", session=None).name == "clerk"  # type: ignore[call-arg]
     with pytest.raises(SetupError, match="write a function_tool whose body awaits"):
         agent.as_tool("clerk", session="ada")  # type: ignore[call-arg]
+
+
+def test_what_an_agent_was_not_given_is_there_as_it_is_there() -> None:
+    agent = Agent("A")
+    assert (agent.instructions, agent.tool_use_behavior) == (None, "run_llm_again")
+    assert agent.input_guardrails == agent.mcp_servers == agent.tools == [] == agent.handoffs
+    assert (agent.mcp_config, agent.output_type, agent.reset_tool_choice) == ({}, None, True)
+    wrapper = RunContextWrapper("Ada")
+    told = Agent("B", lambda context, agent: f"{agent.name} for {context.context}")
+    prompts = [asyncio.run(one.get_system_prompt(wrapper)) for one in (agent, told)]
+    assert prompts == [None, "B for Ada"]
+
+
+def test_a_body_that_gives_none_gives_none_and_a_text_its_text() -> None:
+    @function_tool
+    def nothing() -> None:
+        """Give nothing."""
+
+    @function_tool
+    def text() -> str:
+        """Give a text."""
+        return "None"
+
+    agent = Agent(
+        "A", tools=[nothing, text], model=Scripted([[call("nothing"), call("text")], "x"])
+    )
+    items = Runner.run_sync(agent, "go").new_items
+    results = [item for item in items if item.type == "tool_call_output_item"]
+    assert [item.output for item in results] == [None, "None"]
+    assert [item.raw_item["output"] for item in results] == ["None", "None"]

@@ -7,7 +7,7 @@ from typing import Any
 from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel import Usage as CoreUsage
 from toolkeel.compat.openai_agents import Usage
-from toolkeel.compat.openai_agents.context import RawToolCall, RunContextWrapper, ToolContext
+from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, ToolContext
 
 SEEN: list[Any] = []
 
@@ -56,7 +56,7 @@ def test_both_can_be_made_by_hand() -> None:
 
 def test_the_context_of_a_call_is_made_of_the_runs() -> None:
     run = RunContextWrapper({"a": 1})
-    call = RawToolCall("c1", "add", "{}")
+    call = Raw(call_id="c1", name="add", arguments="{}")
     context = ToolContext.from_agent_context(run, "c1", call, "agent", run_config="config")
     assert (context.tool_name, context.tool_call_id, context.tool_arguments) == ("add", "c1", "{}")
     assert (context.context, context.agent, context.run_config) == ({"a": 1}, "agent", "config")

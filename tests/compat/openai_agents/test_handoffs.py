@@ -26,7 +26,10 @@ from toolkeel.compat.openai_agents import (
     handoff,
     nest_handoff_history,
     prompt_with_handoff_instructions,
+    remove_all_tools,
 )
+from toolkeel.compat.openai_agents.items import items_of
+from toolkeel.messages import AssistantMessage, Reasoning, ToolCall, ToolMessage
 from toolkeel.testing import Scripted, call
 
 
@@ -235,3 +238,16 @@ def test_a_filter_sees_what_the_input_told_and_hands_it_on() -> None:
     Runner.run_sync(one, [told, {"role": "user", "content": "Which day?"}])
     assert (len(seen[0].input_history), len(seen[0].pre_handoff_items)) == (2, 2)
     assert two.calls[0].input[0] == told
+
+
+def test_without_tools_what_was_said_is_left() -> None:
+    call = ToolCall("c1", "look", "{}")
+    reply = AssistantMessage("I look", (call,), reasoning=(Reasoning("hm"),))
+    items = tuple(items_of(None, reply) + items_of(None, ToolMessage("seen", "c1", "look")))
+    history = ({"role": "user", "content": "hi"}, {"type": "function_call", "call_id": "c0"})
+    data = remove_all_tools(HandoffInputData(history, items, items))
+    assert data.input_history == history[:1]
+    assert [item.type for item in (*data.pre_handoff_items, *data.new_items)] == [
+        "message_output_item", "message_output_item",
+    ]  # fmt: skip
+    assert remove_all_tools(HandoffInputData("hi", (), ())).input_history == "hi"

@@ -70,3 +70,32 @@ def test_a_hook_is_given_what_the_body_returned() -> None:
 
     Runner.run_sync(Agent(tools=[row], model=Scripted([call("row"), "done"])), "go", hooks=Mine())
     assert ended == [{"a": 1}]
+
+
+def test_a_call_that_waits_or_is_rejected_is_not_told_as_one_that_runs() -> None:
+    noted: list[str] = []
+
+    class Told(RunHooks):
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
+            noted.append("agent")
+
+        async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
+            noted.append("start")
+
+        async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
+            noted.append(result)
+
+    @function_tool(needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    calls = [call("pay", {"amount": 1}, "c1"), call("pay", {"amount": 2}, "c2")]
+    agent = Agent("A", tools=[pay], model=Scripted([calls, "done"]))
+    result = Runner.run_sync(agent, "go", hooks=Told())
+    assert noted == ["agent"]
+    state = result.to_state()
+    state.approve(result.interruptions[0])
+    state.reject(result.interruptions[1])
+    Runner.run_sync(agent, state, hooks=Told())
+    assert noted == ["agent", "start", "paid 1", "agent"]

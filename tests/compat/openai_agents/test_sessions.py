@@ -180,3 +180,23 @@ def test_a_session_of_the_sdk_itself_is_kept_and_read(tmp_path: Path) -> None:
 def test_a_session_without_settings_says_so() -> None:
     """What stands around it asks for settings of its own kind."""
     assert SQLiteSession("ada").session_settings is None
+
+
+def test_a_session_is_given_what_each_turn_added() -> None:
+    class Noted(SQLiteSession):
+        async def add_items(self, items: list[Any]) -> None:
+            added.append([item.get("type") or item["role"] for item in items])
+            await super().add_items(items)
+
+    added: list[list[str]] = []
+    calls = [[call("look", "{}", "c1"), call("look", "{}", "c2")], call("look", "{}", "c3"), "done"]
+
+    @function_tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    agent = Agent("A", tools=[look], model=Scripted(calls))
+    Runner.run_sync(agent, "go", session=Noted("s"))
+    called, result = "function_call", "function_call_output"
+    assert added == [["user"], [called, called, result, result], [called, result], ["message"]]

@@ -76,3 +76,10 @@ def test_a_tool_choice_that_is_no_text_is_refused() -> None:
 def test_a_run_config_takes_no_field_that_it_would_drop() -> None:
     with pytest.raises(TypeError, match="reasoning_item_id_policy"):
         RunConfig(reasoning_item_id_policy="omit")  # type: ignore[call-arg]
+
+
+def test_settings_are_shown_as_plain_data() -> None:
+    shown = ModelSettings(temperature=0.5, extra_args={"a": 1}).to_json_dict()
+    assert {name: value for name, value in shown.items() if value is not None} == {
+        "temperature": 0.5, "extra_args": {"a": 1},
+    }  # fmt: skip

@@ -48,7 +48,8 @@ def test_the_events_tell_who_runs_what_comes_and_what_is_whole() -> None:
     assert "".join(data.delta for data in texts) == "Hello"
     assert [data.type for data in raw if data.type.endswith((".created", ".added", ".completed"))] == [
         "response.created", "response.completed",
-        "response.created", "response.output_item.added", "response.completed",
+        "response.created", "response.output_item.added", "response.content_part.added",
+        "response.completed",
     ]  # fmt: skip
     called = [data for data in raw if data.type == "response.function_call_arguments.done"]
     assert [data.arguments for data in called] == ["{}"]
@@ -97,3 +98,37 @@ def test_a_run_that_is_cancelled_after_its_turn_has_the_results_of_that_turn() -
         return [item.type for item in result.new_items]
 
     assert asyncio.run(main()) == ["tool_call_item", "tool_call_output_item"]
+
+
+@pytest.mark.parametrize(("at", "items", "asked"), [(1, 2, 1), (2, 4, 2)])
+def test_a_run_that_is_stopped_after_a_turn_asks_no_more(at: int, items: int, asked: int) -> None:
+    steps = [[function_call("jokes", {}, call_id=f"c{n}")] for n in range(4)]
+    model = ScriptedModel([*steps, [assistant_message("done")]])
+    result = Runner.run_streamed(Agent("A", tools=[jokes], model=model), "go")
+
+    async def read() -> None:
+        seen = 0
+        async for event in result.stream_events():
+            if event.type == "run_item_stream_event" and event.name == "tool_output":
+                seen += 1
+                if seen == at:
+                    result.cancel("after_turn")
+
+    asyncio.run(read())
+    assert (len(result.new_items), len(model.calls)) == (items, asked)
+    assert result.is_complete and result.final_output is None
+
+
+def test_a_scripted_model_tells_its_texts_and_calls_in_pieces() -> None:
+    steps = [[function_call("jokes", {}, call_id="c1")], [assistant_message("done")]]
+    result = Runner.run_streamed(Agent("A", tools=[jokes], model=ScriptedModel(steps)), "go")
+    events = asyncio.run(events_of(result))
+    raw = [e.data for e in events if e.type == "raw_response_event"]
+    kinds = [data.type.removeprefix("response.") for data in raw]
+    assert kinds == [
+        "created", "in_progress", "output_item.added", "function_call_arguments.delta",
+        "function_call_arguments.done", "output_item.done", "completed",
+        "created", "in_progress", "output_item.added", "content_part.added", "output_text.delta",
+        "output_text.done", "content_part.done", "output_item.done", "completed",
+    ]  # fmt: skip
+    assert [data.text for data in raw if data.type == "response.output_text.done"] == ["done"]

@@ -112,6 +112,7 @@ class CompiledAgent:
         self._reducers = _reducers(options)
         self._hooks = Hooks(middleware, self._reducers)
         self._context_schema = options.get("context_schema")
+        self.node = "model"
 
     def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
         """A thread as it is now.
@@ -256,7 +257,7 @@ class CompiledAgent:
             if isinstance(event, Replied | ToolFinished):
                 seen += convert_to_messages([event.message])
             for mode in sorted(modes, key=MODES.index):
-                for part in _parts(mode, event, {**shared, "messages": list(seen)}):
+                for part in _parts(mode, event, {**shared, "messages": list(seen)}, self.node):
                     yield part if isinstance(stream_mode, str) else (mode, part)
         final = await self._ended(run, shared)
         if "__interrupt__" in final and "updates" in modes:
@@ -285,21 +286,21 @@ class CompiledAgent:
         return iter(Pieces(make))
 
 
-def _parts(mode: str, event: Event, state: dict[str, Any]) -> Iterator[Any]:
-    """What one event is in a mode; `state` is what there is by now."""
+def _parts(mode: str, event: Event, state: dict[str, Any], node: str) -> Iterator[Any]:
+    """What one event is in a mode; `state` is what there is by now, `node` what the model is called."""
     match mode, event:
         case "updates", Replied(message=message):
-            yield {"model": {"messages": convert_to_messages([message])}}
+            yield {node: {"messages": convert_to_messages([message])}}
         case "updates", ToolFinished(message=message):
             yield {"tools": {"messages": convert_to_messages([message])}}
         case "values", Replied() | ToolFinished():
             yield state
         case "messages", Streamed(delta=TextDelta(text=text)):
             [piece] = convert_to_messages([AssistantMessage(text)])
-            yield piece, {"langgraph_node": "model"}
+            yield piece, {"langgraph_node": node}
         case "messages", Replied(message=message) if message.tool_calls:
             [piece] = convert_to_messages([AssistantMessage("", message.tool_calls)])
-            yield piece, {"langgraph_node": "model"}
+            yield piece, {"langgraph_node": node}
         case "messages", ToolFinished(message=message):
             [piece] = convert_to_messages([message])
             yield piece, {"langgraph_node": "tools"}

@@ -14,7 +14,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
-from toolkeel.compat.langchain.tool_node import Config
+from toolkeel.compat.langchain.tool_node import Config, check_config
 from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 from toolkeel.providers.model_by_name import connect
@@ -79,6 +79,7 @@ class StructuredModel:
 
     async def ainvoke(self, messages: object, config: Config = None) -> Any:
         """Ask; see `invoke`."""
+        check_config(config)
         return (await self._agent.run(convert_to_messages(messages))).output
 
     def invoke(self, messages: object, config: Config = None) -> Any:
@@ -86,7 +87,7 @@ class StructuredModel:
 
         Args:
             messages: A text, or messages in any form `convert_to_messages` reads.
-            config: Taken and not used.
+            config: Its tags and names tell nobody; callbacks are refused.
 
         Raises:
             OutputError: it gave no such answer.
@@ -157,6 +158,7 @@ class ChatModel:
 
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
         """Ask; see `invoke`."""
+        check_config(config)
         [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
         assert isinstance(reply, AIMessage)
         return reply
@@ -166,7 +168,7 @@ class ChatModel:
 
         Args:
             messages: A text, or messages in any form `convert_to_messages` reads.
-            config: Taken and not used.
+            config: Its tags and names tell nobody; callbacks are refused.
         """
         return run_sync(lambda: self.ainvoke(messages, config))
 

@@ -63,4 +63,6 @@ def create_react_agent(
     if callable(prompt):
         options["middleware"] = [*(options.get("middleware") or ()), _Prompted(prompt)]
         prompt = None
-    return create_agent(model, held, system_prompt=prompt, **options)
+    made = create_agent(model, held, system_prompt=prompt, **options)
+    made.node = "agent"
+    return made

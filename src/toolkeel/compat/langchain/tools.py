@@ -25,7 +25,7 @@ from toolkeel.define import decorator as core
 from toolkeel.define.options import checked
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions
 from toolkeel.define.tool import Tool as CoreTool
-from toolkeel.errors import CallError, DefinitionError, InjectionError, SetupError
+from toolkeel.errors import CallError, Crashed, DefinitionError, InjectionError, SetupError
 from toolkeel.messages import Message, ToolMessage, ToolOutput
 
 CORE_NAMES: Mapping[str, str] = {
@@ -110,7 +110,10 @@ class BaseTool(base_tool.BaseTool):
             raise InjectionError(
                 f"{self.name!r} asks for the id of its call: invoke it with a call"
             )
-        result = await self.tool.ainvoke(input, run_of(config, **given))
+        try:
+            result = await self.tool.ainvoke(input, run_of(config, **given))
+        except Crashed as crash:
+            raise crash.__cause__ or crash from None
         return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result
 
     def invoke(  # type: ignore[override]
@@ -127,7 +130,8 @@ class BaseTool(base_tool.BaseTool):
             A `ToolMessage` for a call, else the body's own value.
 
         Raises:
-            CallError: the call failed, no handler made a text of it, and `input` was no call.
+            CallError: the call failed, no handler made a text of it, and `input` was no call. What
+                the body itself raised comes as it is.
             InjectionError: a value to inject is missing.
         """
         return run_sync(lambda: self.ainvoke(input, config, **given))
@@ -190,9 +194,10 @@ class StructuredTool(BaseTool):
         **options: Any,
     ) -> StructuredTool:
         """Make a tool without a decorator; the options are those of `tool`."""
+        told = description or (inspect.getdoc(func) if coroutine else None)
         with _in_own_words():
             made = CoreTool.from_function(
-                func, coroutine, name, description, args_schema, **_core_options(options)
+                func, coroutine, name, told, args_schema, **_core_options(options)
             )
         return cls._holding(made, args_schema, func, coroutine)
 
@@ -330,7 +335,7 @@ async def _as_told(prepared: Prepared, context: ToolContext[Any], proceed: Proce
     match value:
         case (content, artifact) if prepared.tool.returns == "content_and_artifact":
             return ToolOutput(told(content).content, artifact)
-    return told(value) if prepared.tool.returns == "content" else value
+    return ToolOutput(told(value).content) if prepared.tool.returns == "content" else value
 
 
 def _handler(handler: Any) -> Any:

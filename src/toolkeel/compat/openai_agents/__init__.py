@@ -1,11 +1,11 @@
 """The OpenAI Agents SDK's names over this core: change the import lines, keep the tools.
 
 context          what a running tool is handed: `RunContextWrapper`, `ToolContext`, `Usage`
+exceptions       what ends a run
 guardrails       guardrails of tools and of agents
 items            what happened in a run, as items of the Responses wire
 tool_outputs     texts, pictures and files that a tool returns
-handoffs         `handoff`: one agent gives the run to another
-handoff_filters  what the other one sees of the history
+handoffs         `handoff`: one agent gives the run to another, and what that one sees
 tools            `function_tool` and `FunctionTool`
 settings         `ModelSettings` and `RunConfig`
 models           whom an agent asks: bare names are OpenAI's
@@ -14,9 +14,10 @@ result           `RunResult`
 sessions         what was said before joins the next run: `SQLiteSession`
 stream           streamed runs: `Runner.run_streamed` gives them
 hooks            methods that are awaited as a run goes
-prompts          prompts kept at OpenAI
+model_input      prompts kept at OpenAI, and filters of what a model sees
 output           types of answers
 behavior         when results of tools are the answer
+agent_tool       agents as tools of others
 agent            `Agent`
 tracing          traces and spans, handed to processors, sent to nobody
 run              `Runner`
@@ -41,51 +42,51 @@ if TYPE_CHECKING:
         UserLocation as UserLocation, WebSearchTool as WebSearchTool,
         WebSearchToolFilters as WebSearchToolFilters,
     )
-    from toolkeel.compat.openai_agents.agent import (
-        Agent as Agent, AgentBase as AgentBase, MaxTurnsExceeded as MaxTurnsExceeded,
-    )
+    from toolkeel.compat.openai_agents.agent import Agent as Agent, AgentBase as AgentBase
     from toolkeel.compat.openai_agents.behavior import (
         FunctionToolResult as FunctionToolResult, StopAtTools as StopAtTools,
         ToolsToFinalOutputFunction as ToolsToFinalOutputFunction,
         ToolsToFinalOutputResult as ToolsToFinalOutputResult,
     )
     from toolkeel.compat.openai_agents.context import (
-        RunContextWrapper as RunContextWrapper, RunItem as RunItem, ToolContext as ToolContext,
-        Usage as Usage,
+        RunContextWrapper as RunContextWrapper, RunItem as RunItem,
+        TResponseInputItem as TResponseInputItem, ToolContext as ToolContext, Usage as Usage,
+    )
+    from toolkeel.compat.openai_agents.exceptions import (
+        AgentsException as AgentsException,
+        InputGuardrailTripwireTriggered as InputGuardrailTripwireTriggered,
+        MaxTurnsExceeded as MaxTurnsExceeded, ModelBehaviorError as ModelBehaviorError,
+        OutputGuardrailTripwireTriggered as OutputGuardrailTripwireTriggered,
+        ToolInputGuardrailTripwireTriggered as ToolInputGuardrailTripwireTriggered,
+        ToolOutputGuardrailTripwireTriggered as ToolOutputGuardrailTripwireTriggered,
+        ToolTimeoutError as ToolTimeoutError, UserError as UserError,
     )
     from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
         GuardrailFunctionOutput as GuardrailFunctionOutput, InputGuardrail as InputGuardrail,
-        InputGuardrailResult as InputGuardrailResult,
-        InputGuardrailTripwireTriggered as InputGuardrailTripwireTriggered,
-        OutputGuardrail as OutputGuardrail, OutputGuardrailResult as OutputGuardrailResult,
-        OutputGuardrailTripwireTriggered as OutputGuardrailTripwireTriggered,
-        input_guardrail as input_guardrail, output_guardrail as output_guardrail,
+        InputGuardrailResult as InputGuardrailResult, OutputGuardrail as OutputGuardrail,
+        OutputGuardrailResult as OutputGuardrailResult, input_guardrail as input_guardrail,
+        output_guardrail as output_guardrail,
     )
     from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
+        AllowBehavior as AllowBehavior, RaiseExceptionBehavior as RaiseExceptionBehavior,
+        RejectContentBehavior as RejectContentBehavior,
+        ToolGuardrailFunctionOutput as ToolGuardrailFunctionOutput,
         ToolInputGuardrail as ToolInputGuardrail, ToolInputGuardrailData as ToolInputGuardrailData,
+        ToolInputGuardrailResult as ToolInputGuardrailResult,
         ToolOutputGuardrail as ToolOutputGuardrail,
         ToolOutputGuardrailData as ToolOutputGuardrailData,
+        ToolOutputGuardrailResult as ToolOutputGuardrailResult,
         tool_input_guardrail as tool_input_guardrail,
         tool_output_guardrail as tool_output_guardrail,
     )
-    from toolkeel.compat.openai_agents.guardrails.verdicts import (
-        AgentsException as AgentsException, AllowBehavior as AllowBehavior,
-        ModelBehaviorError as ModelBehaviorError, RaiseExceptionBehavior as RaiseExceptionBehavior,
-        RejectContentBehavior as RejectContentBehavior,
-        ToolGuardrailFunctionOutput as ToolGuardrailFunctionOutput,
-        ToolInputGuardrailResult as ToolInputGuardrailResult,
-        ToolInputGuardrailTripwireTriggered as ToolInputGuardrailTripwireTriggered,
-        ToolOutputGuardrailResult as ToolOutputGuardrailResult,
-        ToolOutputGuardrailTripwireTriggered as ToolOutputGuardrailTripwireTriggered,
-        UserError as UserError,
-    )
-    from toolkeel.compat.openai_agents.handoff_filters import remove_all_tools as remove_all_tools
     from toolkeel.compat.openai_agents.handoffs import (
-        RECOMMENDED_PROMPT_PREFIX as RECOMMENDED_PROMPT_PREFIX, Handoff as Handoff,
-        HandoffHistoryMapper as HandoffHistoryMapper, HandoffInputData as HandoffInputData,
-        HandoffInputFilter as HandoffInputFilter,
+        Handoff as Handoff, HandoffHistoryMapper as HandoffHistoryMapper,
+        HandoffInputData as HandoffInputData, HandoffInputFilter as HandoffInputFilter,
+        RECOMMENDED_PROMPT_PREFIX as RECOMMENDED_PROMPT_PREFIX,
         default_handoff_history_mapper as default_handoff_history_mapper, handoff as handoff,
-        nest_handoff_history as nest_handoff_history, prompt_with_handoff_instructions as prompt_with_handoff_instructions,
+        nest_handoff_history as nest_handoff_history,
+        prompt_with_handoff_instructions as prompt_with_handoff_instructions,
+        remove_all_tools as remove_all_tools,
     )
     from toolkeel.compat.openai_agents.hooks import (
         AgentHookContext as AgentHookContext, AgentHooks as AgentHooks, RunHooks as RunHooks,
@@ -94,11 +95,13 @@ if TYPE_CHECKING:
         HandoffCallItem as HandoffCallItem, HandoffOutputItem as HandoffOutputItem,
         ItemHelpers as ItemHelpers, MessageOutputItem as MessageOutputItem,
         ReasoningItem as ReasoningItem, ToolCallItem as ToolCallItem,
-        ToolCallOutputItem as ToolCallOutputItem, TResponseInputItem as TResponseInputItem,
+        ToolCallOutputItem as ToolCallOutputItem,
     )
-    from toolkeel.compat.openai_agents.models.input_filter import (
+    from toolkeel.compat.openai_agents.model_input import (
         CallModelData as CallModelData, CallModelInputFilter as CallModelInputFilter,
-        ModelInputData as ModelInputData,
+        DynamicPromptFunction as DynamicPromptFunction,
+        GenerateDynamicPromptData as GenerateDynamicPromptData, ModelInputData as ModelInputData,
+        Prompt as Prompt,
     )
     from toolkeel.compat.openai_agents.models.named import (
         AnyLLMModel as AnyLLMModel, LitellmModel as LitellmModel, ModelProvider as ModelProvider,
@@ -119,34 +122,28 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.output import (
         AgentOutputSchema as AgentOutputSchema, AgentOutputSchemaBase as AgentOutputSchemaBase,
     )
-    from toolkeel.compat.openai_agents.prompts import (
-        DynamicPromptFunction as DynamicPromptFunction,
-        GenerateDynamicPromptData as GenerateDynamicPromptData, Prompt as Prompt,
-    )
     from toolkeel.compat.openai_agents.ready_tools.approving import (
         ApplyPatchOnApprovalFunctionResult as ApplyPatchOnApprovalFunctionResult,
         ShellOnApprovalFunctionResult as ShellOnApprovalFunctionResult,
     )
-    from toolkeel.compat.openai_agents.ready_tools.code_interpreter import (
-        CodeInterpreterTool as CodeInterpreterTool,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.computer import (
-        AsyncComputer as AsyncComputer, Button as Button, Computer as Computer,
+    from toolkeel.compat.openai_agents.ready_tools.hosted import (
+        AsyncComputer as AsyncComputer, Button as Button,
+        CodeInterpreterTool as CodeInterpreterTool, Computer as Computer,
         ComputerTool as ComputerTool, ComputerToolSafetyCheckData as ComputerToolSafetyCheckData,
-    )
-    from toolkeel.compat.openai_agents.ready_tools.file_search import (
         Filters as Filters, ImageGenerationToolConfig as ImageGenerationToolConfig,
         RankingOptions as RankingOptions,
     )
     from toolkeel.compat.openai_agents.ready_tools.mcp import (
-        HostedMCPTool as HostedMCPTool, Mcp as Mcp, McpApprovalRequest as McpApprovalRequest,
+        HostedMCPTool as HostedMCPTool,
         MCPToolApprovalFunctionResult as MCPToolApprovalFunctionResult,
-        MCPToolApprovalRequest as MCPToolApprovalRequest,
+        MCPToolApprovalRequest as MCPToolApprovalRequest, Mcp as Mcp,
+        McpApprovalRequest as McpApprovalRequest,
     )
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import (
         MCPServer as MCPServer, MCPServerManager as MCPServerManager, MCPServerSse as MCPServerSse,
         MCPServerStdio as MCPServerStdio, MCPServerStreamableHttp as MCPServerStreamableHttp,
-        MCPUtil as MCPUtil,
+        MCPUtil as MCPUtil, ToolFilter as ToolFilter, ToolFilterContext as ToolFilterContext,
+        create_static_tool_filter as create_static_tool_filter,
     )
     from toolkeel.compat.openai_agents.ready_tools.shell import (
         ApplyPatchEditor as ApplyPatchEditor, ApplyPatchOperation as ApplyPatchOperation,
@@ -160,10 +157,6 @@ if TYPE_CHECKING:
         ShellToolInlineSkill as ShellToolInlineSkill, ShellToolLocalSkill as ShellToolLocalSkill,
         ShellToolSkillReference as ShellToolSkillReference, apply_diff as apply_diff,
     )
-    from toolkeel.compat.openai_agents.ready_tools.tool_filter import (
-        ToolFilter as ToolFilter, ToolFilterContext as ToolFilterContext,
-        create_static_tool_filter as create_static_tool_filter,
-    )
     from toolkeel.compat.openai_agents.result import RunResult as RunResult
     from toolkeel.compat.openai_agents.run import (
         RunErrorHandlerInput as RunErrorHandlerInput,
@@ -171,8 +164,8 @@ if TYPE_CHECKING:
         execute_tool as execute_tool,
     )
     from toolkeel.compat.openai_agents.sessions import (
-        OpenAIConversationsSession as OpenAIConversationsSession, Session as Session,
-        SessionABC as SessionABC, SQLiteSession as SQLiteSession,
+        OpenAIConversationsSession as OpenAIConversationsSession, SQLiteSession as SQLiteSession,
+        Session as Session, SessionABC as SessionABC,
     )
     from toolkeel.compat.openai_agents.settings import (
         MCPToolChoice as MCPToolChoice, ModelSettings as ModelSettings, RunConfig as RunConfig,
@@ -196,7 +189,7 @@ if TYPE_CHECKING:
         ToolOutputTextDict as ToolOutputTextDict,
     )
     from toolkeel.compat.openai_agents.tools import (
-        FunctionTool as FunctionTool, Tool as Tool, ToolTimeoutError as ToolTimeoutError,
+        FunctionTool as FunctionTool, Tool as Tool,
         default_tool_error_function as default_tool_error_function, function_tool as function_tool,
         tool as tool,
     )

@@ -4,31 +4,36 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextvars import ContextVar
 from reprlib import recursive_repr
 from typing import Any, Generic, TypeAlias, TypedDict, Unpack
 
-from pydantic import BaseModel
 from typing_extensions import TypeVar
 
+from toolkeel._records.record import NOTHING
 from toolkeel.agent import agent as core
-from toolkeel.agent import result as core_result
+from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Instructions as CoreInstructions
+from toolkeel.agent.run import Run
+from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.tool_sources import Source
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.given import only_known, value_of
-from toolkeel.compat.openai_agents.behavior import DecidingModel, ending
-from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage
+from toolkeel.compat.openai_agents.agent_tool import (
+    AsToolOptions,
+    Extractor,
+    agent_as_tool,
+)
+from toolkeel.compat.openai_agents.behavior import decider, deciding
+from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
     InputGuardrail,
     OutputGuardrail,
 )
-from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException
 from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
-from toolkeel.compat.openai_agents.hooks import AgentHooks, HookedModel, ToolHooks
+from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
+from toolkeel.compat.openai_agents.model_input import filtered, prompted
 from toolkeel.compat.openai_agents.models import own
-from toolkeel.compat.openai_agents.models.input_filter import FilteredModel
 from toolkeel.compat.openai_agents.models.named import (
     LaterModel,
     default_settings,
@@ -36,22 +41,14 @@ from toolkeel.compat.openai_agents.models.named import (
     unnamed,
 )
 from toolkeel.compat.openai_agents.output import output_type_of
-from toolkeel.compat.openai_agents.prompts import PromptedModel
-from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
 from toolkeel.compat.openai_agents.settings import ModelSettings, RunConfig
-from toolkeel.compat.openai_agents.stream import Begun, telling
+from toolkeel.compat.openai_agents.stream import Begun
 from toolkeel.compat.openai_agents.tools import (
-    UNSET,
-    Approval,
-    Enabled,
     FunctionTool,
-    Invoker,
-    OnFailure,
-    failing_as_told,
     held_strictly,
     refusal_as_result,
 )
-from toolkeel.context import RunContext
+from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 
@@ -61,45 +58,15 @@ Instructions: TypeAlias = "Callable[[RunContextWrapper[Any], Agent[Any]], str | 
 MAX_TURNS = 10
 
 
-class MaxTurnsExceeded(AgentsException):
-    """The model was asked as often as it may be, and has not answered."""
-
-
-class AsToolOptions(TypedDict, total=False):
-    """Further options of `Agent.as_tool`.
-
-    Attributes:
-        is_enabled: Whether it can be called now.
-        max_turns: How often the model may be asked in one call.
-        needs_approval: Whether a person must approve a call; see `Approval`.
-        parameters: What the caller fills, as a pydantic model; one text by default.
-        failure_error_function: What the calling model is told when a run fails; None ends its own
-            run.
-        on_stream: Told of the events of its runs, as `AgentToolStreamEvent`; may be async.
-    """
-
-    is_enabled: Enabled
-    max_turns: int | None
-    needs_approval: Approval
-    parameters: type[BaseModel] | None
-    failure_error_function: OnFailure | None
-    on_stream: Callable[[Any], Any] | None
-
-
-class AgentAsToolInput(BaseModel):
-    """Default input schema for agent-as-tool calls."""
-
-    input: str
+_LISTS = ("handoffs", "mcp_servers", "input_guardrails", "output_guardrails")
+_DEFAULTS: Mapping[str, Any] = {
+    "max_turns": MAX_TURNS,
+    "tool_use_behavior": "run_llm_again",
+    "reset_tool_choice": True,
+}
 
 
 _REFUSED: Mapping[str, str] = {"mcp_config": "the core's MCPServer has what it sets"}
-
-
-_OWN_RUN = "write a function_tool whose body awaits Runner.run(agent, ...) with it"
-_RUN_APART: Mapping[str, str] = dict.fromkeys(
-    ("run_config", "hooks", "session", "previous_response_id", "conversation_id", "input_builder"),
-    _OWN_RUN,
-)
 
 
 class AgentOptions(TypedDict, total=False):
@@ -135,10 +102,6 @@ class AgentOptions(TypedDict, total=False):
     hooks: AgentHooks[Any] | None
 
 
-in_run: ContextVar[Begun | None] = ContextVar("in_run", default=None)
-"""The run that goes on: an agent that is given it has its settings and hooks."""
-
-
 class Agent(core.Agent[C, Any], Generic[C]):
     """A core `Agent` with the SDK's parameters; an attribute that is set anew counts from then on.
 
@@ -155,19 +118,23 @@ class Agent(core.Agent[C, Any], Generic[C]):
         TypeError: for one that nobody knows.
     """
 
+    mcp_config: Mapping[str, Any] = NOTHING
+
     def __init__(
         self,
         name: str = "agent",
-        instructions: str | Instructions | None = "",
+        instructions: str | Instructions | None = None,
         tools: Toolset | Iterable[Source] = (),
         model: str | Model | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
         known = only_known(options, AgentOptions, "Agent", _REFUSED)
-        given = tools if isinstance(tools, Toolset | list) else tuple(tools)
-        fields: dict[str, Any] = {"name": name, "instructions": instructions, "tools": given}
-        self.__dict__["_fields"] = {**fields, "model": model, **known}
-        self._fields["handoffs"] = list(options.get("handoffs") or ())
+        fields: dict[str, Any] = {"name": name, "instructions": instructions, "model": model}
+        fields |= {**dict.fromkeys(AgentOptions.__annotations__), **_DEFAULTS, **known}
+        for one in _LISTS:
+            fields[one] = list(fields[one] or ())
+        fields["tools"] = tools if isinstance(tools, Toolset | list) else list(tools)
+        self.__dict__["_fields"] = fields
         self._build()
 
     def _build(self) -> None:
@@ -175,45 +142,60 @@ class Agent(core.Agent[C, Any], Generic[C]):
         self.__dict__["_building"] = True
         try:
             super().__init__(**self._core_options())
+            self.instructions = self._fields["instructions"]
         finally:
             self.__dict__["_building"] = False
 
-    def _core_options(self, run: Begun | None = None) -> dict[str, Any]:
+    def _core_options(self, run: Begun | None = None, before: Any = None) -> dict[str, Any]:
         """What the core's agent is made of, for a run or for any."""
-        fields = self._fields
-        config = RunConfig() if run is None else run.config
-        guards = [
-            [
-                guard.core(self, run)
-                for guard in (*(fields.get(name) or ()), *(getattr(config, name) or ()))
-            ]
-            for name in ("input_guardrails", "output_guardrails")
-        ]
+        fields, config = self._fields, RunConfig() if run is None else run.config
         asked = config.model or fields["model"]
-        named = asked or not fields.get("prompt") or config.model_provider
+        named = asked or not fields["prompt"] or config.model_provider
         model = resolve(asked, config.model_provider) if named else unnamed()
         if isinstance(model, own.Model) and run is not None:
             model = own.AskedModel(model, self, run.streamed)
-        settings, ours = fields.get("model_settings"), isinstance(model, LaterModel)
+        settings, ours = fields["model_settings"], isinstance(model, LaterModel)
         if not isinstance(settings, Settings):
             merged = (settings or default_settings(asked)).resolve(config.model_settings)
             settings = merged.core(chat=isinstance(model, LaterModel) and model.chat)
-        if fields.get("reset_tool_choice") is False:
+        if fields["reset_tool_choice"] is False:
             settings = dataclasses.replace(settings, keep_tool_choice=True)
-        tools = ending(self.all_tools, fields.get("tool_use_behavior") or "run_llm_again")
+        hooks = [] if run is None else [h for h in (run.hooks, fields["hooks"]) if h is not None]
         return {
             "model": model,
-            "tools": held_strictly(tools) if ours else tools,
+            "tools": held_strictly(self.all_tools) if ours else self.all_tools,
             "instructions": self._told(fields["instructions"] or ""),
             "name": fields["name"],
             "settings": settings,
-            "max_turns": (run and run.max_turns) or fields.get("max_turns", MAX_TURNS),
-            "output_type": output_type_of(fields.get("output_type")),
+            "max_turns": (run and run.max_turns) or fields["max_turns"],
+            "output_type": output_type_of(fields["output_type"]),
             "handoffs": lambda: held_handoffs(self.handoffs, ours),
-            "input_guardrails": guards[0],
-            "output_guardrails": guards[1],
-            "steps": [refusal_as_result],
+            "input_guardrails": self._guardrails("input_guardrails", config, run),
+            "output_guardrails": self._guardrails("output_guardrails", config, run),
+            "steps": [*around_calls(hooks, self), refusal_as_result],
+            "model_steps": self._model_steps(hooks, config, run, before),
         }
+
+    def _guardrails(self, name: str, config: RunConfig, run: Begun | None) -> list[Guardrail]:
+        """Its own guardrails and those of the run, as the core's."""
+        given = (*(self._fields[name] or ()), *(getattr(config, name) or ()))
+        return [guardrail.core(self, run) for guardrail in given]
+
+    def _model_steps(
+        self, hooks: list[Any], config: RunConfig, run: Begun | None, before: Any
+    ) -> list[ModelStep]:
+        """What stands around its requests, outermost first."""
+        seen = RunContextWrapper.of if run is None else lambda _: run.wrapper
+        steps: list[ModelStep] = [] if run is None else [run.turn]
+        if hooks:
+            steps.append(around_requests(hooks, self, seen, before))
+        if (chosen := config.call_model_input_filter) is not None:
+            steps.append(filtered(chosen, self))
+        if (prompt := self._fields["prompt"]) is not None:
+            steps.append(prompted(prompt, self, seen))
+        if (decide := decider(self._fields["tool_use_behavior"])) is not None:
+            steps.append(deciding(decide, self, seen))
+        return steps
 
     @property
     def handoffs(self) -> Any:
@@ -224,7 +206,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
 
     def planned_for(self, asked: Mapping[str, Any]) -> Plan:
         """What a run needs that is given to this agent: with the settings and hooks of that run."""
-        run = in_run.get()
+        run: Begun | None = of_run.get()
         if run is None:
             return super().planned_for(asked)
         before, run.in_charge = run.in_charge, self
@@ -237,25 +219,19 @@ class Agent(core.Agent[C, Any], Generic[C]):
             run: What holds for the run.
             before: Who has given it to this agent, if somebody has.
         """
-        context, hooks = run.wrapper, run.hooks
-        made = self._core_options(run)
-        behavior: Any = self._fields.get("tool_use_behavior")
-        if callable(behavior):
-            decide: Any = behavior
-            made["model"] = DecidingModel(made["model"], decide, self.tools, context, self)
-        if (prompt := self._fields.get("prompt")) is not None:
-            made["model"] = PromptedModel(made["model"], prompt, context, self)
-        if (chosen := run.config.call_model_input_filter) is not None:
-            made["model"] = FilteredModel(made["model"], chosen, self, context.context)
-        told = [hook for hook in (hooks, self._fields.get("hooks")) if hook is not None]
-        if told:
-            made["model"] = HookedModel(made["model"], told, self, context, before)
-            made["steps"] = [ToolHooks(told, self), refusal_as_result]
-        return core.Agent(**made)
+        return core.Agent(**self._core_options(run, before))
+
+    def _begin_within(self, prompt: Any, call: ToolContext[Any], deps: object) -> Run[Any]:
+        """Begin a run that is a call of another: as there, with that one's settings."""
+        within: Begun | None = of_run.get()
+        if within is None or within.agent is not self:
+            return super()._begin_within(prompt, call, deps)
+        within.asked_for = prompt
+        begun: Run[Any] = self.for_run(within)._begin_within(prompt, call, deps)
+        return begun
 
     def __setattr__(self, name: str, value: Any) -> None:
-        known = name in self._fields or name in AgentOptions.__annotations__
-        if known and not self._building:
+        if name in self._fields and not self._building:
             self._fields[name] = value
             self._build()
         elif name in _REFUSED and not self._building:
@@ -267,10 +243,6 @@ class Agent(core.Agent[C, Any], Generic[C]):
         fields = self.__dict__.get("_fields", {})
         if name in fields:
             return fields[name]
-        if name in AgentOptions.__annotations__:
-            return None
-        if name in _REFUSED:
-            raise AttributeError(f"an agent's {name}: {_REFUSED[name]}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @recursive_repr()
@@ -295,7 +267,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
     @property
     def all_tools(self) -> list[Source] | Toolset:
         """The tools, and the servers that bring more."""
-        given, servers = self._fields["tools"], self._fields.get("mcp_servers") or ()
+        given, servers = self._fields["tools"], self._fields["mcp_servers"]
         return [*given, *servers] if servers else given
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Any]:
@@ -310,11 +282,17 @@ class Agent(core.Agent[C, Any], Generic[C]):
         real = [await value_of(one) for one in said]
         return [one for one, is_on in zip(found, real, strict=True) if is_on]
 
+    async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
+        """What the model is told before anything else, in such a run."""
+        told = self._fields["instructions"]
+        text: str | None = await value_of(told(run_context, self)) if callable(told) else told
+        return text
+
     def _told(self, instructions: str | Instructions) -> CoreInstructions[Any]:
         """The instructions in the core's form."""
         if not callable(instructions):
             return instructions
-        return lambda run: instructions(RunContextWrapper(run.deps).joined(run), self)
+        return lambda run: instructions(RunContextWrapper.of(run), self)
 
     def limited(self, max_turns: int) -> Agent[C]:
         """The same agent with another limit."""
@@ -338,37 +316,9 @@ class Agent(core.Agent[C, Any], Generic[C]):
         Raises:
             TypeError: for an option that is not there.
         """
-        only_known(options, AsToolOptions, "as_tool", _RUN_APART)
-        limit = options.get("max_turns")
-        agent = self if limit is None else self.limited(limit)
-        streamed = options.get("on_stream")
-
-        def extract(result: core_result.RunResult[Any]) -> object:
-            assert custom_output_extractor is not None
-            return custom_output_extractor(
-                as_result(result, Given(agent, RunContextWrapper(None, Usage.of(result.usage))))
-            )
-
-        inner = core.Agent.as_tool(
-            agent,
-            tool_name,
-            tool_description,
-            output=extract if custom_output_extractor else None,
-            parameters=options.get("parameters") or AgentAsToolInput,
-            steps=() if streamed is None else (telling(agent, streamed),),
-        )
-        inner = failing_as_told(inner, options.get("failure_error_function", UNSET))
-        return FunctionTool(
-            inner.name,
-            inner.description,
-            inner.parameters,
-            Invoker(inner),
-            is_enabled=options.get("is_enabled", True),
-            needs_approval=options.get("needs_approval", False),
-            timeout_seconds=inner.timeout,
-        )
+        about = (tool_name, tool_description)
+        return agent_as_tool(self, about, custom_output_extractor, options)
 
 
 AgentBase = Agent
 """Any agent, in annotations."""
-Extractor: TypeAlias = "Callable[[RunResult], str | Awaitable[str]]"

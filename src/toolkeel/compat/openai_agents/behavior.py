@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from itertools import takewhile
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
 from toolkeel._records.record import record
+from toolkeel.agent.turn.steps import Ask, ModelStep
 from toolkeel.compat.given import value_of
-from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen
 from toolkeel.compat.openai_agents.items import DECIDED, ToolCallOutputItem, result_item
-from toolkeel.compat.openai_agents.models.own import WrappedModel
-from toolkeel.define.base_tool import as_tool
+from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolMessage
-from toolkeel.model import Delta, Model, ModelRequest
+from toolkeel.model import ModelRequest
 from toolkeel.providers.wire.plain_json import dumps
 
 
@@ -55,69 +54,50 @@ ToolsToFinalOutputFunction: TypeAlias = Callable[
 ]
 
 
-def ending(tools: Any, behavior: Any) -> Any:
-    """The tools, with those marked whose results are the answer.
+def decider(behavior: Any) -> ToolsToFinalOutputFunction | None:
+    """What finds the answer in results of tools; None if the model is asked again whatever they are.
 
     Raises:
         SetupError: for a behaviour that is none.
     """
-    if behavior == "run_llm_again" or callable(behavior):
-        return tools
-    if isinstance(behavior, Mapping):
-        behavior = StopAtTools(behavior["stop_at_tool_names"])
-    if behavior != "stop_on_first_tool" and not isinstance(behavior, StopAtTools):
+    if behavior == "run_llm_again":
+        return None
+    if callable(behavior):
+        return cast("ToolsToFinalOutputFunction", behavior)
+    stop = StopAtTools(**behavior) if isinstance(behavior, Mapping) else behavior
+    if stop != "stop_on_first_tool" and not isinstance(stop, StopAtTools):
         raise SetupError(
             "tool_use_behavior is 'run_llm_again', 'stop_on_first_tool', StopAtTools(...) or a "
             f"function, not {behavior!r:.60}"
         )
-    names = None if behavior == "stop_on_first_tool" else set(behavior.stop_at_tool_names)
-    made = []
-    for each in tools:
-        tool = as_tool(each)
-        ends = names is None or tool.name in names
-        made.append(dataclasses.replace(tool, ends_run=True) if ends else each)
-    return made
+    names = stop.stop_at_tool_names if isinstance(stop, StopAtTools) else None
+
+    def decide(_: object, results: list[FunctionToolResult]) -> ToolsToFinalOutputResult:
+        found = [r for r in results if names is None or r.run_item.tool_name in names]
+        return ToolsToFinalOutputResult(bool(found), found[0].output if found else None)
+
+    return decide
 
 
-class DecidingModel(WrappedModel):
-    """A `Model` that is asked only if a function does not find the answer in the results of tools.
+def deciding(decide: ToolsToFinalOutputFunction, agent: Any, seen: Seen) -> ModelStep:
+    """The step that asks the model only if a function does not find the answer in results of tools.
 
     Args:
-        model: Who is asked then.
         decide: The function.
-        tools: The agent's, for the results.
-        wrapper: What the function sees of the run.
         agent: Whose run it is.
+        seen: What the function sees of a run.
     """
+    known = {getattr(tool, "name", ""): tool for tool in agent.tools}
 
-    def __init__(
-        self,
-        model: Model,
-        decide: ToolsToFinalOutputFunction,
-        tools: Any,
-        wrapper: RunContextWrapper[Any],
-        agent: Any,
-    ) -> None:
-        super().__init__(model)
-        self._decide = decide
-        self._tools = {getattr(tool, "name", ""): tool for tool in tools}
-        self._wrapper = wrapper
-        self._agent = agent
-
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """The answer that was found, else the model's reply."""
+    async def step(request: ModelRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
         last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(request.messages))
-        results = [self._result(one) for one in last if isinstance(one, ToolMessage)][::-1]
-        if results:
-            said = await value_of(self._decide(self._wrapper, results))
-            if said.is_final_output:
-                value = said.final_output
-                text = value if isinstance(value, str) else dumps(value)
-                yield AssistantMessage(text, model=DECIDED)
-                return
-        async for delta in self._model.stream(request):
-            yield delta
+        items = [result_item(agent, one) for one in last if isinstance(one, ToolMessage)]
+        results = [FunctionToolResult(known.get(i.tool_name), i.output, i) for i in items[::-1]]
+        said = await value_of(decide(seen(run), results)) if results else None
+        if said is None or not said.is_final_output:
+            return await proceed(request)
+        value = said.final_output
+        plain = agent.output_type in (None, str)
+        return AssistantMessage(str(value) if plain else dumps(value), model=DECIDED)
 
-    def _result(self, message: ToolMessage) -> FunctionToolResult:
-        item = result_item(self._agent, message)
-        return FunctionToolResult(self._tools.get(message.name), item.output, item)
+    return step

@@ -2,52 +2,72 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 from operator import attrgetter
-from typing import Any, Generic, TypedDict, TypeVar, Unpack
+from typing import Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack
 
 from toolkeel._records.record import record
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
-from toolkeel.messages import AssistantMessage
+from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.messages import Usage as CoreUsage
-from toolkeel.providers.wire.plain_json import arguments_text
+from toolkeel.providers.openai_responses.profile import WIRE
+from toolkeel.providers.wire.plain_json import arguments_text, as_dict
 
 C = TypeVar("C")
 
 
-@record
-class RawToolCall:
-    """A call as it came; `RunItem.raw_item`.
+TResponseInputItem: TypeAlias = dict[str, Any]
 
-    Args:
-        id: The model's id for it.
-        name: Name of the tool.
-        arguments: JSON text.
+
+class Raw(dict[str, Any]):
+    """An item of the wire: a dict whose keys are attributes, too.
+
+    >>> Raw(type="function_call", name="add").name
+    'add'
     """
 
-    id: str
-    name: str = ""
-    arguments: str = ""
-    type: str = "function_call"
+    def __getattr__(self, name: str) -> Any:
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(name) from None
 
-    @property
-    def call_id(self) -> str:
-        """The same id, under the name it has on the Responses wire."""
-        return self.id
+
+def plain(item: Any) -> TResponseInputItem:
+    """An item as a dict, whatever it is: OpenAI's own types among them."""
+    dump = getattr(item, "model_dump", None)
+    return dict(dump(exclude_none=True)) if dump is not None else dict(item)
 
 
 @record
 class RunItem:
-    """One thing that happened in a run: here, a call.
+    """One thing that happened in a run.
 
     Args:
         agent: Whose run it is; None without an agent.
-        raw_item: The call.
+        raw_item: It as the wire carries it.
     """
 
     agent: Any
-    raw_item: RawToolCall
+    raw_item: Any
+
+    def to_input_item(self) -> TResponseInputItem:
+        """It as a plain dict, to go on from."""
+        return plain(self.raw_item)
+
+
+def responses_part(message: AssistantMessage | ToolCall) -> Mapping[str, Any]:
+    """What only the Responses wire knows of a reply or a call."""
+    return as_dict(message.provider_options.get(WIRE))
+
+
+def raw_call(call: ToolCall) -> Raw:
+    """A call as the wire carries it."""
+    text, id = arguments_text(call.arguments), responses_part(call).get("id") or call.id
+    made = Raw(arguments=text, call_id=call.id, name=call.name, type="function_call", id=id)
+    return made if id == call.id else Raw(made, status="completed")  # only Responses has one
 
 
 @record
@@ -127,7 +147,7 @@ class RunContextWrapper(Generic[C]):
         if run is None:
             return self._usage
         replies = [one.usage for one in run.transcript if isinstance(one, AssistantMessage)]
-        return Usage.of(run.usage + self.just_now, (*replies, self.just_now))
+        return Usage.of(run.usage, (*replies, self.just_now))
 
     def joined(self, run: RunContext[Any]) -> RunContextWrapper[C]:
         """The same, and what is spent is that run's."""
@@ -135,9 +155,27 @@ class RunContextWrapper(Generic[C]):
         return self
 
     @classmethod
+    def of(cls, run: RunContext[Any]) -> RunContextWrapper[Any]:
+        """That of a core's run."""
+        return RunContextWrapper(run.deps).joined(run)
+
+    @classmethod
     def from_tool_context(cls, context: CoreContext[Any]) -> RunContextWrapper[Any]:
         """That of the running call."""
-        return RunContextWrapper(context.deps).joined(context.run)
+        return cls.of(context.run)
+
+
+Seen: TypeAlias = Callable[[RunContext[Any]], RunContextWrapper[Any]]
+"""What a program's functions see of a core's run."""
+of_run: ContextVar[Any] = ContextVar("of_run", default=None)
+"""What `Runner` has made of the run that goes on: its settings, hooks, and what guardrails say."""
+
+
+def told(result: Any) -> Any:
+    """What a guardrail has said, kept for the run's result."""
+    if (run := of_run.get()) is not None:
+        run.verdicts.append(result)
+    return result
 
 
 class Surroundings(TypedDict, total=False):
@@ -191,8 +229,8 @@ class ToolContext(RunContextWrapper[C]):
     @property
     def run_item(self) -> RunItem:
         """The call."""
-        raw = RawToolCall(self.tool_call_id, self.tool_name, self.tool_arguments)
-        return RunItem(self.agent, raw)
+        call = ToolCall(self.tool_call_id, self.tool_name, self.tool_arguments)
+        return RunItem(self.agent, raw_call(call))
 
     @classmethod
     def from_tool_context(cls, context: CoreContext[Any]) -> ToolContext[Any]:

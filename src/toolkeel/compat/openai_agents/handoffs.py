@@ -14,9 +14,9 @@ from toolkeel.agent.handoff import Handoff as CoreHandoff
 from toolkeel.agent.handoff import HandoffHistory
 from toolkeel.agent.transcript import repair
 from toolkeel.compat.given import value_of
-from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, items_of, messages_of
-from toolkeel.compat.openai_agents.settings import RunConfig, of_run
+from toolkeel.compat.openai_agents.settings import RunConfig
 from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, held_strictly
 from toolkeel.context import RunContext
 from toolkeel.messages import Message
@@ -74,6 +74,7 @@ class Handoff(CoreHandoff):
         """The result of its call."""
         return json.dumps({"assistant": self.agent.name}, ensure_ascii=False)
 
+    strict_json_schema = True
     tool_name = property(attrgetter("tool.name"))
     tool_description = property(attrgetter("tool.description"))
     input_json_schema = property(attrgetter("tool.parameters"))
@@ -114,7 +115,7 @@ def handoff(
 
     async def tell(run: RunContext[Any], arguments: dict[str, Any]) -> None:
         assert on_handoff is not None
-        wrapper = RunContextWrapper(run.deps).joined(run)
+        wrapper = RunContextWrapper.of(run)
         more = [] if input_type is None else [input_type(**arguments)]
         await value_of(on_handoff(wrapper, *more))
 
@@ -144,7 +145,7 @@ def held_handoffs(given: list[CoreHandoff], strictly: bool) -> list[CoreHandoff]
 
 def _of_run() -> Callable[[HandoffHistory], Awaitable[list[Message]]] | None:
     """The filter of the run that goes on."""
-    config = of_run.get() or RunConfig()
+    config: RunConfig = getattr(of_run.get(), "config", RunConfig())
     if config.handoff_input_filter is not None:
         return _filter(config.handoff_input_filter)
     mapper = config.handoff_history_mapper
@@ -203,7 +204,7 @@ def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[
         agent = history.run.agent
         before = [item for one in messages[history.given : last] for item in items_of(agent, one)]
         new = [item for one in messages[last:] for item in items_of(agent, one)]
-        wrapper = RunContextWrapper(history.run.deps).joined(history.run)
+        wrapper = RunContextWrapper.of(history.run)
         begun = as_input(messages[: history.given], instructed=True)
         begun = begun if isinstance(begun, str) else tuple(begun)
         data = HandoffInputData(begun, tuple(before), tuple(new), wrapper)
@@ -215,3 +216,19 @@ def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[
         return messages_of([*history_items, *rest])
 
     return seen
+
+
+def remove_all_tools(handoff_input_data: HandoffInputData) -> HandoffInputData:
+    """All that was said, without calls, their results and what was thought."""
+    data = handoff_input_data
+    history = data.input_history
+    return data.clone(
+        input_history=history if isinstance(history, str) else tuple(filter(_is_said, history)),
+        pre_handoff_items=tuple(filter(_is_said, data.pre_handoff_items)),
+        new_items=tuple(filter(_is_said, data.new_items)),
+    )
+
+
+def _is_said(item: Any) -> bool:
+    kind = item.get("type", "message") if isinstance(item, Mapping) else item.type
+    return kind in ("message", "message_output_item")

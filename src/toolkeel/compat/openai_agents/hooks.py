@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from toolkeel.agent.reply_assembly import Assembly
-from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
+from toolkeel.agent.turn.steps import Ask, ModelStep
+from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen, ToolContext
 from toolkeel.compat.openai_agents.items import parted
-from toolkeel.compat.openai_agents.models.own import WrappedModel, response_of
+from toolkeel.compat.openai_agents.models.own import response_of
+from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
-from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.define.tool import Place, Prepared, Proceed, Step
 from toolkeel.messages import AssistantMessage, ToolOutput
-from toolkeel.model import Delta, Finish, Model, ModelRequest
+from toolkeel.model import ModelRequest
 
 C = TypeVar("C", default=Any)
 AgentHookContext = RunContextWrapper
@@ -78,80 +79,72 @@ class AgentHooks(RunHooks[C]):
         await self.on_end(context, agent, output)
 
 
-class ToolHooks:
-    """A `Step` that tells hooks of a call.
+async def tell(hooks: Iterable[RunHooks[Any] | None], method: str, *about: Any) -> None:
+    """Tell hooks of something, one after the other."""
+    for hook in hooks:
+        if hook is not None:
+            await getattr(hook, method)(*about)
 
-    Args:
-        hooks: Who is told, in order.
-        agent: Whose calls they are.
-    """
+
+class _Begins:
+    """A step within approval that tells hooks of a call that is about to run."""
+
+    place: Place = "limit"
 
     def __init__(self, hooks: Sequence[RunHooks[Any]], agent: Any) -> None:
-        self._hooks = hooks
-        self._agent = agent
+        self.about = (hooks, agent)
+        self.begun: dict[str, ToolContext[Any]] = {}
 
     async def __call__(
         self, prepared: Prepared, context: CoreContext[Any], proceed: Proceed
     ) -> object:
-        if prepared.tool.name in {one.tool.name for one in self._agent.handoffs}:
+        hooks, agent = self.about
+        if prepared.tool.name in {one.tool.name for one in agent.handoffs}:
             return await proceed(prepared)  # `on_handoff` tells of it
-        wrapper = ToolContext.from_tool_context(context)
-        for hook in self._hooks:
-            await hook.on_tool_start(wrapper, self._agent, prepared.tool)
+        seen = self.begun[context.call.id] = ToolContext.from_tool_context(context)
+        await tell(hooks, "on_tool_start", seen, agent, prepared.tool)
+        return await proceed(prepared)
+
+
+def around_calls(hooks: Sequence[RunHooks[Any]], agent: Any) -> list[Step]:
+    """The steps that tell hooks of an agent's calls that run, and of their results."""
+    begins = _Begins(hooks, agent)
+
+    async def ends(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
         value = await proceed(prepared)
-        raw = value.artifact if isinstance(value, ToolOutput) else value
-        for hook in self._hooks:
-            await hook.on_tool_end(wrapper, self._agent, prepared.tool, raw)
+        seen = begins.begun.pop(context.call.id, None)
+        if seen is not None:
+            raw = value.artifact if isinstance(value, ToolOutput) else value
+            await tell(hooks, "on_tool_end", seen, agent, prepared.tool, raw)
         return value
 
+    return [ends, begins] if hooks else []
 
-class HookedModel(WrappedModel):
-    """A `Model` whose requests hooks are told of.
+
+def around_requests(
+    hooks: Sequence[RunHooks[Any]], agent: Any, seen: Seen, before: Any = None
+) -> ModelStep:
+    """The step that tells hooks of an agent's requests.
 
     Args:
-        model: Who answers.
         hooks: Who is told, in order.
         agent: Whose requests they are.
-        wrapper: What hooks see of the run.
-        before: Who has given the run to the agent, if somebody has: then it begins with the first
-            request.
+        seen: What hooks see of a run.
+        before: Who has given the run to the agent, if somebody has.
     """
+    given_by = [before]  # until the first request, with which the agent begins
 
-    def __init__(
-        self,
-        model: Model,
-        hooks: Sequence[RunHooks[Any]],
-        agent: Any,
-        wrapper: RunContextWrapper[Any],
-        before: Any = None,
-    ) -> None:
-        super().__init__(model)
-        self._hooks = hooks
-        self._agent = agent
-        self._wrapper = wrapper
-        self._before = before
+    async def step(request: ModelRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+        wrapper, (told, items) = seen(run), parted(request.messages, agent)
+        while given_by:
+            if (source := given_by.pop()) is not None:
+                await tell(hooks, "handed_over", wrapper, source, agent)
+            await tell(hooks, "on_agent_start", wrapper, agent)
+        await tell(hooks, "on_llm_start", wrapper, agent, told, items)
+        reply = await proceed(request)
+        wrapper.just_now = reply.usage
+        await tell(hooks, "on_llm_end", wrapper, agent, response_of(reply, agent))
+        wrapper.just_now = type(reply.usage)()
+        return reply
 
-    async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """The model's own reply; it ends when the hooks have been told of it."""
-        told, items = parted(request.messages, self._agent)
-        before, self._before = self._before, None
-        if before is not None:
-            for hook in self._hooks:
-                await hook.handed_over(self._wrapper, before, self._agent)
-            for hook in self._hooks:
-                await hook.on_agent_start(self._wrapper, self._agent)
-        for hook in self._hooks:
-            await hook.on_llm_start(self._wrapper, self._agent, told, items)
-        assembly = Assembly()
-        async for delta in self._model.stream(request):
-            assembly.add(delta)
-            if isinstance(delta, AssistantMessage | Finish):
-                await self._ended(assembly.reply())
-            yield delta
-
-    async def _ended(self, reply: AssistantMessage) -> None:
-        response = response_of(reply, self._agent)
-        self._wrapper.just_now = reply.usage
-        for hook in self._hooks:
-            await hook.on_llm_end(self._wrapper, self._agent, response)
-        self._wrapper.just_now = type(reply.usage)()
+    return step

@@ -11,6 +11,14 @@ from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.compat.content_blocks import content_of
+from toolkeel.compat.openai_agents.context import (
+    Raw,
+    RunItem,
+    TResponseInputItem,
+    plain,
+    raw_call,
+    responses_part,
+)
 from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
@@ -23,60 +31,24 @@ from toolkeel.messages import (
 )
 from toolkeel.providers.openai_responses import decode_messages, encode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE
-from toolkeel.providers.openai_responses.profile import WIRE
-from toolkeel.providers.wire.plain_json import arguments_text, as_dict
-
-TResponseInputItem: TypeAlias = dict[str, Any]
-
-
-class Raw(dict[str, Any]):
-    """An item of the wire: a dict whose keys are attributes, too.
-
-    >>> Raw(type="function_call", name="add").name
-    'add'
-    """
-
-    def __getattr__(self, name: str) -> Any:
-        try:
-            return self[name]
-        except KeyError:
-            raise AttributeError(name) from None
-
-
-def plain(item: Any) -> dict[str, Any]:
-    """An item as a dict, whatever it is: OpenAI's own types among them."""
-    dump = getattr(item, "model_dump", None)
-    return dict(dump(exclude_none=True)) if dump is not None else dict(item)
 
 
 @record
-class _Item:
-    """What all items have."""
-
-    agent: Any
-    raw_item: Any
-
-    def to_input_item(self) -> TResponseInputItem:
-        """An item as a plain dict, to go on from."""
-        return plain(self.raw_item)
-
-
-@record
-class MessageOutputItem(_Item):
+class MessageOutputItem(RunItem):
     """What the model said."""
 
     type: ClassVar[str] = "message_output_item"
 
 
 @record
-class ReasoningItem(_Item):
+class ReasoningItem(RunItem):
     """What the model thought, as far as it is shown."""
 
     type: ClassVar[str] = "reasoning_item"
 
 
 @record
-class ToolCallItem(_Item):
+class ToolCallItem(RunItem):
     """A call the model made."""
 
     type: ClassVar[str] = "tool_call_item"
@@ -93,36 +65,37 @@ class ToolCallItem(_Item):
 
 
 @record
-class ToolCallOutputItem(_Item):
+class ToolCallOutputItem(RunItem):
     """The result of one call.
 
     Args:
         agent: Whose run it was.
-        raw_item: The call, or its result as the wire carries it.
+        raw_item: The result as the wire carries it.
         output: What the body returned; of a failed call what the model reads.
         success: Whether it went well.
+        tool_name: Name of the tool.
     """
 
     type: ClassVar[str] = "tool_call_output_item"
     output: Any = None
     success: bool = True
+    tool_name: str = ""
 
     @property
     def call_id(self) -> str:
         """Id of the call."""
-        raw: Any = self.raw_item
-        return str(raw.get("call_id") if isinstance(raw, Mapping) else raw.call_id)
+        return str(self.raw_item["call_id"])
 
 
 @record
-class HandoffCallItem(_Item):
+class HandoffCallItem(RunItem):
     """The call by which an agent gives the run away."""
 
     type: ClassVar[str] = "handoff_call_item"
 
 
 @record
-class HandoffOutputItem(_Item):
+class HandoffOutputItem(RunItem):
     """The run has gone from one agent to another."""
 
     type: ClassVar[str] = "handoff_output_item"
@@ -174,7 +147,7 @@ _ORDER = ("annotations", "arguments", "call_id", "name", "id", "content", "role"
 
 def _output(message: AssistantMessage) -> list[Any]:
     """What a model gave: its items as Responses had them, or made of what was said and thought."""
-    kept: list[Any] = list(_extra(message).get("output") or ())
+    kept: list[Any] = list(responses_part(message).get("output") or ())
     if kept and _words(kept) == message.text:
         return kept
     made: list[Any] = []
@@ -191,11 +164,6 @@ def _output(message: AssistantMessage) -> list[Any]:
 def _words(items: Iterable[Any]) -> str:
     said = [one for one in items if isinstance(one, Mapping) and one.get("type") == "message"]
     return "".join(part.get("text", "") for one in said for part in one.get("content") or ())
-
-
-def _extra(message: AssistantMessage | ToolCall) -> Mapping[str, Any]:
-    """What only the Responses wire knows of it."""
-    return as_dict(message.provider_options.get(WIRE))
 
 
 def _raw(value: Any) -> Any:
@@ -220,14 +188,8 @@ def result_item(agent: Any, message: ToolMessage) -> ToolCallOutputItem:
         shown = dict(encode_messages([call, message])[-1])["output"]
     raw = Raw(call_id=id, output=shown, type="function_call_output")
     output = text if message.artifact is None else message.artifact
-    return ToolCallOutputItem(agent, raw, output, not message.failed)
-
-
-def raw_call(call: ToolCall) -> Raw:
-    """A call as the wire carries it."""
-    text, id = arguments_text(call.arguments), _extra(call).get("id") or call.id
-    made = Raw(arguments=text, call_id=call.id, name=call.name, type="function_call", id=id)
-    return made if id == call.id else Raw(made, status="completed")  # only Responses has one
+    output = message.details.get("returned", output)
+    return ToolCallOutputItem(agent, raw, output, not message.failed, message.name)
 
 
 def parted(messages: Sequence[Message], agent: Any) -> tuple[str | None, list[TResponseInputItem]]:
@@ -254,7 +216,9 @@ def input_list(
         and getattr(one, "model", "") != DECIDED
     ]
     calls = itertools.chain(*(getattr(one, "tool_calls", ()) for one in said))
-    if any(NATIVE in _extra(call) for call in calls):  # their results have forms of their own
+    if any(
+        NATIVE in responses_part(call) for call in calls
+    ):  # their results have forms of their own
         return [dict(item) for item in encode_messages(said)]
     return [item for one in said for item in _as_input(one)]
 

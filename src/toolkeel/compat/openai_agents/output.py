@@ -18,7 +18,7 @@ from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import record
-from toolkeel.compat.openai_agents.guardrails.verdicts import ModelBehaviorError
+from toolkeel.compat.openai_agents.exceptions import ModelBehaviorError
 from toolkeel.define.output_type import answer_form
 from toolkeel.providers.wire.plain_json import dumps
 

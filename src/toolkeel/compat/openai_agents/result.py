@@ -10,12 +10,12 @@ from typing_extensions import TypeVar
 from toolkeel._records.record import record
 from toolkeel.agent import result as core_result
 from toolkeel.agent.run_state import RunState as SavedRun
-from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.context import RunContextWrapper, TResponseInputItem
 from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
     InputGuardrailResult,
     OutputGuardrailResult,
 )
-from toolkeel.compat.openai_agents.guardrails.verdicts import (
+from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
     ToolInputGuardrailResult,
     ToolOutputGuardrailResult,
 )
@@ -24,7 +24,6 @@ from toolkeel.compat.openai_agents.items import (
     HandoffOutputItem,
     Item,
     ItemHelpers,
-    TResponseInputItem,
     as_input,
     input_list,
     items_of,

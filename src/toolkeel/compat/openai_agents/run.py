@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Generic, TypedDict, TypeVar, Unpack
 
@@ -10,18 +11,19 @@ from toolkeel._records.record import record
 from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import Named
+from toolkeel.agent.turn.steps import Ask
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.given import only_known, value_of
-from toolkeel.compat.openai_agents.agent import MAX_TURNS, Agent, MaxTurnsExceeded, in_run
+from toolkeel.compat.openai_agents.agent import MAX_TURNS, Agent
 from toolkeel.compat.openai_agents.behavior import FunctionToolResult
-from toolkeel.compat.openai_agents.context import RawToolCall, RunContextWrapper
-from toolkeel.compat.openai_agents.guardrails.verdicts import ModelBehaviorError, verdicts
-from toolkeel.compat.openai_agents.hooks import RunHooks
+from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run, raw_call
+from toolkeel.compat.openai_agents.exceptions import MaxTurnsExceeded, ModelBehaviorError
+from toolkeel.compat.openai_agents.hooks import RunHooks, tell
 from toolkeel.compat.openai_agents.items import ItemHelpers, ToolCallOutputItem, messages_of
 from toolkeel.compat.openai_agents.result import Given, RunResult, as_result, make_result
 from toolkeel.compat.openai_agents.sessions import Memory, Session
-from toolkeel.compat.openai_agents.settings import RunConfig, of_run
+from toolkeel.compat.openai_agents.settings import RunConfig
 from toolkeel.compat.openai_agents.state import RunState
 from toolkeel.compat.openai_agents.stream import RunResultStreaming
 from toolkeel.compat.openai_agents.tools import FunctionTool
@@ -29,7 +31,7 @@ from toolkeel.compat.openai_agents.tracing import run_trace
 from toolkeel.context import RunContext
 from toolkeel.errors import OutputError, SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall
-from toolkeel.providers.wire.plain_json import dumps
+from toolkeel.model import ModelRequest
 
 C = TypeVar("C")
 
@@ -92,6 +94,7 @@ class _Begun:
         streamed: bool = False,
     ) -> None:
         self.streamed = streamed
+        self.before_turn: Callable[[RunContext[Any]], Any] | None = None
         given = only_known(options, RunnerOptions, "Runner.run", _REFUSED)
         self.handlers: dict[str, Any] = dict(given.get("error_handlers") or {})
         if strange := sorted(self.handlers.keys() - {"max_turns"}):
@@ -127,7 +130,7 @@ class _Begun:
         self.core = agent.for_run(self)
 
     async def prompt(self) -> Any:
-        """What the core's run begins with; the hooks are told that it begins."""
+        """What the core's run begins with."""
         given: Any = self.input
         if isinstance(given, RunState):
             self.asked = list(given.state.messages)
@@ -141,17 +144,37 @@ class _Begun:
                 self.asked_for = given
             self.wrapper.turn_input = ItemHelpers.input_to_new_input_list(given)
             given = self.asked = messages_of(given)
-        await self._told("on_agent_start")
         return given
+
+    async def turn(
+        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+    ) -> AssistantMessage:
+        """A step around each request: what was said and done until then is in the session."""
+        await self._keep(run.messages)
+        if self.before_turn is not None:
+            await self.before_turn(run)
+        return await proceed(request)
+
+    def within(self, agent: Agent[Any], deps: Any, streamed: bool) -> _Begun:
+        """What holds for a run within a call of this one: the settings, not its hooks and bounds."""
+        inner = copy.copy(self)
+        inner.agent = inner.in_charge = agent
+        inner.hooks = inner.memory = inner.before_turn = None
+        inner.max_turns, inner.streamed, inner.verdicts = 0, streamed, []
+        inner.wrapper = RunContextWrapper(deps)
+        return inner
+
+    async def ended(self, answer: Any) -> None:
+        """Tell the hooks that there is an answer."""
+        agent = self.in_charge
+        await tell((self.hooks, agent.hooks), "on_agent_end", self.wrapper, agent, answer)
 
     def stream(self, prompt: Any, spans: Any) -> Run[Any]:
         """The core's run."""
         listeners = [spans] if spans is not None else []
-        tokens = in_run.set(self), verdicts.set(self.verdicts), of_run.set(self.config)
+        token = of_run.set(self)
         run = self.core.start(prompt, listeners=listeners, **self.options)
-        in_run.reset(tokens[0])  # its task has a copy
-        verdicts.reset(tokens[1])
-        of_run.reset(tokens[2])
+        of_run.reset(token)  # its task has a copy
         self.wrapper.joined(run.context)
         return run
 
@@ -168,13 +191,6 @@ class _Begun:
         }
         sensitive = config.trace_include_sensitive_data
         return run_trace(self.agent.name, names, config.workflow_name, about, sensitive)
-
-    async def _told(self, method: str, *more: Any) -> None:
-        """Tell the hooks of the run's begin or end."""
-        agent = self.in_charge
-        for hook in (self.hooks, agent.hooks):
-            if hook is not None:
-                await getattr(hook, method)(self.wrapper, agent, *more)
 
     async def result(self, result: core.RunResult[Any]) -> RunResult:
         """The SDK's result; session and hooks have it, too.
@@ -194,8 +210,8 @@ class _Begun:
         await self._keep(made.messages)
         if result.reason == "limit" and answer is None:
             raise error
-        if result.reason != "waiting":
-            await self._told("on_agent_end", made.final_output)
+        if result.answered or answer is not None:
+            await self.ended(made.final_output)
         return made
 
     async def _handled(self, error: Exception, made: RunResult) -> RunErrorHandlerResult | None:
@@ -296,6 +312,5 @@ async def execute_tool(
     """
     call = ToolCall(call_id, tool.name, args)
     [message] = await Toolset([tool]).run([call], RunContext(context))
-    raw = RawToolCall(call_id, tool.name, args if isinstance(args, str) else dumps(dict(args)))
-    item = ToolCallOutputItem(None, raw, message.content, not message.failed)
+    item = ToolCallOutputItem(None, raw_call(call), message.content, not message.failed)
     return FunctionToolResult(tool, message.content, item)

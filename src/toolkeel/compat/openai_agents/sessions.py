@@ -17,7 +17,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
 from toolkeel.compat.given import value_of
-from toolkeel.compat.openai_agents.items import ItemHelpers, TResponseInputItem, input_list
+from toolkeel.compat.openai_agents.context import TResponseInputItem
+from toolkeel.compat.openai_agents.items import ItemHelpers, input_list
 from toolkeel.compat.openai_agents.models.named import default_client
 from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
@@ -218,6 +219,7 @@ class Memory:
         self._session = session
         self._config = config
         self._said: list[TResponseInputItem] = []
+        self._kept: list[Message] = []
 
     async def with_history(self, given: str | Sequence[Any]) -> list[TResponseInputItem]:
         """What was said before, and what is said now."""
@@ -232,15 +234,17 @@ class Memory:
         return given
 
     async def keep(self, messages: Sequence[Message], asked: Sequence[Message]) -> None:
-        """Keep what was said and done; calls are kept with their results.
+        """Keep what was said and done since; calls are kept with their results.
 
         Args:
             messages: The transcript.
             asked: What of it the run was given.
         """
-        kept = {id(one) for one in whole(asked)} if not self._said else {id(one) for one in asked}
-        new = [one for one in whole(messages) if id(one) not in kept]
-        self._said = []
+        if not self._kept:
+            self._kept = list(asked if self._said else whole(asked))
+        known = {id(one) for one in self._kept}
+        new = [one for one in whole(messages) if id(one) not in known]
+        self._kept += new
         if items := input_list(new):
             await self._session.add_items(items)
 

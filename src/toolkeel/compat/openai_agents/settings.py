@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Mapping, Sequence
-from contextvars import ContextVar
 from typing import Any
 
 from toolkeel.errors import SetupError
@@ -89,6 +88,11 @@ class ModelSettings:
         if self.extra_args and override.extra_args:
             given["extra_args"] = {**self.extra_args, **override.extra_args}
         return dataclasses.replace(self, **given)
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """The fields as plain data."""
+        fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
+        return {n: _plain(v) if hasattr(v, "model_dump") else v for n, v in fields.items()}
 
     @classmethod
     def of(cls, settings: Settings) -> ModelSettings:
@@ -198,7 +202,3 @@ class RunConfig:
     nest_handoff_history: bool = False
     handoff_history_mapper: Callable[[list[Any]], list[Any]] | None = None
     call_model_input_filter: Callable[[Any], Any] | None = None
-
-
-of_run: ContextVar[RunConfig | None] = ContextVar("of_run", default=None)
-"""What holds for the run that goes on."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from operator import attrgetter
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import run_state as core
 from toolkeel.compat.given import value_of
-from toolkeel.compat.openai_agents.context import RawToolCall
+from toolkeel.compat.openai_agents.context import RunItem, raw_call
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage
-from toolkeel.providers.wire.plain_json import arguments_text, dumps
+from toolkeel.messages import AssistantMessage, ToolCall
+from toolkeel.providers.wire.plain_json import arguments_text
 
 C = TypeVar("C")
 REJECTED = "Tool execution was not approved."
@@ -43,7 +43,7 @@ class ToolErrorFormatterArgs(Generic[C]):
 
 
 @record
-class ToolApprovalItem:
+class ToolApprovalItem(RunItem):
     """A call that waits for a person; one of `RunResult.interruptions`.
 
     Args:
@@ -52,8 +52,7 @@ class ToolApprovalItem:
         ticket: What the core shows of it: also why it asks, and the tool's declared effects.
     """
 
-    agent: Any
-    raw_item: RawToolCall
+    type: ClassVar[str] = "tool_approval_item"
     ticket: Ticket
 
     name = tool_name = property(attrgetter("raw_item.name"))
@@ -100,7 +99,12 @@ class RunState:
             if isinstance(message, AssistantMessage)
             for call in message.tool_calls
         }
-        return [_item(self.agent, ticket, texts) for ticket in self.state.pending]
+        calls = [
+            ToolCall(one.call_id, one.tool, texts.get(one.call_id) or one.arguments)
+            for one in self.state.pending
+        ]
+        pairs = zip(calls, self.state.pending, strict=True)
+        return [ToolApprovalItem(self.agent, raw_call(call), ticket) for call, ticket in pairs]
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
         """Let the call run: this call, with these arguments, once.
@@ -214,8 +218,3 @@ class RunState:
         made.always.update(state_json.get("always", {}))
         made.given = int(state_json.get("given", 0))
         return made
-
-
-def _item(agent: Any, ticket: Ticket, texts: Mapping[str, str]) -> ToolApprovalItem:
-    text = texts.get(ticket.call_id) or dumps(dict(ticket.arguments))
-    return ToolApprovalItem(agent, RawToolCall(ticket.call_id, ticket.tool, text), ticket)

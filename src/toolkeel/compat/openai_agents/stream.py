@@ -9,21 +9,16 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
 from toolkeel._records.record import record
 from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
+from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.given import value_of
-from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.items import (
-    HandoffOutputItem,
-    Item,
-    Raw,
-    input_list,
-    items_of,
-    raw_call,
-)
+from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, raw_call
+from toolkeel.compat.openai_agents.items import HandoffOutputItem, Item, input_list, items_of
 from toolkeel.compat.openai_agents.settings import RunConfig
-from toolkeel.context import ToolContext
+from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
-from toolkeel.model import CallDelta, ReasoningDelta, TextDelta
+from toolkeel.messages import AssistantMessage
+from toolkeel.model import CallDelta, ModelRequest, ReasoningDelta, TextDelta
 
 try:
     from openai.types import responses as typed
@@ -79,7 +74,14 @@ class Begun(Protocol):
     streamed: bool
     asked_for: Any
     verdicts: list[Any]
+    agent: Any
+    before_turn: Callable[[RunContext[Any]], Any] | None
 
+    async def turn(
+        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+    ) -> AssistantMessage: ...
+    def within(self, agent: Any, deps: Any, streamed: bool) -> Begun: ...
+    async def ended(self, answer: Any) -> None: ...
     async def prompt(self) -> Any: ...
     def stream(self, prompt: Any, spans: Any) -> Run[Any]: ...
     def trace(self) -> Any: ...
@@ -108,6 +110,8 @@ class RunResultStreaming:
         self._cancelled = ""
         self._stream: Run[Any] | None = None
         self._result: Any = None
+        self._turned = False
+        begun.before_turn = self._before_turn
 
     async def stream_events(self) -> AsyncIterator[StreamEvent]:
         """The events, in order; the run goes on while they are read."""
@@ -116,7 +120,8 @@ class RunResultStreaming:
         prompt = await self._begun.prompt()
         with self._begun.trace() as spans:
             self._stream = self._begun.stream(prompt, spans)
-            self._stop()
+            if self._cancelled == "immediate":
+                self._stream.cancel()
             try:
                 async for event in self._stream:
                     told = () if self._cancelled == "immediate" else reader.events(event)
@@ -128,7 +133,8 @@ class RunResultStreaming:
             finally:
                 self.is_complete = True
         self._result = await self._begun.result(self._stream.result)
-        self.final_output = self._result.final_output
+        if self._cancelled != "immediate":
+            self.final_output = self._result.final_output
         self.context_wrapper = self._result.context_wrapper
 
     def _heard(self, event: StreamEvent) -> None:
@@ -156,21 +162,17 @@ class RunResultStreaming:
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
         """Stop the run: at once, or before the model is asked again. Its events end."""
         self._cancelled = mode
-        self._stop()
+        if mode == "immediate" and self._stream is not None:
+            self._stream.cancel()
 
-    def _stop(self) -> None:
-        run = self._stream
-        if run is None or not self._cancelled:
-            return
-        if self._cancelled == "immediate":
-            run.cancel()
-            return
-        turns = run.context.listeners
-        run.context.listeners = (*turns, lambda e: run.cancel() if _asks(e) else None)
-
-
-def _asks(event: Event) -> bool:
-    return isinstance(event, TurnStarted)
+    async def _before_turn(self, run: RunContext[Any]) -> None:
+        """Stop between two turns, if whoever reads wants it after all that was told until now."""
+        for _ in range(3 if self._turned else 0):
+            await asyncio.sleep(0)
+        if self._turned and self._cancelled:
+            run.cancel.cancel()
+            await asyncio.Event().wait()  # it is the cancel that ends this
+        self._turned = True
 
 
 class EventReader:
@@ -202,11 +204,13 @@ class EventReader:
             case TurnStarted():
                 self._begun.clear()
                 yield {"type": "response.created", "response": _response([])}
+                yield {"type": "response.in_progress", "response": _response([])}
             case Streamed(delta=TextDelta(text=text)):
                 if -1 not in self._begun:
                     yield self._added(-1, {"type": "message", "role": "assistant", "content": []})
-                place = {"output_index": 0, "content_index": 0, "item_id": "", "logprobs": []}
-                yield {"type": "response.output_text.delta", "delta": text, **place}
+                    part = {"type": "output_text", "text": "", "annotations": []}
+                    yield {"type": "response.content_part.added", "part": part, **_TEXT}
+                yield {"type": "response.output_text.delta", "delta": text, "logprobs": [], **_TEXT}
             case Streamed(delta=ReasoningDelta(text=text)) if text:
                 place = {"output_index": 0, "summary_index": 0, "item_id": ""}
                 yield {"type": "response.reasoning_summary_text.delta", "delta": text, **place}
@@ -227,12 +231,20 @@ class EventReader:
 
     def _whole(self, items: list[Any]) -> Iterator[dict[str, Any]]:
         for index, item in enumerate(items):
+            for part in item["content"] if item["type"] == "message" and self._begun else ():
+                text = part.get("text", "")
+                yield {"type": "response.output_text.done", "text": text, "logprobs": [], **_TEXT}
+                yield {"type": "response.content_part.done", "part": part, **_TEXT}
             if item["type"] == "function_call":
                 told = {"arguments": item["arguments"], "name": item["name"], "item_id": item["id"]}
                 kind = "response.function_call_arguments.done"
                 yield {"type": kind, "output_index": index, **told}
             yield {"type": "response.output_item.done", "output_index": index, "item": item}
         yield {"type": "response.completed", "response": _response(items)}
+
+
+_TEXT: Mapping[str, Any] = {"output_index": 0, "content_index": 0, "item_id": ""}
+"""Where a text is told to stand."""
 
 
 def _response(output: list[Any]) -> dict[str, Any]:
@@ -247,6 +259,10 @@ def _typed(fields: dict[str, Any]) -> Any:
 
 _TYPES: Mapping[str, str] = {
     "response.created": "ResponseCreatedEvent",
+    "response.in_progress": "ResponseInProgressEvent",
+    "response.content_part.added": "ResponseContentPartAddedEvent",
+    "response.output_text.done": "ResponseTextDoneEvent",
+    "response.content_part.done": "ResponseContentPartDoneEvent",
     "response.output_item.added": "ResponseOutputItemAddedEvent",
     "response.output_text.delta": "ResponseTextDeltaEvent",
     "response.reasoning_summary_text.delta": "ResponseReasoningSummaryTextDeltaEvent",

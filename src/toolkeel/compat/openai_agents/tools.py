@@ -10,11 +10,11 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.given import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
+from toolkeel.compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
     ToolInputGuardrail,
     ToolOutputGuardrail,
 )
-from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException, UserError
 from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
@@ -84,20 +84,6 @@ _REFUSED: Mapping[str, str] = {
     "defer_loading": "Agent(search_tools=True) of toolkeel finds tools among many",
     "output_type": "annotate what the function returns",
 }
-
-
-class ToolTimeoutError(AgentsException):
-    """A call took longer than it may.
-
-    Args:
-        tool_name: Of which tool.
-        timeout_seconds: How long it might take.
-    """
-
-    def __init__(self, tool_name: str, timeout_seconds: float | None) -> None:
-        super().__init__(f"Tool '{tool_name}' timed out after {timeout_seconds:g} seconds.")
-        self.tool_name = tool_name
-        self.timeout_seconds = timeout_seconds
 
 
 class Invoker:
@@ -270,7 +256,8 @@ async def _as_told(prepared: Prepared, context: CoreContext[Any], proceed: Proce
     if isinstance(value, str | ToolOutput | ToolMessage):
         return value
     parts = parts_of(value)
-    return ToolOutput(str(value) if parts is None else parts, value)
+    nothing = {"returned": None} if value is None else {}
+    return ToolOutput(str(value) if parts is None else parts, value, nothing)
 
 
 async def rejection_as_told(

@@ -321,43 +321,36 @@ class RunSpans:
     """
 
     def __init__(self, outer: Span, sensitive: bool) -> None:
-        self._outer = outer
-        self._sensitive = sensitive
-        self._request: Span | None = None
-        self._calls: dict[str, Span] = {}
+        self._outer, self._sensitive = outer, sensitive
+        self._open: dict[str, Span] = {}  # by the call's id; of the request by none
 
     def __call__(self, event: Event) -> None:
         match event:
             case TurnStarted():
-                self._request = self._begin(SpanData("generation", usage=None))
-            case Replied() if self._request is not None:
-                usage = event.message.usage
-                self._request.span_data.usage = {  # type: ignore[attr-defined]
-                    "input_tokens": usage.input_tokens,
-                    "output_tokens": usage.output_tokens,
-                }
-                self._request.finish()
-                self._request = None
-            case ToolStarted():
-                shown = str(event.call.arguments) if self._sensitive else None
-                data = SpanData("function", name=event.call.name, input=shown, output=None)
-                self._calls[event.call_id] = self._begin(data)
-            case ToolFinished() if event.call_id in self._calls:
-                self._end_call(self._calls.pop(event.call_id), event)
+                self._begin("", SpanData("generation", usage=None))
+            case Replied(message=reply) if "" in self._open:
+                spent = reply.usage
+                tokens = {"input_tokens": spent.input_tokens, "output_tokens": spent.output_tokens}
+                self._end("", usage=tokens)
+            case ToolStarted(call=call):
+                shown = str(call.arguments) if self._sensitive else None
+                data = SpanData("function", name=call.name, input=shown, output=None)
+                self._begin(event.call_id, data)
+            case ToolFinished(call_id=id, message=result) if id in self._open:
+                if result.failed:
+                    self._open[id].set_error({"message": str(result.kind), "data": None})
+                self._end(id, output=result.text if self._sensitive else None)
             case RunFinished():
-                for span in (*self._calls.values(), *([self._request] if self._request else [])):
-                    span.finish()
+                for id in list(self._open):
+                    self._end(id)
 
-    def _begin(self, data: SpanData) -> Span:
-        span = Span(data, parent=self._outer)
-        span.start()
-        return span
+    def _begin(self, id: str, data: SpanData) -> None:
+        self._open[id] = Span(data, parent=self._outer)
+        self._open[id].start()
 
-    def _end_call(self, span: Span, event: ToolFinished) -> None:
-        if self._sensitive:
-            span.span_data.output = event.message.text  # type: ignore[attr-defined]
-        if event.message.failed:
-            span.set_error({"message": str(event.message.kind), "data": None})
+    def _end(self, id: str, **told: Any) -> None:
+        span = self._open.pop(id)
+        vars(span.span_data).update(told)
         span.finish()
 
 

@@ -14,6 +14,7 @@ from toolkeel.compat.openai_agents import (
     AllowBehavior,
     FunctionTool,
     RaiseExceptionBehavior,
+    RejectContentBehavior,
     ToolContext,
     ToolGuardrailFunctionOutput,
     ToolInputGuardrail,
@@ -27,6 +28,7 @@ from toolkeel.compat.openai_agents import (
     tool_input_guardrail,
     tool_output_guardrail,
 )
+from toolkeel.compat.openai_agents.guardrails.tool_guardrails import as_behavior
 
 Output = ToolGuardrailFunctionOutput
 
@@ -150,3 +152,25 @@ def test_a_guardrail_made_of_a_function_is_run_by_itself() -> None:
     assert (said.behavior["type"], said.behavior["message"] or said.behavior["reject_message"]) == (
         "reject_content", "pay",
     )  # fmt: skip
+
+
+def test_a_behaviour_may_be_a_record_or_the_dict_of_the_sdk() -> None:
+    assert as_behavior({"type": "allow"}) == AllowBehavior()
+    assert as_behavior(AllowBehavior("x")) == AllowBehavior("x")
+    rejected = as_behavior({"type": "reject_content", "message": "no"})
+    assert isinstance(rejected, RejectContentBehavior)
+    assert rejected.message == "no"
+    assert as_behavior({"type": "raise_exception"}) == RaiseExceptionBehavior()
+
+
+@pytest.mark.parametrize("unclear", [{"type": "shrug"}, {}, {"type": "allow", "bogus": 1}])
+def test_a_dict_that_says_nothing_known_is_an_error(unclear: dict[str, object]) -> None:
+    with pytest.raises((KeyError, TypeError)):
+        as_behavior(unclear)
+
+
+def test_the_three_ways_out_have_short_names() -> None:
+    made = ToolGuardrailFunctionOutput
+    assert made.allow({"score": 1}) == made({"score": 1}, AllowBehavior())
+    assert made.reject_content("no").behavior == RejectContentBehavior("no")
+    assert made.raise_exception().behavior == RaiseExceptionBehavior()

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.mcp.peers import PEER
 from toolkeel import SetupError
@@ -20,8 +22,11 @@ from toolkeel.compat.openai_agents import (
     MCPUtil,
     RunContextWrapper,
     Runner,
+    ToolFilterContext,
     create_static_tool_filter,
 )
+from toolkeel.compat.openai_agents.ready_tools.mcp_servers import asking, own_name, taken
+from toolkeel.define.tool import Tool
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -182,3 +187,31 @@ def test_what_a_server_says_of_a_failure_is_read_as_it_says_it() -> None:
 
     told = asyncio.run(main())
     assert told.content == "no such row" and not told.failed
+
+
+names = st.sets(st.sampled_from(["a", "b", "c"]))
+
+
+def made(name: str) -> Any:
+    return Tool.from_schema(
+        f"peer_{name}", "", {"type": "object"}, lambda c, a: "", metadata={"mcp": {"tool": name}}
+    )
+
+
+@given(st.none() | names, st.none() | names, st.sampled_from(["a", "b", "c"]))
+def test_a_tool_is_taken_if_it_is_allowed_and_not_blocked(
+    allowed: Any, blocked: Any, name: str
+) -> None:
+    wanted = create_static_tool_filter(allowed, blocked)
+    context = ToolFilterContext(RunContextWrapper(), None, "peer")
+    expected = (allowed is None or name in allowed) and name not in (blocked or ())
+    assert asyncio.run(taken(made(name), wanted, context)) is expected
+
+
+@given(names, names)
+def test_those_that_are_named_are_asked_about_under_the_servers_own_names(
+    always: Any, each: Any
+) -> None:
+    approvals = {"always": {"tool_names": [*always]}, **dict.fromkeys(each, "always")}
+    asked = {own_name(t) for n in "abc" if (t := asking(made(n), approvals)).approval}
+    assert asked == always | each

@@ -9,8 +9,11 @@ from toolkeel._records.record import record
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
 from toolkeel.compat.given import value_of
-from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.guardrails.verdicts import AgentsException, told
+from toolkeel.compat.openai_agents.context import RunContextWrapper, told
+from toolkeel.compat.openai_agents.exceptions import (
+    InputGuardrailTripwireTriggered,
+    OutputGuardrailTripwireTriggered,
+)
 from toolkeel.compat.openai_agents.items import as_input
 from toolkeel.context import RunContext
 
@@ -49,19 +52,6 @@ class OutputGuardrailResult:
     output: GuardrailFunctionOutput
 
 
-class InputGuardrailTripwireTriggered(AgentsException):
-    """An input guardrail ended the run; `guardrail_result` has its word."""
-
-    def __init__(self, guardrail_result: Any) -> None:
-        name = type(guardrail_result.guardrail).__name__
-        super().__init__(f"Guardrail {name} triggered tripwire")
-        self.guardrail_result = guardrail_result
-
-
-class OutputGuardrailTripwireTriggered(InputGuardrailTripwireTriggered):
-    """An output guardrail ended the run; `guardrail_result` has its word."""
-
-
 class _AgentGuardrail:
     """A function that looks.
 
@@ -88,7 +78,7 @@ class _AgentGuardrail:
         """The core's guardrail of an agent, which may be in a run of its own settings."""
 
         async def check(said: Any, run: RunContext[Any]) -> Verdict:
-            wrapper = RunContextWrapper(run.deps).joined(run) if begun is None else begun.wrapper
+            wrapper = RunContextWrapper.of(run) if begun is None else begun.wrapper
             about = self._about(said, begun)
             output = await value_of(self.guardrail_function(wrapper, agent, about))
             result = told(self._result(about, agent, output))

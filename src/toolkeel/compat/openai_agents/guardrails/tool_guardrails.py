@@ -3,29 +3,123 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from typing import Any, ClassVar
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.compat.given import value_of
-from toolkeel.compat.openai_agents.context import ToolContext
-from toolkeel.compat.openai_agents.guardrails.verdicts import (
-    AllowBehavior,
-    RaiseExceptionBehavior,
-    RejectContentBehavior,
-    ToolInputGuardrailResult,
+from toolkeel.compat.openai_agents.context import ToolContext, told
+from toolkeel.compat.openai_agents.exceptions import (
     ToolInputGuardrailTripwireTriggered,
-    ToolOutputGuardrailResult,
     ToolOutputGuardrailTripwireTriggered,
-    as_behavior,
-    told,
 )
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
+
+
+def _field(record: Any, name: str) -> Any:
+    """A field by its name as a key."""
+    return getattr(record, name)
+
+
+@record
+class AllowBehavior:
+    """Go on.
+
+    Args:
+        modified_content: The arguments to run with, as a dict or its JSON text; from an output
+            guardrail, what the model reads instead. None changes nothing.
+    """
+
+    __getitem__ = _field
+    modified_content: Any = None
+    type: str = "allow"
+
+
+@record
+class RejectContentBehavior:
+    """Do not run it, or withhold its result, and tell the model why."""
+
+    __getitem__ = _field
+    reject_message: str = ""
+    type: str = "reject_content"
+    message: str = ""
+
+
+@record
+class RaiseExceptionBehavior:
+    """End the run."""
+
+    __getitem__ = _field
+    error_message: str = ""
+    type: str = "raise_exception"
+
+
+Behavior: TypeAlias = AllowBehavior | RejectContentBehavior | RaiseExceptionBehavior
+
+
+@record
+class ToolGuardrailFunctionOutput:
+    """What a guardrail says.
+
+    Args:
+        output_info: For people.
+        behavior: What follows.
+    """
+
+    output_info: Any = None
+    behavior: Behavior | Mapping[str, Any] = AllowBehavior()
+
+    @classmethod
+    def allow(cls, output_info: Any = None) -> ToolGuardrailFunctionOutput:
+        """Go on."""
+        return cls(output_info)
+
+    @classmethod
+    def reject_content(cls, message: str, output_info: Any = None) -> ToolGuardrailFunctionOutput:
+        """Tell the model `message` instead."""
+        return cls(output_info, RejectContentBehavior(message))
+
+    @classmethod
+    def raise_exception(cls, output_info: Any = None) -> ToolGuardrailFunctionOutput:
+        """End the run."""
+        return cls(output_info, RaiseExceptionBehavior())
+
+
+@record
+class ToolInputGuardrailResult:
+    """What a guardrail's `run` gives back."""
+
+    output: ToolGuardrailFunctionOutput
+    guardrail: Any = None
+
+
+@record
+class ToolOutputGuardrailResult(ToolInputGuardrailResult):
+    """The same, of an output guardrail."""
+
+
+def as_behavior(behavior: Behavior | Mapping[str, Any]) -> Behavior:
+    """A behaviour given as a dict, as the SDK writes it now, as its record.
+
+    Raises:
+        KeyError: if it is of no known type.
+    """
+    if not isinstance(behavior, Mapping):
+        return behavior
+    made: Behavior = _KINDS[behavior["type"]](**behavior)
+    return made
+
+
+_KINDS: Mapping[str, type[Any]] = {
+    "allow": AllowBehavior,
+    "reject_content": RejectContentBehavior,
+    "raise_exception": RaiseExceptionBehavior,
+}
 
 
 @record
@@ -44,8 +138,10 @@ class ToolOutputGuardrailData(ToolInputGuardrailData):
 
 
 class _Guardrail:
-    ending: ClassVar[type[ToolInputGuardrailTripwireTriggered]]
-    kind: ClassVar[type[ToolInputGuardrailResult]]
+    ending: ClassVar[type[ToolInputGuardrailTripwireTriggered]] = (
+        ToolOutputGuardrailTripwireTriggered
+    )
+    kind: ClassVar[type[ToolInputGuardrailResult]] = ToolOutputGuardrailResult
     guardrail_function: Callable[[Any], Any] | None = None
     name: str | None = None
 
@@ -69,8 +165,21 @@ class _Guardrail:
             raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
         return await value_of(self.guardrail_function(tool_name))
 
-    async def _verdict(self, answer: Any) -> guard.Verdict:
-        result = await value_of(answer)
+    async def _judged(
+        self, prepared: Prepared, core: CoreContext[Any], outcome: guard.Outcome | None = None
+    ) -> guard.Verdict:
+        """What it says of a call with its arguments as they are by now, or of what came of it."""
+        context = ToolContext.from_tool_context(core)
+        context.tool_arguments = dumps(as_json(prepared))
+        if self.guardrail_function is None:
+            seen = json.loads(context.tool_arguments) if outcome is None else outcome.text
+            said = self.run(prepared.tool.name, seen, context)
+        elif outcome is None:
+            said = self.guardrail_function(ToolInputGuardrailData(context, context.agent))
+        else:
+            seen = outcome.value if outcome.error is None else outcome.text
+            said = self.guardrail_function(ToolOutputGuardrailData(context, context.agent, seen))
+        result = await value_of(said)
         output = result.output if isinstance(result, ToolInputGuardrailResult) else result
         told(self.kind(output, self))
         match as_behavior(output.behavior):
@@ -92,13 +201,7 @@ class ToolInputGuardrail(_Guardrail):
         """The guard it is in the core."""
 
         async def check(prepared: Prepared, core: CoreContext[Any]) -> guard.Verdict:
-            context = _context(prepared, core)
-            if self.guardrail_function is not None:
-                data = ToolInputGuardrailData(context, context.agent)
-                verdict = await self._verdict(self.guardrail_function(data))
-            else:
-                arguments = json.loads(context.tool_arguments)
-                verdict = await self._verdict(self.run(prepared.tool.name, arguments, context))
+            verdict = await self._judged(prepared, core)
             if isinstance(verdict, guard.Allow) and isinstance(verdict.modified, str):
                 return guard.Allow(json.loads(verdict.modified))
             return verdict
@@ -109,30 +212,15 @@ class ToolInputGuardrail(_Guardrail):
 class ToolOutputGuardrail(_Guardrail):
     """Looks at a result: subclass it and write `run(tool_name, output, context)`."""
 
-    ending = ToolOutputGuardrailTripwireTriggered
-    kind = ToolOutputGuardrailResult
-
     def step(self) -> guard.OutputGuard:
         """The guard it is in the core."""
 
         async def check(
             prepared: Prepared, outcome: guard.Outcome, core: CoreContext[Any]
         ) -> guard.Verdict:
-            context = _context(prepared, core)
-            if self.guardrail_function is None:
-                return await self._verdict(self.run(prepared.tool.name, outcome.text, context))
-            output = outcome.value if outcome.error is None else outcome.text
-            data = ToolOutputGuardrailData(context, context.agent, output)
-            return await self._verdict(self.guardrail_function(data))
+            return await self._judged(prepared, core, outcome)
 
         return guard.output_guard(check, self.get_name())
-
-
-def _context(prepared: Prepared, core: CoreContext[Any]) -> ToolContext[Any]:
-    """What a tool would see, with the arguments as they are by now."""
-    context = ToolContext.from_tool_context(core)
-    context.tool_arguments = dumps(as_json(prepared))
-    return context
 
 
 def tool_input_guardrail(function: Any = None, *, name: str | None = None) -> Any:

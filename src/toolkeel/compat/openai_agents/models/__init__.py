@@ -1,7 +1,6 @@
 """Whom an agent asks, under the names of the OpenAI Agents SDK.
 
-own           models of a program's own: classes with ``get_response`` and ``stream_response``
-input_filter  what a run's filter makes of each request
-scripted      a model for tests that says what it was told to
-named         models by their names: bare ones are OpenAI's
+own       models of a program's own: classes with ``get_response`` and ``stream_response``
+scripted  a model for tests that says what it was told to
+named     models by their names: bare ones are OpenAI's
 """

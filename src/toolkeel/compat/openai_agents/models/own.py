@@ -10,16 +10,15 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.agent.bind_tools import Binds
-from toolkeel.compat.openai_agents.context import Usage
-from toolkeel.compat.openai_agents.items import items_of, parted, plain
+from toolkeel.compat.openai_agents.context import Usage, plain
+from toolkeel.compat.openai_agents.items import items_of, parted
 from toolkeel.compat.openai_agents.output import AgentOutputSchema, AgentOutputSchemaBase
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.compat.openai_agents.tools import FunctionTool
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage
 from toolkeel.messages import Usage as CoreUsage
-from toolkeel.model import Delta, HoldsOutput, ModelRequest, OutputFormat, TextDelta
-from toolkeel.model import Model as CoreModel
+from toolkeel.model import CallDelta, Delta, ModelRequest, TextDelta
 from toolkeel.providers.openai_responses import decode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
 from toolkeel.providers.openai_responses.profile import CALLS
@@ -100,19 +99,7 @@ class Model(Binds, ABC):
         return ask(self, request)
 
 
-class WrappedModel(Binds):
-    """What stands around a model: it has its name, and holds what that holds."""
-
-    def __init__(self, model: CoreModel) -> None:
-        self.name = model.name
-        self._model = model
-
-    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether the model can hold replies to a schema."""
-        return isinstance(self._model, HoldsOutput) and self._model.holds(output, tools=tools)
-
-
-class AskedModel(WrappedModel):
+class AskedModel(Binds):
     """A model of the program's own, as one agent asks it.
 
     Args:
@@ -122,8 +109,7 @@ class AskedModel(WrappedModel):
     """
 
     def __init__(self, model: Model, agent: Any, streamed: bool) -> None:
-        super().__init__(model)
-        self._asked = (model, agent, streamed)
+        self.name, self._asked = model.name, (model, agent, streamed)
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """The model's own reply."""
@@ -148,6 +134,10 @@ async def ask(
     async for event in model.stream_response(*given, **nothing):
         if event.type == "response.output_text.delta":
             yield TextDelta(event.delta)
+        elif event.type == "response.function_call_arguments.delta":
+            yield CallDelta(event.output_index, arguments=event.delta)
+        elif event.type == "response.output_item.added" and event.item.type == "function_call":
+            yield CallDelta(event.output_index, event.item.call_id, event.item.name)
         elif event.type == "response.completed":
             whole = event.response
     if whole is None:

@@ -7,8 +7,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel.compat.openai_agents.context import Usage
-from toolkeel.compat.openai_agents.items import Raw
+from toolkeel.compat.openai_agents.context import Raw, Usage, plain
 from toolkeel.compat.openai_agents.models.own import Model, ModelResponse
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
@@ -80,7 +79,17 @@ class ScriptedModel(Model):
     async def stream_response(self, *asked: Any, **more: Any) -> AsyncIterator[Any]:
         """The next step, at once, unless the run was stopped."""
         await asyncio.sleep(0)
-        yield Raw(type="response.completed", response=await self.get_response(*asked, **more))
+        whole = await self.get_response(*asked, **more)
+        for place, item in enumerate(map(plain, whole.output)):
+            about, kind = {"output_index": place}, item["type"]
+            if kind == "message":
+                for part in item["content"]:
+                    yield Raw(about, type="response.output_text.delta", delta=part["text"])
+            elif kind == "function_call":
+                yield Raw(about, type="response.output_item.added", item=Raw(item))
+                kind, said = "response.function_call_arguments.delta", item["arguments"]
+                yield Raw(about, type=kind, delta=said)
+        yield Raw(type="response.completed", response=whole)
 
 
 def assistant_message(text: str, *, item_id: str = "scripted-message") -> Raw:

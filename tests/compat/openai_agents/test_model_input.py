@@ -7,8 +7,16 @@ from typing import Any
 import pytest
 
 from benchmarks.migration.server import Server
-from toolkeel.compat.openai_agents import Agent, GenerateDynamicPromptData, Runner
-from toolkeel.testing import Scripted
+from toolkeel.compat.openai_agents import (
+    Agent,
+    CallModelData,
+    GenerateDynamicPromptData,
+    ModelInputData,
+    RunConfig,
+    Runner,
+    function_tool,
+)
+from toolkeel.testing import Scripted, call
 
 
 def test_a_prompt_is_named_in_the_request_and_may_depend_on_the_run() -> None:
@@ -34,3 +42,26 @@ def test_a_prompt_names_the_model_unless_the_agent_does(monkeypatch: pytest.Monk
     assert "model" not in server.sent("run")[0]
     server.shutdown()
     server.server_close()
+
+
+def test_a_request_holds_what_the_filter_leaves_and_the_transcript_all() -> None:
+    @function_tool
+    def look() -> str:
+        """Look."""
+        return "seen"
+
+    seen: list[CallModelData[str]] = []
+
+    async def last_two(data: CallModelData[str]) -> ModelInputData:
+        seen.append(data)
+        return ModelInputData(data.model_data.input[-2:], f"for {data.context}")
+
+    model = Scripted([call("look"), "done"])
+    agent = Agent("A", "Be kind.", [look], model)
+    given: list[Any] = [{"role": "user", "content": str(n)} for n in range(4)]
+    config = RunConfig(call_model_input_filter=last_two)
+    result = Runner.run_sync(agent, given, context="Ada", run_config=config)
+    told = [[message.text for message in request.messages] for request in model.requests]
+    assert told == [["for Ada", "2", "3"], ["for Ada", "", "seen"]]
+    assert seen[0].model_data.instructions == "Be kind." and seen[0].agent is agent
+    assert len(result.to_input_list()) == 7

@@ -1,15 +1,59 @@
-"""`ComputerTool` and what belongs to it, under the names of the OpenAI Agents SDK."""
+"""What OpenAI hosts, under the names of the OpenAI Agents SDK: code, files to search, computers."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import cached_property
 from typing import Any, Literal, Self, TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel.builtin.code.interpreter import CodeInterpreterTool as CoreTool
 from toolkeel.builtin.computer import tool as core
+from toolkeel.builtin.shell.local_shell import WIRE
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.define.tool import AnyTool
+from toolkeel.hosted import Hosted
+
+
+@dataclasses.dataclass(eq=False)
+class CodeInterpreterTool:
+    """Runs Python at OpenAI, in a container of its configuration; at others in a small one here.
+
+    Args:
+        tool_config: OpenAI's own: ``{"type": "code_interpreter", "container": ...}``.
+    """
+
+    tool_config: Mapping[str, Any]
+    name = "code_interpreter"
+
+    @cached_property
+    def tool(self) -> AnyTool:
+        """The core's tool."""
+        made = CoreTool(where="auto").tool
+        assert made.hosted is not None
+        there = dataclasses.replace(made.hosted.natives[WIRE], body=dict(self.tool_config))
+        return dataclasses.replace(made, hosted=Hosted({WIRE: there}))
+
+
+ImageGenerationToolConfig: TypeAlias = dict[str, Any]
+"""The hosted tool's JSON; `ImageGenerationTool` refuses keys that it does not have."""
+
+
+@record
+class RankingOptions:
+    """How found passages are ranked."""
+
+    ranker: str | None = None
+    score_threshold: float | None = None
+
+
+@record
+class Filters:
+    """Which documents are searched."""
+
+    metadata: Mapping[str, Any] | None = None
+    file_ids: Sequence[str] | None = None
 
 
 class Computer:

@@ -1,4 +1,4 @@
-"""`ComputerTool` under the names of the OpenAI Agents SDK."""
+"""OpenAI's code interpreter goes out with its configuration, and runs here elsewhere."""
 
 from __future__ import annotations
 
@@ -7,13 +7,43 @@ from typing import Any
 import pytest
 
 from tests.builtin.computer.test_tool import WARNING, Small
-from toolkeel import RunContext, ToolCall, Toolset
+from toolkeel import Agent, RunContext, ToolCall, Toolset
 from toolkeel.compat.openai_agents import (
     AsyncComputer,
+    CodeInterpreterTool,
     Computer,
     ComputerTool,
     ComputerToolSafetyCheckData,
+    FileSearchTool,
+    Filters,
+    RankingOptions,
 )
+from toolkeel.providers import openai_responses
+from toolkeel.providers.openai_responses import encode_tools
+from toolkeel.testing.scripted import Scripted, call
+
+CONFIG = {"type": "code_interpreter", "container": {"type": "auto", "memory_limit": "4g"}}
+
+
+def test_its_configuration_is_what_openai_is_sent() -> None:
+    assert encode_tools([CodeInterpreterTool(CONFIG).tool]) == [CONFIG]
+
+
+def test_a_model_that_hosts_nothing_runs_it_here() -> None:
+    model = Scripted([call("code_interpreter", {"code": "6 * 7"}), "done"])
+    result = Agent(model, [CodeInterpreterTool(tool_config=CONFIG)]).run_sync("go")
+    assert "42" in result.messages[-2].text
+
+
+def test_ranking_and_filters_reach_the_provider() -> None:
+    search = FileSearchTool(
+        ["vs_1"],
+        ranking_options=RankingOptions(ranker="auto", score_threshold=0.7),
+        filters=Filters(metadata={"部门": "engineering"}),
+    )
+    [body] = openai_responses.encode_tools(Toolset([search]))
+    assert body["ranking_options"] == {"ranker": "auto", "score_threshold": 0.7}
+    assert "部门" in str(body["filters"])
 
 
 def test_a_computer_must_say_how_it_does_everything() -> None:

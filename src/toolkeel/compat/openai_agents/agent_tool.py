@@ -1,0 +1,131 @@
+"""Agents as tools of others, under the names of the OpenAI Agents SDK.
+
+As there, a run within a call has the settings of the run around it and the hooks of its own agent.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, TypeAlias, TypedDict
+
+from pydantic import BaseModel
+
+from toolkeel.agent import agent as core
+from toolkeel.agent.result import RunResult as CoreResult
+from toolkeel.compat.given import only_known, value_of
+from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage, of_run
+from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
+from toolkeel.compat.openai_agents.stream import Begun, telling
+from toolkeel.compat.openai_agents.tools import (
+    UNSET,
+    Approval,
+    Enabled,
+    FunctionTool,
+    Invoker,
+    OnFailure,
+    failing_as_told,
+)
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed, Step
+from toolkeel.messages import ToolOutput
+
+Extractor: TypeAlias = Callable[[RunResult], Any]
+"""Makes a tool's result of a run's; may be async."""
+
+
+class AsToolOptions(TypedDict, total=False):
+    """Further options of `Agent.as_tool`.
+
+    Attributes:
+        is_enabled: Whether it can be called now.
+        max_turns: How often the model may be asked in one call.
+        needs_approval: Whether a person must approve a call; see `Approval`.
+        parameters: What the caller fills, as a pydantic model; one text by default.
+        failure_error_function: What the calling model is told when a run fails; None ends its own
+            run.
+        on_stream: Told of the events of its runs, as `AgentToolStreamEvent`; may be async.
+    """
+
+    is_enabled: Enabled
+    max_turns: int | None
+    needs_approval: Approval
+    parameters: type[BaseModel] | None
+    failure_error_function: OnFailure | None
+    on_stream: Callable[[Any], Any] | None
+
+
+class AgentAsToolInput(BaseModel):
+    """Default input schema for agent-as-tool calls."""
+
+    input: str
+
+
+_OWN_RUN = "write a function_tool whose body awaits Runner.run(agent, ...) with it"
+_RUN_APART: Mapping[str, str] = dict.fromkeys(
+    ("run_config", "hooks", "session", "previous_response_id", "conversation_id", "input_builder"),
+    _OWN_RUN,
+)
+
+
+def agent_as_tool(
+    agent: Any,
+    about: tuple[str | None, str | None],
+    extract: Extractor | None,
+    options: AsToolOptions,
+) -> FunctionTool:
+    """An agent as a tool of another.
+
+    Args:
+        agent: The agent.
+        about: The tool's name and its description for the calling model.
+        extract: Makes the tool's result of the run's.
+        options: See `AsToolOptions`.
+    """
+    only_known(options, AsToolOptions, "as_tool", _RUN_APART)
+    limit, told = options.get("max_turns"), options.get("on_stream")
+    agent = agent if limit is None else agent.limited(limit)
+
+    async def output(result: CoreResult[Any]) -> object:
+        inner: Begun | None = of_run.get()
+        given = Given(agent, RunContextWrapper(None, Usage.of(result.usage)))
+        if inner is not None and inner.agent is agent:
+            await inner.ended(result.answer)
+            given = Given(agent, inner.wrapper, input=inner.asked_for)
+        if extract is not None:
+            return await value_of(extract(as_result(result, given)))
+        return ToolOutput(str(result.output), result.output)
+
+    inner = core.Agent.as_tool(
+        agent,
+        *about,
+        output=output,
+        parameters=options.get("parameters") or AgentAsToolInput,
+        steps=(
+            _within(agent, told is not None),
+            *(() if told is None else (telling(agent, told),)),
+        ),
+    )
+    inner = failing_as_told(inner, options.get("failure_error_function", UNSET))
+    return FunctionTool(
+        inner.name,
+        inner.description,
+        inner.parameters,
+        Invoker(inner),
+        is_enabled=options.get("is_enabled", True),
+        needs_approval=options.get("needs_approval", False),
+        timeout_seconds=inner.timeout,
+    )
+
+
+def _within(agent: Any, streamed: bool) -> Step:
+    """The step in which an agent's run has the settings of the run around it."""
+
+    async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+        outer: Begun | None = of_run.get()
+        token = of_run.set(outer and outer.within(agent, context.deps, streamed))
+        try:
+            return await proceed(prepared)
+        finally:
+            of_run.reset(token)
+
+    return step
