@@ -14,7 +14,7 @@ from toolkeel._records import reporter
 from toolkeel._records.cancel import CancelToken as CancelToken
 from toolkeel._records.cancel import log
 from toolkeel._records.record import NOTHING
-from toolkeel._records.taint import Taint
+from toolkeel._records.taint_sources import Taint
 from toolkeel._records.tickets import Approver, Decision, Ticket
 from toolkeel._records.tickets import Edit as Edit
 from toolkeel.events import Event, Nested
@@ -242,7 +242,7 @@ def _nested(call: ToolContext[Any], name: str) -> Listener:
 class Clock(Protocol):
     """What stops a call at its deadline."""
 
-    def hold(self, paused: bool) -> None:
+    def pause(self, paused: bool) -> None:
         """Let no time pass, or go on with what was left."""
         ...
 
@@ -376,13 +376,13 @@ class ToolContext(Generic[C]):
         """Wait for a person: time in here does not count. For async bodies only."""
         self.paused += 1
         if self.paused == 1 and self.clock is not None:
-            self.clock.hold(True)
+            self.clock.pause(True)
         try:
             yield
         finally:
             self.paused -= 1
             if self.paused == 0 and self.clock is not None:
-                self.clock.hold(False)
+                self.clock.pause(False)
 
     @contextmanager
     def elsewhere(self) -> Iterator[None]:

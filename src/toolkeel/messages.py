@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from toolkeel._records.record import NOTHING, record, shown
+from toolkeel._records.record import NOTHING, in_notebook, record
 from toolkeel.content import Content, text_of
 
 Kind = Literal[
@@ -74,7 +74,7 @@ class ToolMessage:
     details: Mapping[str, object] = NOTHING
     duration: float = 0.0
 
-    _repr_html_ = shown
+    _repr_html_ = in_notebook
 
     @property
     def text(self) -> str:

@@ -16,7 +16,7 @@ from toolkeel.builtin.files.apply_patch import parse as parse_patch
 from toolkeel.builtin.files.apply_patch import patched
 from toolkeel.builtin.files.open_beneath import clean
 from toolkeel.builtin.web.client import parse_url
-from toolkeel.call.steps.commands import MAX_LENGTH, allowed, mentions, plain_words
+from toolkeel.call.steps.command_patterns import MAX_LENGTH, allowed, mentions, plain_words
 from toolkeel.engines.sandbox.protected_files import protected_part
 from toolkeel.errors import ModelError, ToolError
 from toolkeel.mcp.client.frames import Frames

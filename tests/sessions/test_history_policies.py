@@ -21,7 +21,7 @@ from tests.agent.valid import problems
 from tests.sessions.talking import say
 from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
 from toolkeel.agent.handoff import Handoff, without_calls
-from toolkeel.agent.history import HistoryPolicy, Shown, View, Whole
+from toolkeel.agent.history import HistoryPolicy, SentHistory, View, Whole
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
 from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
@@ -187,7 +187,7 @@ class Request:
         self.run: RunContext[None] = RunContext()
         self.run.transcript = [SystemMessage("told"), *before, UserMessage(asked)]
         self.run.told = 1
-        self.shown, self.policy, self.asked = Shown(), policy, len(before)
+        self.shown, self.policy, self.asked = SentHistory(), policy, len(before)
 
     def send(self) -> list[Message]:
         view = self.shown.view(self.run)
@@ -216,7 +216,7 @@ def test_any_run_stays_within_its_budget_and_its_beginning_changes_seldom(
         if steer:
             request.run.transcript.append(UserMessage(f"{steer} {turn}"))
         if resumed and turn % 7 == 6:  # saved, and gone on from
-            request.shown = Shown(request.shown.cuts)
+            request.shown = SentHistory(request.shown.cuts)
         last, sent = sent, request.send()
         changes += sent[: len(last)] != last
         assert problems(sent) == []

@@ -16,7 +16,7 @@ recorder           turns what a run does into entries of its journal
 reporter           what a running call reports: progress, and the values it emits
 unread_events      events that wait for a slow reader of a stream (back-pressure)
 kept_results       results too long to be shown, kept whole under a name that tools read by line and column
-taint              what a run has touched (taint): private data, strangers' text, secrets, each with its sources
+taint_sources      what a run has touched (taint): private data, strangers' text, secrets, each with its sources
 path_patterns      which paths fall under patterns of names, and which hold secrets
 data_folder        where data is kept if nobody says: the user's data folder
 used_tickets       which tickets were decided, noted in a folder that processes share: none serves twice

@@ -155,16 +155,16 @@ def lend_html(give: Callable[[object], str]) -> None:
     _html[:] = [give]
 
 
-def shown(self: object) -> str:
+def in_notebook(self: object) -> str:
     """As a notebook shows it: HTML that runs nothing."""
     return _html[0](self)
 
 
-class Shown:
-    """What notebooks show; records say ``_repr_html_ = shown``."""
+class InNotebooks:
+    """What notebooks show; records say ``_repr_html_ = in_notebook``."""
 
     __slots__ = ()
-    _repr_html_ = shown
+    _repr_html_ = in_notebook
 
 
 class _Nothing(Mapping[str, object]):

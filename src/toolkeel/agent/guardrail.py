@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from toolkeel._records.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.agent.history import Cut, Shown
+from toolkeel.agent.history import Cut, SentHistory
 from toolkeel.call.steps.guard import SAME, Allow, Reject, Stop, Verdict
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError, ToolkeelError, describe
@@ -137,7 +137,7 @@ async def judge_said(
 
 
 async def judge_answer(
-    guardrails: Sequence[Guardrail], answer: object, run: RunContext[Any], shown: Shown
+    guardrails: Sequence[Guardrail], answer: object, run: RunContext[Any], shown: SentHistory
 ) -> None:
     """Ask guardrails about what the agent answered; no later request holds it if they refuse.
 

@@ -168,7 +168,7 @@ class View:
         return Cut(place, end, (*told, *notes, *people), policy, name=name)
 
 
-class Shown:
+class SentHistory:
     """What the model is sent of a run: the transcript, or less, once something of it was cut.
 
     Args:

@@ -19,7 +19,7 @@ from toolkeel.agent.streamed_calls import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.explain.validation_errors import listing
-from toolkeel.define.output_type import ANSWER, Answer, answer_form
+from toolkeel.define.output_type import ANSWER, AnswerForm, answer_form
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     FieldError,
@@ -45,7 +45,7 @@ class OutputPlan:
         retries: How often the model may correct itself.
     """
 
-    answer: Answer
+    answer: AnswerForm
     native: OutputFormat | None = None
     retries: int = RETRIES
 

@@ -108,7 +108,7 @@ async def _evaluated(instructions: Instructions[Any], run: RunContext[Any]) -> s
     return text
 
 
-def checked(instructions: Instructions[C]) -> Instructions[C]:
+def checked_instructions(instructions: Instructions[C]) -> Instructions[C]:
     """Instructions that are a text or a function.
 
     Raises:

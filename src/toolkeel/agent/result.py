@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, cast
 from typing_extensions import TypeVar
 
 from toolkeel._records.peers_words import RESULT, telling
-from toolkeel._records.record import record, shown
+from toolkeel._records.record import in_notebook, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.run_state import RunState
 from toolkeel.call.correction_counts import Correction
@@ -76,7 +76,7 @@ class RunResult(Generic[T]):
     limit: str
     run: Held
 
-    _repr_html_ = shown
+    _repr_html_ = in_notebook
 
     @property
     def answered(self) -> bool:

@@ -14,7 +14,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._records.entries import RunBegan
-from toolkeel._records.record import Shown
+from toolkeel._records.record import InNotebooks
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.unread_events import UnreadEvents
 from toolkeel.agent import resume as resuming
@@ -41,7 +41,7 @@ S = TypeVar("S")
 T = TypeVar("T", default=str)
 
 
-class Run(Shown, Generic[T]):
+class Run(InNotebooks, Generic[T]):
     """One run of an agent; `Agent.start` and `Agent.stream` make it.
 
     Args:

@@ -10,7 +10,7 @@ from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, maker, record
-from toolkeel.call.arguments.edits import telling, what_ran
+from toolkeel.call.arguments.edits import what_ran, with_note
 from toolkeel.call.arguments.validate import LooksLong, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stopped_text import not_started, overdue
@@ -199,7 +199,7 @@ def _end(
     if context is not None:
         context.end()
         if context.edits:
-            message = telling(message, context.edits)
+            message = with_note(message, context.edits)
     if fatal is not None and isinstance(fatal, Suspend):
         _suspended(run, call, message.name, fatal)
         return message, fatal

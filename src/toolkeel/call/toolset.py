@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import Any, cast
 
 from toolkeel._records.checked_arguments import checked
-from toolkeel._records.record import Shown
+from toolkeel._records.record import InNotebooks
 from toolkeel.call.arguments.mask import cover
 from toolkeel.call.batch import Batch, check_calls, check_run
 from toolkeel.call.body.run_body import invoke
@@ -37,7 +37,7 @@ LISTED = 20
 
 
 @checked
-class Toolset(Shown):
+class Toolset(InNotebooks):
     """Tools in order, each under one name.
 
     Usable without an agent and without an event loop: `run_sync` takes the calls of any client's

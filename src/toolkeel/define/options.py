@@ -115,7 +115,7 @@ _FRONT = ("name", "description", "parameters")
 """What the front doors take besides."""
 
 
-def checked(name: str, options: Mapping[str, object]) -> dict[str, Any]:
+def checked_options(name: str, options: Mapping[str, object]) -> dict[str, Any]:
     """The options; what holds several is a tuple.
 
     Args:

@@ -44,7 +44,7 @@ _VALUE = "result"
 
 
 @record
-class Answer:
+class AnswerForm:
     """The form that a run's answer must have.
 
     Args:
@@ -76,7 +76,7 @@ class Answer:
         return partial.get(_VALUE) if self.wrapped else partial
 
 
-def answer_form(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
+def answer_form(output_type: TypeForm[Any], name: str = ANSWER) -> AnswerForm:
     """The form of answers of a type.
 
     Args:
@@ -106,7 +106,7 @@ def answer_form(output_type: TypeForm[Any], name: str = ANSWER) -> Answer:
     wrapped = schema.get("type") != "object"
     arguments = _wrapped(name, output_type) if wrapped else _plain(name, schema, adapter)
     description = f"Give the final answer, and end with it. {told}".strip()
-    return Answer(_tool(name, description, arguments), wrapped)
+    return AnswerForm(_tool(name, description, arguments), wrapped)
 
 
 def _rooted(schema: Mapping[str, Any]) -> dict[str, Any]:

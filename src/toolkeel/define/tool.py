@@ -20,12 +20,12 @@ from typing import (
 )
 
 from toolkeel._records.peers_words import TOOL_ATTRIBUTES, telling
-from toolkeel._records.record import NOTHING, Shown, record
+from toolkeel._records.record import NOTHING, InNotebooks, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
 from toolkeel.define.executor_names import ExecutorName
 from toolkeel.define.inject import InjectedParameter
-from toolkeel.define.options import check_names, check_on_invoke, checked, external
+from toolkeel.define.options import check_names, check_on_invoke, checked_options, external
 from toolkeel.define.reading.docstring import DocstringUse
 from toolkeel.define.reading.signature import BodyKind, Parameter, calling_frame
 from toolkeel.define.returns import Output
@@ -195,7 +195,7 @@ class _Raw(type):
 @dataclasses.dataclass(
     frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
 )
-class Tool(Shown, Generic[P, R], metaclass=_Raw):
+class Tool(InNotebooks, Generic[P, R], metaclass=_Raw):
     """A function that models can call. Still callable as the plain function.
 
     Made by `@tool` or `from_schema`, which ``Tool(name, description, parameters, on_invoke)`` is
@@ -378,7 +378,7 @@ def compile_tool(
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)
-    given = checked(str(names[0] or getattr(function, "__name__", "a tool")), options)
+    given = checked_options(str(names[0] or getattr(function, "__name__", "a tool")), options)
     unknown_keys, docstring = given.get("unknown_keys", "forbid"), given.pop("docstring", "parse")
     request = Request(*names, parameters, unknown_keys, docstring, caller)
     plan = compile_function(function, request)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolkeel._records.entries import CallEnded, RunEnded
-from toolkeel._records.taint import Source
+from toolkeel._records.taint_sources import Source
 from toolkeel._records.tickets import Decision
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.agent.session_interface import SAVED

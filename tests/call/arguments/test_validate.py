@@ -13,7 +13,7 @@ from pydantic import BaseModel, Field
 
 from toolkeel import ToolCall, tool
 from toolkeel.call.arguments import validate
-from toolkeel.call.arguments.validate import Shown, as_json, prepare, revalidate
+from toolkeel.call.arguments.validate import ArgumentsView, as_json, prepare, revalidate
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import InvalidArguments, MalformedArguments, TruncatedCall
 
@@ -138,9 +138,9 @@ def test_who_looks_at_one_argument_has_no_other_made_plain() -> None:
         return path
 
     given = Prepared(ToolCall("1", "put"), put, {"path": "a/b", "rest": Deaf()})
-    shown = Shown(given)
+    shown = ArgumentsView(given)
     assert (shown["Path"], shown["path"], shown["row"]) == ("a/b", "a/b", 1)
     assert list(shown) == ["Path", "rest", "row"] and len(shown) == 3
     assert "Path" in shown and "path" not in shown and shown.get("nobody", 7) == 7
     plain = Prepared(ToolCall("1", "put"), put, {"path": "a", "rest": {"at": [1, "二"]}})
-    assert dict(Shown(plain)) == as_json(plain)
+    assert dict(ArgumentsView(plain)) == as_json(plain)

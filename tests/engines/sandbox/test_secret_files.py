@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.taint import of_details
+from toolkeel._records.taint_sources import of_details
 from toolkeel.engines.sandbox.secret_files import SecretFiles
 
 KEY = "sk-4f9a8b7c6d5e"

@@ -8,7 +8,7 @@ from typing import Any
 from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent
-from toolkeel.agent.history import Cut, HistoryPolicy, Shown, Whole
+from toolkeel.agent.history import Cut, HistoryPolicy, SentHistory, Whole
 from toolkeel.agent.output import check_answers
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import instruct
@@ -43,7 +43,7 @@ class InCharge:
     def __init__(self, plan: Plan, run: RunContext[Any]) -> None:
         self.plan = plan
         self.before: tuple[Plan, ...] = ()
-        self.shown = Shown()
+        self.shown = SentHistory()
         self.given = 0
         self.most = plan.max_turns
         self.reader = ""
@@ -78,7 +78,7 @@ class InCharge:
         Raises:
             SetupError: the agent cannot be reached from this one.
         """
-        self.shown = Shown(state.cuts)
+        self.shown = SentHistory(state.cuts)
         if not state.path:
             return
         first: AgentLike = self._run.agent  # type: ignore[assignment]

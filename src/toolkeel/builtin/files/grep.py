@@ -15,7 +15,7 @@ from typing import BinaryIO, NamedTuple
 from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel._records.path_patterns import secret_part
 from toolkeel._records.record import record
-from toolkeel._records.taint import Source, as_details, mark_of
+from toolkeel._records.taint_sources import Source, as_details, mark_of
 from toolkeel.builtin.files import ripgrep
 from toolkeel.builtin.files.encodings import as_shown, decode, is_utf_16
 from toolkeel.builtin.files.find import matcher

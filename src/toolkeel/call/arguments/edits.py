@@ -67,7 +67,7 @@ def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Itera
             yield f"{key}, now {now}"
 
 
-def telling(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
+def with_note(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
     """A call's result with a note of how the call was edited, for the model and in its details."""
     note = "\n".join(map(_note, [each for each in edits if each.told]))
     content = message.content

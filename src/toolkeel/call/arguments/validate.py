@@ -253,7 +253,7 @@ def as_json(prepared: Prepared) -> dict[str, object]:
     return canonical(effective(prepared).arguments, prepared.tool.arguments.keys)
 
 
-class Shown(Mapping[str, object]):
+class ArgumentsView(Mapping[str, object]):
     """`as_json`, each argument made when it is asked for: who looks at a path pays for no other.
 
     One is had by the function's own name for it as well.

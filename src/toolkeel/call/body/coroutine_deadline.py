@@ -41,7 +41,7 @@ GIVE_UP = "toolkeel: end within the time of grace"
 """Message for `Task.cancel` that also gives a body which resists only `GRACE` seconds."""
 
 
-class Stop:
+class Stopper:
     """Watches one waiting body.
 
     Args:
@@ -93,7 +93,7 @@ class Stop:
             self.reason = reason
             self._halt()
 
-    def hold(self, paused: bool) -> None:
+    def pause(self, paused: bool) -> None:
         """Let no time pass while a person is asked, or go on with what was left."""
         if self._deadlines is None or self._closed:
             return
@@ -212,7 +212,7 @@ def watched(handler: Handler) -> Handler:
     return watching
 
 
-class _Watch(Stop):
+class _Watch(Stopper):
     """The task in which a body waits, and who has asked it to stop.
 
     Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
@@ -232,7 +232,7 @@ class _Watch(Stop):
         self._ours = 0
         self._grace: asyncio.TimerHandle | None = None
         self._over = False
-        Stop.__init__(self, context, timeout, task.get_loop(), self._cancel, spent)
+        Stopper.__init__(self, context, timeout, task.get_loop(), self._cancel, spent)
 
     def beside(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for what is no plain future, and may ignore that it is cancelled.

@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Any
 
-from toolkeel.call.body.coroutine_deadline import Stop
+from toolkeel.call.body.coroutine_deadline import Stopper
 from toolkeel.call.body.stopped_text import cancelled_itself, not_started, told
 from toolkeel.call.body.thread_pool import Job, ThreadPool, shared_pool
 from toolkeel.context import ToolContext
@@ -52,7 +52,7 @@ async def run_in_thread(
 
 def _submit(
     tool: AnyTool, body: Callable[[], object], context: ToolContext[Any], threads: ThreadPool
-) -> tuple[Job, Stop, Callable[[], bool]]:
+) -> tuple[Job, Stopper, Callable[[], bool]]:
     """The body on its way to a thread, what stops it, and what drops it: whether it had begun."""
     cancel = context.run.cancel
     begun = given_up = False
@@ -76,5 +76,5 @@ def _submit(
             job.future.set_exception(stop.error("running" if ran else "queued"))
 
     job = threads.submit(start)
-    stop = Stop(context, tool.timeout, job.future.get_loop(), halt)
+    stop = Stopper(context, tool.timeout, job.future.get_loop(), halt)
     return job, stop, drop

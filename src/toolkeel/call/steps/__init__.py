@@ -1,8 +1,8 @@
 """What stands around a body: each a step, composed when the tool is registered.
 
 compose             steps around a call, composed when a tool is registered, not when it is called
-shell_reader        whether a line of shell runs something that its words do not tell
-commands            what a line of shell runs, as far as that is certain: for rules that allow commands
+shell_parser        whether a line of shell runs something that its words do not tell
+command_patterns    which lines of shell a rule's pattern covers, or may be about
 rules               rules for a run, from outside the tools: which calls are refused, asked about or let through
 approve             asking before a call runs; a yes holds only for the arguments shown (digest)
 call_limits         limits on calls: what a model may not do again and again

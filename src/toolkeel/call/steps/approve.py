@@ -17,7 +17,7 @@ from typing import Any
 
 from toolkeel._records.tickets import LIFETIME, PATIENCE, Decision, Ticket, digest_of, new_id
 from toolkeel.call.arguments.edits import note_edit
-from toolkeel.call.arguments.validate import Shown, as_json, from_canonical, prepare
+from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.compose import Handler, Recheck, show_guards
 from toolkeel.call.steps.rules import Rules
@@ -187,7 +187,7 @@ async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | N
     tool = prepared.tool.name
     outside = "its result comes from outside" if prepared.tool.executor is external else None
     shell = str(prepared.tool.metadata.get("shell", ""))
-    rule = rules.rule(tool, Shown(prepared), shell) if rules else None
+    rule = rules.rule(tool, ArgumentsView(prepared), shell) if rules else None
     if rule is not None:
         if rule.action == "deny":
             raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")

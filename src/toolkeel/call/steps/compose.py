@@ -85,7 +85,7 @@ def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
     step, outer, everyone = steps[-1], rechecks(steps[:-1]), rechecks(steps)
 
     async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
-        seen = shown(prepared)
+        seen = read_only(prepared)
 
         async def proceed(passed: Prepared) -> object:
             if passed.arguments is not seen.arguments or passed.tool is not seen.tool:
@@ -132,7 +132,7 @@ async def show_guards(
     for _ in range(ROUNDS):
         changed = False
         for check in checks:
-            seen = shown(prepared)
+            seen = read_only(prepared)
             passed = await check(seen, context)
             if passed is not seen:
                 changed, prepared = True, passed
@@ -144,7 +144,7 @@ async def show_guards(
     )
 
 
-def shown(prepared: Prepared) -> Prepared:
+def read_only(prepared: Prepared) -> Prepared:
     """The same call with arguments that cannot be changed in place."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared

@@ -16,7 +16,7 @@ from toolkeel._records.record import maker
 from toolkeel.call.arguments.edits import revise
 from toolkeel.call.body.coroutine_deadline import watched
 from toolkeel.call.result_message import plain_text
-from toolkeel.call.steps.compose import Begin, Rest, awaited, compose, shown
+from toolkeel.call.steps.compose import Begin, Rest, awaited, compose, read_only
 from toolkeel.call.steps.guard import SAME, Allow, InputGuard, Outcome, OutputGuard
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Step
@@ -45,7 +45,7 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
     within: Within = _judged(outputs, inner) if outputs else lambda p, _, c: inner(p, c)
 
     def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
-        seen = shown(prepared)
+        seen = read_only(prepared)
         answers = _answers(inputs, seen, context) if inputs else None
         if answers is not None:
             steps = [_answering(each, InputGuard, answers) for each in guards]

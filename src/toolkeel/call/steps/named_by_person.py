@@ -14,8 +14,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote
 
-from toolkeel._records.taint import Taint, of_details
-from toolkeel.call.arguments.validate import Shown
+from toolkeel._records.taint_sources import Taint, of_details
+from toolkeel.call.arguments.validate import ArgumentsView
 from toolkeel.content import Text
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool, Prepared
@@ -37,7 +37,7 @@ _NUMBER = re.compile(r"[\d\s.,+-]+")
 
 def aims(prepared: Prepared) -> Mapping[str, object]:
     """The arguments that say where or whom: all, if none is declared."""
-    shown, target = Shown(prepared), prepared.tool.effects.target
+    shown, target = ArgumentsView(prepared), prepared.tool.effects.target
     return {name: shown[name] for name in target if name in shown} if target else shown
 
 
@@ -58,7 +58,9 @@ def texts(value: object) -> Iterator[str]:
 
 def unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
     """Targets, and addresses anywhere in the arguments, that nobody here has named."""
-    addresses = [found for text in texts(Shown(prepared)) for found in _ADDRESS.findall(text)]
+    addresses = [
+        found for text in texts(ArgumentsView(prepared)) for found in _ADDRESS.findall(text)
+    ]
     heard = said(taint.root)
     return [value for value in dict.fromkeys((*values, *addresses)) if not is_named(value, heard)]
 

@@ -16,7 +16,7 @@ from contextlib import suppress
 from typing import TypeAlias
 
 from toolkeel._records.path_patterns import secret_part
-from toolkeel.call.arguments.validate import Shown
+from toolkeel.call.arguments.validate import ArgumentsView
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import Resource, Shared
@@ -56,7 +56,7 @@ def resource_keys(prepared: Prepared) -> tuple[str, ...]:
     its name in braces, one key for all such calls.
     """
     tool = prepared.tool
-    values = Shown(prepared)
+    values = ArgumentsView(prepared)
     return tuple(sorted({_fill(resource, values) for resource in tool.effects.resources}))
 
 
@@ -95,7 +95,7 @@ def files_named(prepared: Prepared) -> dict[str, tuple[int, int]]:
     declared = [key[5:] for key in resource_keys(prepared) if key.startswith("file:")]
     line = prepared.tool.metadata.get("shell")
     if isinstance(line, str):
-        words = _SHELL_WORD.findall(str(Shown(prepared).get(line, "")))[:_MOST_WORDS]
+        words = _SHELL_WORD.findall(str(ArgumentsView(prepared).get(line, "")))[:_MOST_WORDS]
         declared = [os.path.join(folder, word) for folder in declared for word in words]
     found = {}
     for path in dict.fromkeys(declared):
@@ -109,7 +109,7 @@ def files_named(prepared: Prepared) -> dict[str, tuple[int, int]]:
 def _paths_read(prepared: Prepared) -> list[str]:
     if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
         return keys if prepared.tool.effects.read_only else []
-    shown = Shown(prepared)
+    shown = ArgumentsView(prepared)
     given = [shown[name] for name in shown if _PATHS.search(name)]
     lists = (value if isinstance(value, list | tuple) else [value] for value in given)
     return [text for texts in lists for text in texts if isinstance(text, str)]

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Literal
 
 from toolkeel._records.record import record
-from toolkeel.call.steps.commands import allowed, mentions
+from toolkeel.call.steps.command_patterns import allowed, mentions
 from toolkeel.define.nearly_right_names import nearest_names
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
@@ -53,7 +53,7 @@ class Rule:
             tool: The tool's name.
             arguments: The call's.
             shell: Name of the argument that is a line of shell, which is compared as such: see
-                `toolkeel.call.steps.commands`.
+                `toolkeel.call.steps.command_patterns`.
         """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False

@@ -15,7 +15,14 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolkeel._records.taint import Source, Taint, as_details, mark_file, mark_of, of_details
+from toolkeel._records.taint_sources import (
+    Source,
+    Taint,
+    as_details,
+    mark_file,
+    mark_of,
+    of_details,
+)
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.named_by_person import aims, is_named, said, texts, unnamed
 from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read

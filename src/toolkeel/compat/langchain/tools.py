@@ -22,7 +22,7 @@ from toolkeel.compat.langchain.wrapping import Command, told
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
-from toolkeel.define.options import checked
+from toolkeel.define.options import checked_options
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import CallError, Crashed, DefinitionError, InjectionError, SetupError
@@ -171,7 +171,9 @@ class StructuredTool(BaseTool):
             return
         told = name in ("name", "description")
         with _in_own_words():
-            change = {name: value} if told else checked(self.name, _core_options({name: value}))
+            change = (
+                {name: value} if told else checked_options(self.name, _core_options({name: value}))
+            )
         vars(self)["tool"] = dataclasses.replace(made, **change)
 
     def _body(self) -> Callable[..., Any]:

@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolkeel._records.path_patterns import secret_part
-from toolkeel._records.taint import Source, as_details
+from toolkeel._records.taint_sources import Source, as_details
 from toolkeel.engines.sandbox.protected_files import protected_below
 
 MOST, LARGEST = 100, 65_536

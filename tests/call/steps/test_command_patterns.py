@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.call.steps.commands import allowed, mentions, plain_words
+from toolkeel.call.steps.command_patterns import allowed, mentions, plain_words
 from toolkeel.call.steps.rules import Rules
 
 BYPASSES = r"""

@@ -1,4 +1,4 @@
-"""What a line of shell runs, as far as that is certain: for rules that allow commands.
+"""Which lines of shell a rule's pattern covers, or may be about (commands).
 
 A pattern of characters cannot say whether a command is harmless: ``git status; rm -rf .`` begins
 like ``git status``. So a rule that allows commands is compared with the parsed words, and only a
@@ -12,7 +12,7 @@ import fnmatch
 import re
 import shlex
 
-from toolkeel.call.steps.shell_reader import runs_unread
+from toolkeel.call.steps.shell_parser import runs_unread
 
 _PLAIN = re.compile(r"(?:[\w@%+:,./=-]|'[^'\\\x00-\x1f\x7f]*'|\"[^\"\\$`!\x00-\x1f\x7f]*\"| )+")
 MAX_LENGTH = 4096
@@ -76,7 +76,7 @@ def mentions(pattern: str, command: str) -> bool:
     It is compared with the line, with each part between operators, quotes and signs, and with each
     of their ends, as they are written and without quotes and the folders of programs. A last ``*``
     of its own stands for no words, too. What only a shell can tell, such as a program that is named
-    by a variable, counts as a match (`shell_reader`); so does what stands beyond `MAX_PARTS`.
+    by a variable, counts as a match (`shell_parser`); so does what stands beyond `MAX_PARTS`.
 
     >>> mentions("rm *", "cd x && rm -rf ."), mentions("rm *", "find . | xargs rm")
     (True, True)

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.call.steps.shell_reader import runs_unread
+from toolkeel.call.steps.shell_parser import runs_unread
 
 
 @pytest.mark.parametrize(

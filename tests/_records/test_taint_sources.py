@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.taint import Source, Taint, as_details, of_details
+from toolkeel._records.taint_sources import Source, Taint, as_details, of_details
 
 sources = st.builds(
     Source, st.sampled_from(["private", "stranger", "secret"]), st.text(), st.text()
