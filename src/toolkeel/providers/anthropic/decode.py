@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from toolkeel.content import Block, File, Image, Text
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.anthropic.profile import WIRE
 from toolkeel.providers.anthropic.stream import StreamDecoder
-from toolkeel.providers.wire.media import base64_block, content_of, unknown_block
+from toolkeel.providers.wire.media import base64_block, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
 
@@ -23,38 +21,34 @@ class StoredMessages(StoredTurns):
 
     decoder = StreamDecoder
 
-    def answer(self, blocks: list[Json]) -> Json:
+    def answer(self, turn: list[Json]) -> Json:
+        blocks = blocks_of(turn[0].get("content"))
         return {"type": "message", "stop_reason": "end_turn", "content": blocks}
 
     def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
         if block.get("type") != "tool_result":
             return None
-        inside = content_of(self.blocks(blocks_of(block.get("content"))))
-        id = as_text(block.get("tool_use_id"))
-        return calls.answer(inside, id, failed=block.get("is_error") is True)
+        id, failed = as_text(block.get("tool_use_id")), block.get("is_error") is True
+        return calls.answer(self.content(block.get("content")), id, failed=failed)
 
-    def blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        return map(_block, blocks)
-
-
-def _block(block: Json) -> Block:
-    block = {key: one for key, one in block.items() if key != "cache_control"}
-    source = as_dict(block.get("source"))
-    url, kind = as_text(source.get("url")), source.get("type")
-    match block.get("type"), kind:
-        case "text", _:
-            return Text(as_text(block.get("text")))
-        case "image", "base64":
-            return base64_block(source.get("data"), source.get("media_type"))
-        case "image", "url":
-            return Image(url=url)
-        case "document", "base64":
-            name = as_text(block.get("title")) or "file"
-            return base64_block(source.get("data"), source.get("media_type"), name)
-        case "document", "url":
-            name = as_text(block.get("title")) or "file"
-            return File(url=url, name=name, media_type="application/pdf")
-    return unknown_block(WIRE, block)
+    def block(self, block: Json) -> Block:
+        block = {key: one for key, one in block.items() if key != "cache_control"}
+        source = as_dict(block.get("source"))
+        url, kind = as_text(source.get("url")), source.get("type")
+        match block.get("type"), kind:
+            case "text", _:
+                return Text(as_text(block.get("text")))
+            case "image", "base64":
+                return base64_block(source.get("data"), source.get("media_type"))
+            case "image", "url":
+                return Image(url=url)
+            case "document", "base64":
+                name = as_text(block.get("title")) or "file"
+                return base64_block(source.get("data"), source.get("media_type"), name)
+            case "document", "url":
+                name = as_text(block.get("title")) or "file"
+                return File(url=url, name=name, media_type="application/pdf")
+        return unknown_block(WIRE, block)
 
 
 decode_messages = StoredMessages().decode_messages

@@ -9,7 +9,7 @@ from toolkeel.content import Block, File, Text
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.bedrock.profile import WIRE, media_type_of, packed, unpacked
 from toolkeel.providers.bedrock.stream import StreamDecoder
-from toolkeel.providers.wire.media import content_of, data_block, media_block, unknown_block
+from toolkeel.providers.wire.media import data_block, media_block, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text, decoded_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
 
@@ -26,10 +26,10 @@ class StoredConverse(StoredTurns):
 
     decoder = StreamDecoder
 
-    def answer(self, blocks: list[Json]) -> Json:
+    def answer(self, turn: list[Json]) -> Json:
         blocks = [
             {key: block[key] for key in block if key != "type"}  # which texts of others have
-            for block in blocks
+            for block in blocks_of(turn[0].get("content"))
             if "cachePoint" not in block
         ]
         message = {"role": "assistant", "content": blocks}
@@ -39,9 +39,8 @@ class StoredConverse(StoredTurns):
         if "toolResult" not in block:
             return None
         result = as_dict(block["toolResult"])
-        inside = content_of(self.blocks(blocks_of(result.get("content"))))
-        failed = result.get("status") == "error"
-        return calls.answer(inside, as_text(result.get("toolUseId")), failed=failed)
+        id, failed = as_text(result.get("toolUseId")), result.get("status") == "error"
+        return calls.answer(self.content(result.get("content")), id, failed=failed)
 
     def blocks(self, blocks: list[Json]) -> Iterator[Block]:
         """Our blocks; the text that introduces a document is part of it."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from toolkeel.content import Block, Content, Text
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.gemini.profile import WIRE, wire_form
@@ -15,8 +13,8 @@ from toolkeel.providers.wire.media import (
     media_block,
     unknown_block,
 )
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
-from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
+from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
 
 
 class StoredContents(StoredTurns):
@@ -39,11 +37,13 @@ class StoredContents(StoredTurns):
         system = system or as_dict(request.get("config")).get("systemInstruction")
         return system if isinstance(system, str) else as_dict(system).get("parts")
 
-    def answer(self, blocks: list[Json]) -> Json:
+    def answer(self, turn: list[Json]) -> Json:
+        blocks = blocks_of(turn[0].get("parts"))
         return {"candidates": [{"content": {"parts": blocks}, "finishReason": "STOP"}]}
 
-    def ids(self, blocks: list[Json]) -> list[str]:
-        called = [as_dict(part["functionCall"]) for part in blocks if "functionCall" in part]
+    def ids(self, turn: list[Json]) -> list[str]:
+        parts = blocks_of(turn[0].get("parts"))
+        called = [as_dict(part["functionCall"]) for part in parts if "functionCall" in part]
         return [as_text(one.get("id")) for one in called]
 
     def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
@@ -51,32 +51,27 @@ class StoredContents(StoredTurns):
             return None
         told = as_dict(block["functionResponse"])
         response = as_dict(told.get("response"))
-        inside = _result(response, as_list(told.get("parts")))
+        inside = self._result(response, blocks_of(told.get("parts")))
         id, name = as_text(told.get("id")), as_text(told.get("name"))
         return calls.answer(inside, id, name=name, failed=response.keys() == {"error"})
 
-    def blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        return map(_part, blocks)
+    def _result(self, response: Json, media: list[Json]) -> Content:
+        value: object = response
+        if len(response) == 1 and response.keys() <= {"output", "error"}:
+            [value] = response.values()
+        said: Block = Text(value) if isinstance(value, str) else data_block(value)
+        return content_of([said, *self.blocks(media)])
 
-
-def _result(response: Json, media: list[object]) -> Content:
-    value: object = response
-    if len(response) == 1 and response.keys() <= {"output", "error"}:
-        [value] = response.values()
-    said: Block = Text(value) if isinstance(value, str) else data_block(value)
-    return content_of([said, *(_part(as_dict(one)) for one in media)])
-
-
-def _part(part: Json) -> Block:
-    data, file = as_dict(part.get("inlineData")), as_dict(part.get("fileData"))
-    if isinstance(part.get("text"), str):
-        return Text(as_text(part["text"]))
-    if data:
-        return base64_block(data.get("data"), data.get("mimeType"))
-    if file:
-        media_type = as_text(file.get("mimeType")) or "application/octet-stream"
-        return media_block(b"", media_type, as_text(file.get("fileUri")))
-    return unknown_block(WIRE, part)
+    def block(self, block: Json) -> Block:
+        data, file = as_dict(block.get("inlineData")), as_dict(block.get("fileData"))
+        if isinstance(block.get("text"), str):
+            return Text(as_text(block["text"]))
+        if data:
+            return base64_block(data.get("data"), data.get("mimeType"))
+        if file:
+            media_type = as_text(file.get("mimeType")) or "application/octet-stream"
+            return media_block(b"", media_type, as_text(file.get("fileUri")))
+        return unknown_block(WIRE, block)
 
 
 decode_messages = StoredContents().decode_messages

@@ -26,7 +26,7 @@ from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.media import content_of
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, by_word, plain
 from toolkeel.providers.wire.reasoning_ownership import ASKED
-from toolkeel.providers.wire.tools import Tools
+from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 
 class StoredCalls:
@@ -64,13 +64,13 @@ class StoredCalls:
         return ToolMessage(content, id, name or self._names.get(id, ""), status)
 
 
-class StoredTurns:
-    """Reads stored conversations of a wire that has user and assistant by turns, made of blocks.
+class StoredConversation:
+    """Reads stored conversations of a wire.
 
     Attributes:
         decoder: Reads a reply.
         key: Where the messages stand in a request.
-        inside: Where a message has its blocks.
+        inside: Where a message has what it says.
         assistant: What the wire calls the model.
     """
 
@@ -85,44 +85,33 @@ class StoredTurns:
         Args:
             body: A request's body, or its messages alone, with an SDK's objects in it or without;
                 or their JSON text. Bytes as bytes, or as base64 text.
-            tools: The tools as they were sent; then calls carry their own names again.
+            tools: The tools as they were sent; then calls carry their own names again, and calls
+                of the server's own tools are calls of those that stand for them.
             model: Which model answered, if the body does not say it: what is signed goes back to
                 that one alone. Unknown, it goes back to any model on this wire.
 
         Raises:
             ModelError: if it is no conversation, or one of another wire.
         """
-        request = body_of(body, self.key, self.decoder.target, self.form)
+        wire = self.decoder.target
+        request = body_of(body, self.key, wire, self.form)
         named = model or as_text(request.get("model")) or as_text(request.get("modelId"))
         messages: list[Message] = [
             SystemMessage(text) for text in texts_of(self.system(request)) if text
         ]
-        calls = StoredCalls()
-        for wire in map(as_dict, as_list(request[self.key])):
-            blocks = blocks_of(wire.get(self.inside))
-            if wire.get("role") == self.assistant:
-                said = self.decoder.decode(self.answer(blocks), tools=tools)
-                reply = from_wire(said, self.decoder.target, named)
-                calls.add(reply, self.ids(blocks))
+        made, calls = wire_tools(tools, wire), StoredCalls()
+        for turn in self.turns(map(as_dict, as_list(request[self.key])), made):
+            first = turn[0]
+            if self.is_reply(first):
+                said = self.decoder.decode(self.answer(turn), tools=made)
+                reply = from_wire(said, wire, named)
+                calls.add(reply, self.ids(turn))
                 messages.append(reply)
-            elif wire.get("role") == "system":
-                messages += [SystemMessage(text) for text in texts_of(wire.get(self.inside))]
+            elif first.get("role") in ("system", "developer"):
+                messages.append(SystemMessage("\n".join(texts_of(first.get(self.inside)))))
             else:
-                messages += self._said(blocks, calls)
+                messages += self.said(first, calls)
         return messages
-
-    def _said(self, blocks: list[Json], calls: StoredCalls) -> Iterator[Message]:
-        """The results in a message of the person's, and what else it says."""
-        rest: list[Json] = []
-        for block in blocks:
-            if (result := self.result(block, calls)) is not None:
-                yield result
-            else:
-                rest.append(block)
-        if said := [*self.blocks(rest)]:
-            yield UserMessage(content_of(said))
-
-    # — what each wire says itself —
 
     form = staticmethod(plain)
     """An SDK's object or JSON text as plain data, under the wire's names."""
@@ -131,20 +120,57 @@ class StoredTurns:
         """The instructions."""
         return request.get("system")
 
-    def answer(self, blocks: list[Json]) -> Json:
-        """A whole answer of these blocks, as the wire's decoder takes it."""
-        raise NotImplementedError
+    def turns(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
+        """What is one reply together, all else alone."""
+        return ([wire] for wire in wires)
 
-    def ids(self, blocks: list[Json]) -> list[str]:
-        """The ids of the calls among them, where they are not the reply's."""
+    def is_reply(self, wire: Json) -> bool:
+        """Whether the model said it."""
+        return wire.get("role") == self.assistant
+
+    def ids(self, turn: list[Json]) -> list[str]:
+        """The ids of the calls in a reply, where they are not the reply's."""
         return []
 
-    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
-        """The result that a block is, if it is one."""
-        raise NotImplementedError
+    def content(self, content: object) -> Content:
+        """Content: text, or parts."""
+        return content if isinstance(content, str) else content_of(self.blocks(blocks_of(content)))
 
     def blocks(self, blocks: list[Json]) -> Iterator[Block]:
         """Our blocks."""
+        return map(self.block, blocks)
+
+    # — what each wire says itself —
+
+    def answer(self, turn: list[Json]) -> Json:
+        """A reply as a whole answer, as the wire's decoder takes it."""
+        raise NotImplementedError
+
+    def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+        """What a message says that is neither a reply nor instructions."""
+        raise NotImplementedError
+
+    def block(self, block: Json) -> Block:
+        """Ours for one of the wire's."""
+        raise NotImplementedError
+
+
+class StoredTurns(StoredConversation):
+    """Those of a wire that has user and assistant by turns, and results among the person's blocks."""
+
+    def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+        """The results in a message of the person's, and what else it says."""
+        rest: list[Json] = []
+        for block in blocks_of(wire.get(self.inside)):
+            if (result := self.result(block, calls)) is not None:
+                yield result
+            else:
+                rest.append(block)
+        if said := [*self.blocks(rest)]:
+            yield UserMessage(content_of(said))
+
+    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+        """The result that a block is, if it is one."""
         raise NotImplementedError
 
 
