@@ -315,6 +315,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "gateway.lane",
         "gateway.upstream",
         "gateway.table",
+        "gateway.changes",
         "gateway.approve",
         "gateway.calls",
         "gateway.raw_calls",

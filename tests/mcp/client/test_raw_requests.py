@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.waiting import run, until
 from toolkeel.mcp.client.frames import Frames
-from toolkeel.mcp.client.raw_requests import FIRST, RawRequests
+from toolkeel.mcp.client.raw_requests import FIRST, UNTOLD, RawRequests
 from toolkeel.mcp.client.salvage import LOST, Sift
 
 JSON = st.recursive(
@@ -204,3 +204,24 @@ def test_nothing_is_sent_once_the_process_has_ended() -> None:
     with pytest.raises(MCPError, match="closed"):
         asyncio.run(raw.send("tools/call", {}, 60))
     assert pipe.lines == []
+
+
+def test_what_nobody_takes_is_not_kept_without_end() -> None:
+    async def use() -> int:
+        gate = asyncio.Event()
+
+        async def stuck(_: types.LoggingMessageNotificationParams) -> None:
+            await gate.wait()
+
+        raw, pipe, frames = started(stuck)
+        asked = asyncio.ensure_future(raw.send("tools/call", {}, 60))
+        await until(lambda: len(pipe.lines) == 1)
+        line = answer(method="notifications/message", params={"level": "info", "data": "x"})
+        assert list(frames.feed(line * 2500)) == []
+        kept = len(raw._telling)
+        gate.set()
+        asked.cancel()
+        await asyncio.wait([asked])
+        return kept
+
+    assert run(use) == UNTOLD

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import sys
+import time
+from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from mcp import Client
+from mcp.shared.exceptions import MCPError
 
 from tests.mcp.gateway.behind import client_of, config
 from tests.mcp.gateway.test_gateway import text
+from tests.waiting import run, until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Ticket
+from toolkeel.mcp.gateway import changes
+from toolkeel.mcp.gateway.changes import Changes
 from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.policy import Limit, Policy
 
@@ -119,3 +126,110 @@ def test_what_other_rules_deny_is_not_sent_though_somebody_has_approved_it() -> 
             return text(await client.call_tool("new__echo", {"text": "x"}))
 
     assert "does not allow" in asyncio.run(use())
+
+
+async def _nothing(_: str = "") -> None:
+    """Nobody is told."""
+
+
+def test_a_server_that_changes_its_lists_without_end_is_asked_less_and_less_often(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(changes, "SOON", 0.02)
+    times: list[float] = []
+
+    async def use() -> None:
+        async def renew() -> None:
+            times.append(time.monotonic())
+            if len(times) < 5:
+                for _ in range(100):
+                    made.stale()  # also what is said while it is asked: that is not lost
+
+        made = Changes(renew, _nothing, asyncio.ensure_future)
+        made.stale()
+        await until(lambda: len(times) == 5)
+
+    run(use)
+    assert times[-1] - times[0] >= 0.5  # 2, 4, 8 and 16 times as long
+
+
+def _watching(told: Callable[[str], Any]) -> tuple[Changes, Any, list[Any]]:
+    """Changes of one server, all of whose addresses exist, and who is told there."""
+    listeners: list[Any] = []
+
+    async def add(_: list[str], tell: Any) -> None:
+        listeners.append(tell)
+
+    server = SimpleNamespace(link=SimpleNamespace(watches=SimpleNamespace(add=add)))
+    table = SimpleNamespace(resource=lambda uri: SimpleNamespace(server=server, name=uri))
+    return Changes(_nothing, told, asyncio.ensure_future), table, listeners
+
+
+def test_a_thousand_changes_of_a_resource_are_told_as_two_while_a_client_is_slow() -> None:
+    async def use() -> list[str]:
+        told: list[str] = []
+        gate = asyncio.Event()
+
+        async def tell(uri: str) -> None:
+            told.append(uri)
+            await gate.wait()
+
+        made, table, listeners = _watching(tell)
+        await made.watch(table, {"uri": "app://log"})
+        for _ in range(1000):
+            listeners[0]("app://log")
+            await asyncio.sleep(0)
+        gate.set()
+        await until(lambda: not made._news)
+        listeners[0]("app://log")
+        await until(lambda: not made._news)
+        return told
+
+    assert run(use) == ["app://log"] * 3
+
+
+def test_clients_watch_no_more_addresses_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(changes, "TOGETHER", 5)
+
+    async def use() -> int:
+        made, table, listeners = _watching(_nothing)
+        for n in range(9):
+            try:
+                await made.watch(table, {"notifications": {"resourceSubscriptions": [f"a:{n}"]}})
+            except MCPError as error:
+                assert "too many" in error.message
+        return len(listeners)
+
+    assert run(use) == 5
+
+
+@pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
+@pytest.mark.parametrize(
+    ("method", "params"),
+    [
+        ("tools/call", {"name": ["x"]}),
+        ("tools/call", {"name": {}}),
+        ("tools/call", {"name": None}),
+        ("tools/call", {"name": "far__level", "arguments": "abc"}),
+        ("subscriptions/listen", {"notifications": 5}),
+        ("subscriptions/listen", {"notifications": [1]}),
+        ("resources/subscribe", {"uri": [1]}),
+    ],
+)
+def test_a_request_of_the_wrong_kinds_is_told_so(
+    era: str, method: str, params: dict[str, object]
+) -> None:
+    gateway = Gateway([config("far", LEVELLED_SERVER)])
+
+    async def use() -> int:
+        async with client_of(gateway, era) as client:
+            data = {"method": method, "params": dict(params)}
+            client.session._stamp(data, {})  # type: ignore[typeddict-item]
+            with pytest.raises(MCPError) as told:
+                await client.session._dispatcher.send_raw_request(method, data["params"], {})
+            return told.value.error.code
+
+    there = (era == "legacy") == method.startswith("resources") or method == "tools/call"
+    assert run(use) == (-32602 if there else -32601)

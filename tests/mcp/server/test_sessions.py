@@ -7,11 +7,13 @@ from typing import Any
 
 import pytest
 from mcp.client.client import Client as Peer
+from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from tests.mcp.serving import deprecations, talk
 from tests.waiting import until
 from toolkeel import Toolset, tool
+from toolkeel.mcp.server import sessions
 from toolkeel.mcp.server.prompts_resources import resource
 from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -101,3 +103,24 @@ def test_clients_that_watch_a_resource_are_told_and_others_are_not() -> None:
     talk(made, legacy, "legacy", message_handler=hear)
     assert heard == ["app://static"]
     assert talk(made, modern) == "app://static"
+
+
+def test_a_client_watches_no_more_addresses_than_there_is_room_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sessions, "WATCHED", 3)
+    server = ToolServer([echo], resources=[])
+
+    async def legacy(peer: Peer) -> None:
+        for n in (0, 1, 2, 2, 0):
+            await peer.subscribe_resource(f"app://{n}")
+        with pytest.raises(MCPError, match="at most 3"):
+            await peer.subscribe_resource("app://3")
+
+    async def modern(peer: Peer) -> None:
+        with pytest.raises(MCPError, match="at most 3"):
+            async with peer.listen(resource_subscriptions=[f"app://{n}" for n in range(4)]):
+                pass
+
+    talk(server, legacy, "legacy")
+    talk(server, modern)

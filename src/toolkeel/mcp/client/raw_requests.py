@@ -25,6 +25,8 @@ from toolkeel.mcp.messages import read_answer
 FIRST = 1_000_000_000
 """Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""
 
+UNTOLD = 1000
+"""Progress and log lines that may wait to be passed on; what comes then is dropped."""
 TOLD = 0.5
 """Seconds an answer waits at most until what the server said before it has been passed on."""
 
@@ -183,7 +185,7 @@ class RawRequests:
         if waiting is None:
             return False
         done, total = _number(said.get("progress")), _number(said.get("total"))
-        if waiting.progressed is None or done is None or not self._rate.admits_one():
+        if waiting.progressed is None or done is None or not self._admits():
             return True
         message = said.get("message")
         self._tell(waiting.progressed(done, total, message if isinstance(message, str) else None))
@@ -194,9 +196,13 @@ class RawRequests:
             said = types.LoggingMessageNotificationParams.model_validate(params)
         except ValidationError:
             return False
-        if self._rate.admits_one():
+        if self._admits():
             self._tell(self._log(said))
         return True
+
+    def _admits(self) -> bool:
+        """Whether one more thing is passed on: not faster than it can be, nor while nobody takes it."""
+        return len(self._telling) < UNTOLD and self._rate.admits_one()
 
     def _tell(self, told: Awaitable[None]) -> None:
         task = asyncio.ensure_future(told)

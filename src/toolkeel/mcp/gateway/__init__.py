@@ -8,6 +8,7 @@ cache      results that are kept for a while, of tools that only read
 lane       one connection to a server, the calls that run on it, and what the server asks meanwhile
 upstream   one server behind the gateway, spoken to in plain JSON; one connection for all, or for each
 table      what is offered at one time: every thing of every server, under the name clients know
+changes    what servers say has changed, told on to the clients at a pace that no server sets
 approve    a person's word before a call is sent: by a form in the host, and beside it
 calls      one call of a client: judged on the JSON it came as, sent, written down
 raw_calls  calls of a client over stdio, from line to line, without models

@@ -10,7 +10,7 @@ import asyncio
 import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from typing import Any, cast
 
@@ -22,7 +22,6 @@ from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, T
 
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.audit import Audit
 from toolkeel.mcp.gateway.calls import (
@@ -37,6 +36,7 @@ from toolkeel.mcp.gateway.calls import (
     forwarded,
     progress_of,
 )
+from toolkeel.mcp.gateway.changes import Changes
 from toolkeel.mcp.gateway.ledger import Ledger, Shared
 from toolkeel.mcp.gateway.names import check_server
 from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
@@ -94,6 +94,8 @@ class Gateway(ToolServer):
         configs = list(configs)
         if not prefixed and len(configs) != 1:
             raise SetupError("names can stay without a prefix only if there is one server")
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._changes = Changes(self._renew, self.resource_updated, self._spawn)
         self._servers = {each.name: self._upstream(each.name, each) for each in configs}
         self.beside: list[Callable[[], Awaitable[None]]] = [self._begin]
         self._prefixed = prefixed
@@ -104,9 +106,6 @@ class Gateway(ToolServer):
         self._audit = audit
         self._table = Table((), prefixed)
         self._found: dict[str, dict[str, None]] = {}
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._watched: set[str] = set()
-        self._refreshing: asyncio.Task[None] | None = None
         self.sdk.middleware.append(self._hot)
         self._stamp = self.sdk.server_info_stamp
         self._raw = RawCalls(self.sdk.middleware)
@@ -121,7 +120,7 @@ class Gateway(ToolServer):
 
     def _upstream(self, name: str, config: ServerConfig) -> Upstream:
         check_server(name)
-        return Upstream(config, self._stale, self._sessions)
+        return Upstream(config, self._changes.stale, self._sessions)
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -156,13 +155,8 @@ class Gateway(ToolServer):
         task.add_done_callback(self._tasks.discard)
         return task
 
-    def _stale(self) -> None:
-        """Some server's lists may have changed: ask again, and tell the clients."""
-        if self._refreshing is None or self._refreshing.done():
-            self._refreshing = self._spawn(self._renew())
-
     async def _renew(self) -> None:
-        await asyncio.sleep(0.05)  # several notes of one change come together
+        """Ask all servers for their lists again, and tell the clients."""
         await self._begin()
         for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
             await self._tell(event)
@@ -215,7 +209,7 @@ class Gateway(ToolServer):
             self._raw.begin(ctx)
             return await self._call(ctx, dict(ctx.params or {}))
         if ctx.method in ("resources/subscribe", "subscriptions/listen"):
-            await self._watch(ctx.params or {})
+            await self._changes.watch(await self._current(), ctx.params or {})
         result = await call_next(ctx)
         if ctx.method == "logging/setLevel":
             await asyncio.gather(*(each.tell_level() for each in self._servers.values()))
@@ -225,12 +219,15 @@ class Gateway(ToolServer):
         return result
 
     async def _call(self, request: Request, params: dict[str, Any]) -> HandlerResult:
-        if params.get("name") == NAME and NAME not in self._table.tools:
+        name = params.get("name")
+        if not isinstance(name, str):
+            raise MCPError(types.INVALID_PARAMS, "name: a text is needed")
+        if name == NAME and NAME not in self._table.tools:
             return self._enveloped(await self._search(request, params), request)
-        table = self._table if params.get("name") in self._table.tools else await self._current()
+        table = self._table if name in self._table.tools else await self._current()
         client = client_of(request)
-        route = table.tool(params.get("name"), partial(self.policy.hides, client))
-        call = Call(client, str(params.get("name")), route, params)
+        route = table.tool(name, partial(self.policy.hides, client))
+        call = Call(client, name, route, params)
         state = params.get("requestState")
         resumed = isinstance(state, str) and state.startswith(PASSED)
         if resumed:
@@ -292,7 +289,8 @@ class Gateway(ToolServer):
 
     async def _search(self, request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
         table, client = await self._current(), client_of(request)
-        query = dict(params.get("arguments") or {}).get("query")
+        given = params.get("arguments")
+        query = given.get("query") if isinstance(given, Mapping) else None
         if not isinstance(query, str):
             return error_result("query: words for what to do are needed, as a text")
         found = find(query, self._visible(table, client))
@@ -301,22 +299,6 @@ class Gateway(ToolServer):
         told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
         said = json.dumps(told, ensure_ascii=False) if told else "no tool fits; try other words"
         return {"content": [{"type": "text", "text": said}]}
-
-    async def _watch(self, params: Mapping[str, Any]) -> None:
-        """Watch at the server what a client watches here."""
-        wanted = params.get("notifications", params)
-        listed = wanted.get("resourceSubscriptions", [wanted.get("uri")])
-        table = await self._current()
-        for uri in listed if isinstance(listed, list) else ():
-            if not isinstance(uri, str) or uri in self._watched:
-                continue
-            route = table.resource(uri)  # an address that is nobody's is kept nowhere
-            self._watched.add(uri)
-            with suppress(MCPError, Unreachable, SetupError):
-                await route.server.link.watches.add([route.name], partial(self._tell_updated, uri))
-
-    def _tell_updated(self, uri: str, _: str) -> None:
-        self._spawn(self.resource_updated(uri))
 
     # — lists —
 

@@ -163,9 +163,11 @@ def _error(error: types.ErrorData) -> dict[str, Any]:
 
 
 def _is_plain(params: object) -> TypeGuard[dict[str, Any]]:
-    """Whether they are objects where objects are needed; the session says what is wrong with others."""
-    return isinstance(params, dict) and all(
-        isinstance(params.get(key, {}), dict) for key in ("arguments", "_meta")
+    """Whether they are of the kinds that are needed; the session says what is wrong with others."""
+    return (
+        isinstance(params, dict)
+        and isinstance(params.get("name"), str)
+        and all(isinstance(params.get(key, {}), dict) for key in ("arguments", "_meta"))
     )
 
 

@@ -82,7 +82,7 @@ class Table:
     def _uri(self, server: Upstream, uri: str, owners: int) -> str:
         return public_uri(server.name, uri) if owners > 1 and self._prefixed else uri
 
-    def tool(self, name: object, hidden: Callable[[str], bool]) -> Route:
+    def tool(self, name: str, hidden: Callable[[str], bool]) -> Route:
         """Where a tool's public name leads.
 
         Args:
@@ -92,7 +92,7 @@ class Table:
         Raises:
             MCPError: nowhere, with the nearest names.
         """
-        found = self.tools.get(name) if isinstance(name, str) else None
+        found = self.tools.get(name)
         if found is None:
             raise unknown("tool", name, [each for each in self.tools if not hidden(each)])
         return found

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import logging
 import weakref
+from collections.abc import Collection
 from typing import TYPE_CHECKING
 
 import mcp_types as types
+from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
@@ -24,6 +26,9 @@ from toolkeel.mcp.server.rounds import Request
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
+
+WATCHED = 1000
+"""Addresses that a session, or a stream of changes, may watch."""
 
 log = logging.getLogger("toolkeel")
 
@@ -52,7 +57,9 @@ class Sessions:
         self, request: Request, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Handle ``resources/subscribe``."""
-        self._uris(request).add(params.uri)
+        uris = self._uris(request)
+        check_watched({*uris, params.uri})
+        uris.add(params.uri)
         return types.EmptyResult()
 
     async def unwatch(
@@ -80,6 +87,16 @@ class Sessions:
 
     def _uris(self, request: Request) -> set[str]:
         return self._watched.setdefault(_connection(request), set())
+
+
+def check_watched(uris: Collection[str]) -> None:
+    """See that no client fills the memory with addresses.
+
+    Raises:
+        MCPError: they are too many.
+    """
+    if len(uris) > WATCHED:
+        raise MCPError(types.INVALID_PARAMS, f"at most {WATCHED} resources can be watched at once")
 
 
 def _connection(request: Request) -> Connection:

@@ -40,7 +40,7 @@ from toolkeel.mcp.server.calls import NewRun, answer
 from toolkeel.mcp.server.prometheus_metrics import Figures
 from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, contents_of, messages_of
 from toolkeel.mcp.server.rounds import Exchange, Params, Request, Rounds, is_modern
-from toolkeel.mcp.server.sessions import Sessions
+from toolkeel.mcp.server.sessions import Sessions, check_watched
 from toolkeel.mcp.server.snapshot import Offer, completion, not_found, page, result_of, suggester
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -128,7 +128,7 @@ class ToolServer:
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_subscriptions_listen=self._listen,
+            on_subscriptions_listen=self._listened,
         )
         # Clients hold the state of a call between its rounds: it is sealed, and bound to the call.
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
@@ -237,6 +237,12 @@ class ToolServer:
         finally:
             self._listen.close()
             self._rounds.close()
+
+    async def _listened(
+        self, request: Request, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        check_watched(params.notifications.resource_subscriptions or ())
+        return await self._listen(request, params)
 
     # — tools —
 
