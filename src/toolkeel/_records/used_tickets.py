@@ -7,7 +7,7 @@ import os
 import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from time import time
+from time import monotonic, time
 
 from toolkeel._records.data_folder import data_folder
 from toolkeel._records.tickets import PATIENCE, Decision, Ticket
@@ -65,7 +65,7 @@ def _sweep(folder: Path) -> None:
 
 
 _spent: dict[str, float] = {}
-"""Tickets decided in this process, until they would have expired anyway."""
+"""Tickets decided in this process, until they would have expired anyway: by the clock that nobody sets."""
 
 
 def accepted(
@@ -76,7 +76,7 @@ def accepted(
     Raises:
         SetupError: for one that is for no such ticket; nothing is guessed, and none is used up.
     """
-    for old in [key for key, expires in _spent.items() if expires < time()]:
+    for old in [key for key, expires in _spent.items() if expires < monotonic()]:
         del _spent[old]
     waiting = {ticket.id: ticket for ticket in tickets}
     good: dict[str, tuple[Ticket, Decision]] = {}
@@ -115,7 +115,8 @@ def spend(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
     for ticket, _ in decisions.values():
         if ticket.id in _spent:
             raise SetupError(f"the ticket for {ticket.tool!r} has been used already")
-    _spent.update({ticket.id: ticket.expires for ticket, _ in decisions.values()})
+    ahead = monotonic() - time()
+    _spent.update({ticket.id: ticket.expires + ahead for ticket, _ in decisions.values()})
 
 
 def by_call(

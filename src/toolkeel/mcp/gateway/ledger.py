@@ -67,7 +67,8 @@ class Ledger:
         def count(calls: dict[str, Any]) -> Mapping[str, Any] | None:
             now = time.time()
             for key, limit in known.items():
-                calls[key] = [at for at in calls.get(key, ()) if at > now - limit.seconds]
+                # Not what lies ahead: the clock may have been set back, by a year if need be.
+                calls[key] = [at for at in calls.get(key, ()) if abs(now - at) < limit.seconds]
                 if len(calls[key]) >= limit.calls:
                     told.append(_reached(limit, calls[key][0] + limit.seconds - now))
                     return None
