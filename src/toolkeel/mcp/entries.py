@@ -169,6 +169,8 @@ def _in_our_words(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     if headers := _named_headers(given):
         fields["headers"] = {**fields.get("headers", {}), **headers}
     env = fields.get("env", {})
+    if not isinstance(env, Mapping):  # of Zed's command
+        raise SetupError(f"{where}: 'env' is an object, not {env!r:.60}")
     env = {**{name: f"${{variable:{name}}}" for name in _names(where, given, ("env_vars",))}, **env}
     # numbers become text, null leaves it out
     return {**fields, "env": {k: _text(value) for k, value in env.items() if value is not None}}

@@ -161,6 +161,31 @@ def test_a_reference_that_leads_nowhere_is_told(target: str, told: str) -> None:
         operations(broken)
 
 
+def test_schemas_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("toolkeel.compat.openapi.document.LARGEST", 1000)
+    many = copy.deepcopy(DOCUMENT)
+    for n in range(60):  # what refers twice to what refers twice to ...
+        below = {"$ref": f"#/doubled/a{n + 1}"}
+        many.setdefault("doubled", {})[f"a{n}"] = {"properties": {"x": below, "y": below}}
+    many["doubled"]["a60"] = {"type": "string"}
+    many["paths"]["/pets"]["parameters"][0] = {
+        "name": "x",
+        "in": "query",
+        "schema": {"$ref": "#/doubled/a0"},
+    }
+    with pytest.raises(SetupError, match="more than 1,000 parts"):
+        operations(many)
+
+
+@pytest.mark.parametrize("where", ["Header", "formData", "body", ""])
+def test_a_parameter_that_is_nowhere_is_refused_and_no_cookie(where: str) -> None:
+    odd = copy.deepcopy(DOCUMENT)
+    parameter = {"name": "Host", "in": where, "style": "simple", "schema": {"type": "string"}}
+    odd["paths"]["/pets"]["parameters"][0] = parameter
+    with pytest.raises(SetupError, match="a parameter is in"):
+        operations(odd)
+
+
 @pytest.mark.parametrize(
     "name",
     [

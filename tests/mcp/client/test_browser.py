@@ -20,7 +20,7 @@ from tests.mcp.authorizing import agreeing, authorized
 from tests.mcp.peers import free_port
 from tests.waiting import until_sync
 from toolkeel import SetupError
-from toolkeel.mcp.client.browser import Browser
+from toolkeel.mcp.client.browser import Browser, query_of
 
 if sys.platform != "win32":
     import pty
@@ -152,3 +152,7 @@ def test_a_person_without_a_browser_logs_in_by_the_command_and_every_command_has
         assert authority.logins == 1
         say("logout", "cloud")
         assert "toolkeel mcp login" in say("tools", "cloud")
+
+
+def test_what_is_no_address_says_nothing() -> None:
+    assert query_of("http://[x?state=s") == {}

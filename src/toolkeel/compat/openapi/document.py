@@ -19,6 +19,8 @@ from toolkeel.define.schema.foreign import or_null
 from toolkeel.errors import SetupError
 
 Json = dict[str, Any]
+LARGEST = 200_000
+"""Schemas within schemas of one document."""
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
 _NOT_PARAMETERS = ("accept", "content-type", "authorization")
 """Headers that the specification says are no parameters."""
@@ -113,6 +115,8 @@ class _Reader:
     def __init__(self, document: Mapping[str, Any], old: bool) -> None:
         self._document = document
         self._old = old
+        self._left = LARGEST
+        self._known: dict[str, tuple[Any, list[str]]] = {}
 
     def operations(self) -> Iterator[Operation]:
         for path, item in (self._document.get("paths") or {}).items():
@@ -158,6 +162,9 @@ class _Reader:
         merged: dict[tuple[str, str], Json] = {}
         for each in [*(item.get("parameters") or ()), *(node.get("parameters") or ())]:
             found = self._resolve(each)
+            if found["in"] not in _STYLES:
+                told = f"a parameter is in {found['in']!r:.40}: {', '.join(_STYLES)}"
+                raise SetupError(f"the OpenAPI document cannot be read: {told}")
             # Gateways to programs (CGI, WSGI) take "_" for "-".
             name = str(found["name"]).strip().lower().replace("_", "-")
             if found["in"] == "header" and (
@@ -223,6 +230,9 @@ class _Reader:
 
     def _schema(self, node: Any) -> Any:
         """A schema as plain JSON Schema, its references into ``$defs``."""
+        self._left -= 1
+        if self._left < 0:  # what refers twice to what refers twice to ...
+            raise SetupError(f"the OpenAPI document has schemas of more than {LARGEST:,} parts")
         if not isinstance(node, Mapping):
             return node
         if "$ref" in node:
@@ -264,9 +274,16 @@ class _Reader:
         while waiting:
             name = waiting.pop()
             if name not in defs:
-                defs[name] = self._schema(self._at(f"#/components/schemas/{name}"))
-                waiting += _names(defs[name])
+                defs[name], more = self._component(name)
+                waiting += more
         return defs
+
+    def _component(self, name: str) -> tuple[Any, list[str]]:
+        """A component, and those that it refers to."""
+        if name not in self._known:
+            made = self._schema(self._at(f"#/components/schemas/{name}"))
+            self._known[name] = made, list(dict.fromkeys(_names(made)))
+        return self._known[name]
 
 
 def _names(schema: Any) -> Iterator[str]:

@@ -120,12 +120,15 @@ def _say(text: str) -> None:
 
 
 def query_of(url: str) -> dict[str, str]:
-    """What an address says after its question mark.
+    """What an address says after its question mark; nothing, if it is none.
 
     >>> query_of("http://127.0.0.1:1/callback?code=a&state=b")
     {'code': 'a', 'state': 'b'}
     """
-    return {key: values[0] for key, values in parse_qs(urlsplit(url).query).items()}
+    try:
+        return {key: values[0] for key, values in parse_qs(urlsplit(url).query).items()}
+    except ValueError:  # it is no address
+        return {}
 
 
 def _has_screen() -> bool:
