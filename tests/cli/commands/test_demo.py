@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import time
@@ -11,6 +12,7 @@ import pytest
 
 from tests.cli.commandline import Ended, Terminal, readable, toolkeel
 from tests.shared import ROOT
+from toolkeel.cli.commands.demo import stock
 from toolkeel.cli.terminal.text import cells
 
 
@@ -24,7 +26,7 @@ def tour(tmp_path_factory: pytest.TempPathFactory) -> tuple[Ended, float]:
 def test_the_tour_takes_seconds_and_ends_well(tour: tuple[Ended, float]) -> None:
     ended, seconds = tour
     assert (ended.code, ended.err) == (0, "")
-    assert seconds < 15
+    assert seconds < 60
 
 
 def test_the_tour_says_what_is_not_real(tour: tuple[Ended, float]) -> None:
@@ -44,10 +46,11 @@ def test_the_three_turns_are_shown_message_by_message(tour: tuple[Ended, float])
 
 
 def test_the_parallel_calls_overlap_in_time(tour: tuple[Ended, float]) -> None:
-    bars = re.findall(r'(?m)^   weather\(city="(Paris|Tokyo)"\) +(.*?) *\d+ ms$', tour[0].out)
-    assert [city for city, _ in bars] == ["Paris", "Tokyo"]
-    work, wall = re.findall(r"(\d+) ms of work in (\d+) ms", tour[0].out)[0]
-    assert int(work) > int(wall)
+    bars = re.findall(r'(?m)^   weather\(city="(Paris|Tokyo)"\) +█* *█* *[\d.]+ m?s$', tour[0].out)
+    assert bars == ["Paris", "Tokyo"]
+    times = re.findall(r"([\d.]+) (m?s) of work in ([\d.]+) (m?s)", tour[0].out)[0]
+    work, wall = (float(n) * {"ms": 1, "s": 1000}[unit] for n, unit in (times[:2], times[2:]))
+    assert work > wall
 
 
 def test_the_wrong_argument_is_corrected_and_the_invalid_one_explained(
@@ -76,10 +79,15 @@ def test_no_line_of_the_tour_is_wider_than_a_terminal(tour: tuple[Ended, float])
     assert [line for line in tour[0].out.splitlines() if cells(line) > 80] == []
 
 
-def test_a_terminal_sees_the_same_tour_in_colour(tmp_path: Path) -> None:
-    ended = Terminal(["demo"], tmp_path, columns=100).end()
+def test_a_narrow_terminal_sees_the_same_tour_in_colour_and_no_word_is_torn(
+    tmp_path: Path,
+) -> None:
+    ended = Terminal(["demo"], tmp_path, columns=60).end()
     assert "\x1b[1m1. Three turns" in ended.err
-    assert "6. Try next" in readable(ended.err)
+    told = readable(ended.err)
+    assert "6. Try next" in told and "     # as in this tour" in told
+    wide = [line.strip() for line in told.splitlines() if cells(line.rstrip()) > 60]
+    assert all(line in inspect.getsource(stock.function) for line in wide)
 
 
 def test_what_the_tour_says_to_try_next_works(tour: tuple[Ended, float], folder: Path) -> None:

@@ -19,8 +19,8 @@ from toolkeel.builtin.weather_fixture import WeatherFixture
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.terminal.progress import JsonView
-from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, GREEN, RED, layout, styled
-from toolkeel.cli.terminal.text import padded, signature, wrapped
+from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, GREEN, RED, layout, styled, width_of
+from toolkeel.cli.terminal.text import cells, padded, signature, wrapped
 from toolkeel.context import RunContext
 from toolkeel.define.decorator import tool
 from toolkeel.events import Event, ToolFinished, ToolStarted
@@ -35,7 +35,6 @@ from toolkeel.messages import (
 from toolkeel.observe.wording import compact, duration, one_line
 from toolkeel.providers.model_by_name import connect
 
-WIDTH = 80
 INDENT = 13
 BAR = 28
 TIMED = 2000
@@ -185,7 +184,8 @@ class Tour:
         yield from _heading(6, "Try next")
         for line in _NEXT.strip("\n").splitlines():
             command, _, comment = line.partition("  # ")
-            yield f"   {command}" + (_styled(f"  # {comment}", DIM) if comment else "")
+            between = "  " if cells(line) + 3 <= _width() else "\n     "
+            yield f"   {command}{between}{_styled(f'# {comment}', DIM)}"
 
 
 _NEXT = """
@@ -212,25 +212,29 @@ async def _timed(tools: Toolset) -> float:
 # — how it is drawn —
 
 
+def _width() -> int:
+    return min(width_of(sys.stdout) or 80, 80)
+
+
 def _styled(text: str, style: str) -> str:
     return styled(text, style, sys.stdout)
 
 
 def _heading(number: int, text: str) -> Iterator[str]:
     yield ""
-    yield _styled(f"{number}. {text}", BOLD)
+    yield from (_styled(line, BOLD) for line in wrapped(f"{number}. {text}", _width()))
     yield ""
 
 
 def _told(text: str) -> Iterator[str]:
-    for line in textwrap.wrap(text, WIDTH - 3):
+    for line in textwrap.wrap(text, _width() - 3):
         yield f"   {line}"
 
 
 def _rows(head: str, text: str, style: str) -> Iterator[str]:
     """Text beside its head, on as many lines as it needs."""
     for line in text.splitlines() or [""]:
-        for part in wrapped(one_line(line), WIDTH - INDENT):
+        for part in wrapped(one_line(line), _width() - INDENT):
             yield f"   {_styled(padded(head, INDENT - 4), style)} {part}".rstrip()
             head = ""
 
@@ -242,7 +246,7 @@ def _message(message: Message) -> Iterator[str]:
             yield from _rows("user", text, BOLD)
         case AssistantMessage(tool_calls=calls) if calls:
             for call in calls:
-                yield from _rows("model", f"calls {signature(call, WIDTH)} as {call.id}", CYAN)
+                yield from _rows("model", f"calls {signature(call, _width())} as {call.id}", CYAN)
         case AssistantMessage():
             yield from _rows("model", message.text, CYAN)
         case ToolMessage():
@@ -262,11 +266,12 @@ def _timeline(events: list[Event]) -> Iterator[str]:
     ends = {e.call_id: e for e in events if isinstance(e, ToolFinished)}
     begin = min(start.at for start in starts.values())
     span = max(end.at for end in ends.values()) - begin
+    most = min(BAR, _width() - 40)
     for id, start in starts.items():
-        left = round((start.at - begin) / span * BAR)
-        length = max(round((ends[id].at - start.at) / span * BAR), 1)
+        left = round((start.at - begin) / span * most)
+        length = max(round((ends[id].at - start.at) / span * most), 1)
         bar = " " * left + "█" * length
         took = duration(ends[id].message.duration)
-        yield f"   {padded(signature(start.call, 24), 24)} {_styled(padded(bar, BAR), GREEN)} {took}"
+        yield f"   {padded(signature(start.call, 24), 24)} {_styled(padded(bar, most), GREEN)} {took}"
     work = sum(end.message.duration for end in ends.values())
     yield f"   {duration(work)} of work in {duration(span)}"
