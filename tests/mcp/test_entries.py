@@ -71,3 +71,9 @@ def test_how_to_log_in_is_followed_and_what_is_not_is_named(
     entry = entry_of({"url": "https://h", **written}, "here")
     assert entry.fields.get("oauth", {}) == login
     assert entry.notes == tuple(f"{key!r} is not understood" for key in unfollowed)
+
+
+@pytest.mark.parametrize("env", [5, "A=b", ["A"], True, None])
+def test_an_environment_within_a_command_that_is_none_is_told(env: object) -> None:
+    with pytest.raises(SetupError, match="'env' is an object"):
+        entry_of({"command": {"path": "serve", "env": env}}, "s")
