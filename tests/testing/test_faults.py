@@ -41,6 +41,7 @@ from toolkeel.call.steps.turn_order import locks
 from toolkeel.events import Event, ToolFinished, ToolStarted
 from toolkeel.messages import Message
 from toolkeel.model import CallDelta, Finish, TextDelta
+from toolkeel.runs import RunLimits
 from toolkeel.testing.faults import POINTS, Fault, Faults, Injected
 from toolkeel.testing.scripted import Scripted
 
@@ -57,7 +58,9 @@ class Report(BaseModel):
 class World:
     """Tools that go through every place, and a run of them."""
 
-    def __init__(self) -> None:
+    def __init__(self, seconds: float | None = None, times: int = 1) -> None:
+        self.seconds = seconds
+        self.times = times
         self.events: list[Event] = []
         self.ran: list[str] = []
         self.token = CancelToken()
@@ -115,6 +118,7 @@ class World:
         ]
         deltas = [TextDelta("I look.")]
         deltas += [CallDelta(n, f"c{n}", name, text) for n, (name, text) in enumerate(calls)]  # type: ignore[misc]
+        deltas = [piece for piece in deltas for _ in range(self.times)]
         return Agent(Scripted([[*deltas, Finish("tool_calls")], "All done."]), self.tools())  # type: ignore[list-item]
 
     async def run(self, agent: Agent) -> Any:
@@ -127,6 +131,7 @@ class World:
             listeners=[self.events.append],
             inject={"user": "ada"},
             cancel=self.token,
+            limits=RunLimits(seconds=self.seconds),
             approver=approver,
         )
         return await self.handle
@@ -243,6 +248,22 @@ def test_what_holds_holds_when_a_place_hangs_and_the_run_is_ended(point: str, re
     world.check()
     if rescue == "cancel":
         assert isinstance(outcome, asyncio.CancelledError)
+
+
+@pytest.mark.parametrize("point", [p for p in WAITING if p not in ("stop", "start", "run")])
+def test_what_holds_holds_when_a_place_is_slower_than_the_run_may_be(point: str) -> None:
+    world = World(seconds=0.1)  # which "run" itself sees to; nothing is waited for at "start"
+    plan, outcome = go(lambda: play(world, Fault(point, "hang")))
+    assert plan.hits[point] >= 1 and outcome.reason == "limit"
+    world.check()
+
+
+def test_what_holds_holds_when_each_piece_of_a_reply_comes_twice() -> None:
+    world = World(times=2)
+    _, outcome = go(lambda: play(world))
+    assert outcome.reason == "answered"
+    world.check()
+    assert all(ran.endswith(" a") or ran == "login" for ran in world.ran)
 
 
 @pytest.mark.parametrize("point", [p.name for p in POINTS if p.name != "stop"])
