@@ -32,6 +32,7 @@ def written(tmp_path: Path, servers: object, key: str = "mcpServers") -> Path:
         ("npx -y @modelcontextprotocol/server-filesystem docs", "server_filesystem"),
         ("uvx mcp-server-git@1.2", "mcp_server_git"),
         ("python servers/weather.py", "weather"),
+        ("python3 -c 'import weather'", "python3"),
         ("/opt/bin/files --root .", "files"),
         ("https://user:pw@mcp.example.com:8080/mcp?key=1", "mcp_example_com"),
     ],

@@ -188,8 +188,10 @@ def is_url(text: str) -> bool:
 
 
 def _name_of(words: Sequence[str]) -> str:
-    """A name for a command: its package or script rather than what runs it."""
+    """A name for a command: its package or script rather than what runs it, or code in its place."""
     first = Path(words[0]).name
+    if {"-c", "-e"} & set(words[1:3]):
+        return _clean(first)
     rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
     runs_another = first in _RUNNERS or first.startswith("python")
     chosen = rest[0] if runs_another and rest else first

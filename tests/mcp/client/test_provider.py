@@ -344,3 +344,10 @@ def test_times_of_a_file_count_where_the_program_gives_none() -> None:
     server = MCPServer(config)
     assert (server._options.timeout, server._options.connect_timeout) == (120.0, 5.0)
     assert MCPServer(config, timeout=None)._options.timeout is None
+
+
+def test_a_tool_that_is_as_it_was_is_not_made_anew_for_each_run(fresh: MCPServer) -> None:
+    first, second = Toolset(fresh.tools()), Toolset(fresh.tools())
+    assert all(second[name] is first[name] for name in first.names)
+    fresh.trust = "pinned"
+    assert Toolset(fresh.tools())["echo"] is not first["echo"]

@@ -229,3 +229,13 @@ def test_a_keyword_for_which_a_definition_is_refused_costs_itself() -> None:
 
 def test_the_source_of_the_odd_server_is_python() -> None:
     compile(SAID, str(Path(__file__)), "exec")
+
+
+@pytest.mark.parametrize("tools", [[ACT], {"act": {"inputSchema": OBJECT}}, {"a": ACT}])
+def test_a_list_is_read_in_other_forms_and_its_cursor_too(tools: Any) -> None:
+    result: dict[str, Any] = {"tools": tools, "nextCursor": 5}
+    Sift(lambda: "2025-11-25").result(result)
+    assert result == {"tools": [ACT], "nextCursor": "5"}
+    result = {"tools": None}
+    Sift(lambda: "2025-11-25").result(result)
+    assert result == {"tools": []}

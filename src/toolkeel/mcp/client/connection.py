@@ -249,22 +249,20 @@ class Link:
 
     async def _listed(self, client: Client) -> dict[str, types.Tool]:
         found: dict[str, types.Tool] = {}
-        async for page in walk(lambda cursor: self._page(client, cursor), self._name):
-            for tool in page.tools[: TOOLS - len(found)]:
-                if tool.name in found:
-                    log.warning("%s lists %r twice; the first counts", self._name, tool.name)
-                found.setdefault(tool.name, tool)
-        return found
-
-    async def _page(self, client: Client, cursor: str | None) -> types.ListToolsResult:
         try:
-            return await client.list_tools(cursor=cursor)
+            async for page in walk(lambda cursor: client.list_tools(cursor=cursor), self._name):
+                for tool in page.tools[: TOOLS - len(found)]:
+                    if tool.name in found:
+                        log.warning("%s lists %r twice; the first counts", self._name, tool.name)
+                    found.setdefault(tool.name, tool)
         except MCPError as error:
             if error.code == types.METHOD_NOT_FOUND:
-                return types.ListToolsResult(tools=[])
+                return found
             why = error.message
         except ValueError as error:
             why = f"its answer breaks the protocol: {str(error)[:500]}"
+        else:
+            return found
         raise Unreachable(f"the MCP server {self._name!r} does not list its tools: {why}")
 
     # — what the server says by itself —

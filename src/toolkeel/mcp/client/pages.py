@@ -6,14 +6,17 @@ import logging
 from collections.abc import AsyncIterator, Awaitable, Callable
 from typing import Any
 
-PAGES = 100
+from mcp.shared.exceptions import MCPError
+from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
+
+PAGES = 300
 """Most pages of one listing."""
 
 log = logging.getLogger("toolkeel.mcp")
 
 
 async def walk(fetch: Callable[[str | None], Awaitable[Any]], server: str) -> AsyncIterator[Any]:
-    """The pages of a list, in order; a cursor that comes again ends it.
+    """The pages of a list, in order. A cursor that comes again or is refused ends it.
 
     Args:
         fetch: Gives the page at a cursor; None is the first.
@@ -22,7 +25,13 @@ async def walk(fetch: Callable[[str | None], Awaitable[Any]], server: str) -> As
     cursors: set[str] = set()
     cursor: str | None = None
     for _ in range(PAGES):
-        page = await fetch(cursor)
+        try:
+            page = await fetch(cursor)
+        except MCPError as error:
+            if cursor is None or error.code not in (INVALID_PARAMS, INTERNAL_ERROR):
+                raise
+            log.warning("%s refuses a page of its list: %s", server, error.message)
+            return
         yield page
         cursor = page.next_cursor
         if cursor is None:

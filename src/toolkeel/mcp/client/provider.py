@@ -44,7 +44,7 @@ from toolkeel.mcp.client.login import Auth, provider
 from toolkeel.mcp.client.outcome import failed, was_forgotten
 from toolkeel.mcp.client.resources_prompts import Contents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, lister, sampler
-from toolkeel.mcp.client.tool import Failed, Peer, Trust, tool_of
+from toolkeel.mcp.client.tool import Failed, Made, Peer, Trust, tool_of
 from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_more
 from toolkeel.mcp.consent import Asker, check_consent
 from toolkeel.mcp.hidden_text import Hidden
@@ -130,10 +130,10 @@ class MCPServer(Contents):
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[Hidden, ...]] = {}
         self._only = None if only is None else frozenset(only)
-        if timeout == TIMEOUT and config.timeout is not None:
-            timeout = config.timeout
-        if connect_timeout == CONNECT_TIMEOUT and config.connect_timeout is not None:
-            connect_timeout = config.connect_timeout
+        if timeout == TIMEOUT:
+            timeout = config.timeout or TIMEOUT
+        if connect_timeout == CONNECT_TIMEOUT:
+            connect_timeout = config.connect_timeout or CONNECT_TIMEOUT
         self._elicit, self._timeout = elicit, timeout
         self._options = LinkOptions(
             config,
@@ -146,6 +146,7 @@ class MCPServer(Contents):
             http_client,
         )
         self._resources = resources
+        self._known: dict[tuple[str, Trust, str], Made] = {}
         self._link: Link | None = None
         self._running: dict[object, tuple[asyncio.AbstractEventLoop, ToolContext[Any]]] = {}
         _open_servers.add(self)
@@ -184,20 +185,23 @@ class MCPServer(Contents):
         assert self._link is not None
         self.problems, self.hidden = dict(self._link.sift.problems), {}
         names = _names(listed)
+        if len(self._known) > 2 * len(listed):
+            self._known.clear()
         made = [
             self._made(peer, tool, names[tool.name])
             for tool in listed.values()
             if (self._only is None or tool.name in self._only) and self.config.takes(tool.name)
         ]
-        more = self.content_tools(self._asks) if self._resources else ()
-        return [tool for tool in (*made, *more) if tool is not None]
+        made += self.content_tools(self._asks) if self._resources else ()
+        return [tool for tool in made if tool is not None]
 
     def _asks(self, _: Mapping[str, object]) -> bool | str:
         return self.trust is not True and f"what the server {self.name} says is not trusted"
 
     def _made(self, peer: Peer, listed: types.Tool, name: str) -> AnyTool | None:
-        try:
-            made = tool_of(peer, listed, name)
+        key = (name, peer.trust, listed.model_dump_json())
+        try:  # one that is as it was is not made anew for each run
+            made = self._known[key] = self._known.get(key) or tool_of(peer, listed, name)
         except (DefinitionError, ValueError) as error:
             self.problems[listed.name] = f"left out: {error}"
             log.warning("%s: the tool %r is left out: %s", self.name, listed.name, error)

@@ -124,13 +124,14 @@ class Sift:
             _mend_call(result, version)
             return
         _mend_content(result)
+        if isinstance(cursor := result.get("nextCursor"), int | float):
+            result["nextCursor"] = str(cursor)
         for key, of in _LISTS.items():
             if isinstance(items := result.get(key), list):
                 result[key] = [item for item in items if self._fits(item, of, key)]
-        if isinstance(result.get("tools"), list):
-            result["tools"] = [
-                kept for tool in result["tools"] if (kept := self._tool(tool, version)) is not None
-            ]
+        if "tools" in result:
+            listed = [self._tool(tool, version) for tool in _named(result["tools"])]
+            result["tools"] = [kept for kept in listed if kept is not None]
 
     def _fits(self, item: object, of: TypeAdapter[Any], key: str) -> bool:
         """Whether a prompt or a resource of a list is one; one that is none is left out."""
@@ -266,6 +267,13 @@ def _mend_content(result: dict[str, Any]) -> None:
         ]
         more = {"hasMore": True} if len(values) > _MOST else {}
         result["completion"] = {**told, "values": values[:_MOST], **more}
+
+
+def _named(tools: object) -> list[Any]:
+    """Tools of a list, also where it is an object with their names."""
+    if isinstance(tools, dict):
+        return [{"name": name, **t} if isinstance(t, dict) else t for name, t in tools.items()]
+    return _listed(tools)
 
 
 def _listed(value: object) -> list[Any]:
