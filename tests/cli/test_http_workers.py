@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -43,6 +44,15 @@ async def work(n: int) -> str:
         lines.write(f"{n} {os.getpid()}\\n")
     await asyncio.sleep(0.2)
     return f"did {n}"
+
+
+@tool
+async def stay(n: int) -> str:
+    """Stay until it may go."""
+    (HERE / "stays").touch()
+    while not (HERE / "go").exists():
+        await asyncio.sleep(0.02)
+    return f"stayed {n}"
 
 
 @tool(approval=True)
@@ -92,6 +102,15 @@ def health(url: str) -> int:
         return httpx2.get(f"{url}/healthz").status_code
     except httpx2.HTTPError:
         return 0
+
+
+def refuses(url: str) -> bool:
+    """Whether nobody listens there, so that who connects is told at once."""
+    try:
+        socket.create_connection(("127.0.0.1", int(url.rpartition(":")[2]))).close()
+    except ConnectionRefusedError:
+        return True
+    return False
 
 
 def told_at_the_end(process: subprocess.Popen[str]) -> str:
@@ -173,12 +192,29 @@ def test_one_process_that_is_told_to_end_answers_what_it_has_taken_and_ends_well
         assert "Traceback" not in told_at_the_end(process)
 
 
-def test_tools_that_ask_are_named_where_another_worker_could_get_the_answer(
-    tmp_path: Path,
-) -> None:
-    with serving(tmp_path, "--workers", "2") as (_, process):
+def test_workers_that_end_answer_who_came_before_and_refuse_who_comes_after(tmp_path: Path) -> None:
+    call = {"jsonrpc": "2.0", "id": 1, "method": "tools/call"}
+    call |= {"params": {"name": "stay", "arguments": {"n": 1}}}
+    headers = {
+        "Accept": "application/json, text/event-stream",
+        "Mcp-Protocol-Version": "2025-11-25",
+    }
+
+    async def main(url: str, process: subprocess.Popen[str]) -> None:
+        async with httpx2.AsyncClient(headers=headers, timeout=60) as http:
+            answer = asyncio.create_task(http.post(f"{url}/mcp", json=call))
+            await until((tmp_path / "stays").exists)
+            process.send_signal(signal.SIGTERM)
+            while not refuses(url):
+                await asyncio.sleep(0.1)
+            (tmp_path / "go").touch()
+            assert "stayed 1" in (await answer).text
+
+    with serving(tmp_path, "--workers", "2") as (url, process):
+        run(lambda: main(url, process))
         told = told_at_the_end(process)
     assert "these ask their client, so they need one worker: pay" in told
+    assert "Traceback" not in told
 
 
 def test_a_worker_that_dies_is_replaced(tmp_path: Path) -> None:

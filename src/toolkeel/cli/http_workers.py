@@ -35,7 +35,15 @@ def serve_in_workers(
         workers: How many.
     """
     config = web_config(make, host, port, drain, workers=workers, timeout_worker_healthcheck=30)
-    Multiprocess(config, sockets=[config.bind_socket()]).run()
+    _Workers(config, sockets=[config.bind_socket()]).run()
+
+
+class _Workers(Multiprocess):
+    def terminate_all(self) -> None:
+        """End them; who connects when they listen no more is refused, and waits for nobody."""
+        for listener in self.sockets:
+            listener.close()
+        super().terminate_all()
 
 
 def end_with_parent() -> None:
