@@ -205,8 +205,7 @@ def test_workers_that_end_answer_who_came_before_and_refuse_who_comes_after(tmp_
             answer = asyncio.create_task(http.post(f"{url}/mcp", json=call))
             await until((tmp_path / "stays").exists)
             process.send_signal(signal.SIGTERM)
-            while not refuses(url):
-                await asyncio.sleep(0.1)
+            await until(lambda: refuses(url))
             (tmp_path / "go").touch()
             assert "stayed 1" in (await answer).text
 
