@@ -54,8 +54,18 @@ def properties_of(schema: Schema) -> Mapping[str, Any]:
 
 def required_of(schema: Schema) -> list[Any]:
     """Names of the properties that have to be there."""
-    found = schema.get("required")
+    return list_of(schema, "required")
+
+
+def list_of(schema: Schema, keyword: str) -> list[Any]:
+    """What a keyword lists; nothing if it is not there."""
+    found = schema.get(keyword)
     return found if isinstance(found, list) else []
+
+
+def options_of(schema: Schema) -> list[Any]:
+    """The only values that a schema admits, by its `enum` or else its `const`."""
+    return list_of(schema, "enum") if "enum" in schema else [schema.get("const")]
 
 
 def children(schema: Schema) -> Iterator[tuple[Location, Any]]:
@@ -249,8 +259,8 @@ def misfits(value: object, part: Schema, root: Schema, depth: int = 0) -> bool:
     target = resolve(part["$ref"], root) if "$ref" in part and depth < 8 else None
     if isinstance(target, Mapping) and misfits(value, target, root, depth + 1):
         return True
-    either = part.get("anyOf")
-    if isinstance(either, list) and all(misfits(value, each, root, depth) for each in either):
+    either = list_of(part, "anyOf")
+    if either and all(misfits(value, each, root, depth) for each in either):
         return True
     items = part.get("items")
     if isinstance(value, list) and isinstance(items, Mapping):

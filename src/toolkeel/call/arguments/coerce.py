@@ -30,8 +30,11 @@ from toolkeel.define.subschemas import (
     accepts,
     is_option,
     json_type,
+    list_of,
     matches_type,
+    options_of,
     properties_of,
+    required_of,
     resolve,
     same,
 )
@@ -160,10 +163,10 @@ class _Run:
         """The value as the schemas that a schema is composed of want it."""
         if "$ref" in schema:
             value = self.at(value, resolve(schema["$ref"], self.root), path, within)
-        for part in _schemas(schema, "allOf"):
+        for part in list_of(schema, "allOf"):
             value = self.at(value, part, path, within)
         for keyword in ("anyOf", "oneOf"):
-            if branches := _schemas(schema, keyword):
+            if branches := list_of(schema, keyword):
                 value = self._union(value, branches, path, within)
         return value
 
@@ -201,12 +204,9 @@ class _Run:
         branch = self._target(branch)
         if not isinstance(branch, Mapping):
             return True
-        required, properties = branch.get("required"), branch.get("properties")
-        if isinstance(required, list) and not all(name in value for name in required):
-            return False
-        return not isinstance(properties, Mapping) or all(
+        return all(name in value for name in required_of(branch)) and all(
             is_option(value[name], each)
-            for name, each in properties.items()
+            for name, each in properties_of(branch).items()
             if name in value and isinstance(each, Mapping)
         )
 
@@ -236,12 +236,10 @@ class _Run:
         return found[0][0]
 
     def members(self, value: dict[str, object], schema: Schema, path: Path) -> dict[str, object]:
-        properties = schema.get("properties")
-        properties = properties if isinstance(properties, (dict, Mapping)) else {}
+        properties = properties_of(schema)
         others = schema.get("additionalProperties")
         if not properties and not isinstance(others, (dict, Mapping)):
             return value
-        required = schema.get("required")
         changed = value
         for name, item in value.items():
             if self.wrong > MOST_WRONG or len(self.changes) > MOST_CHANGES:
@@ -253,7 +251,7 @@ class _Run:
                 self.wrong += 1
                 continue
             if item is None and name in properties and not accepts(None, each, self.root):
-                if isinstance(required, list) and name in required:
+                if name in required_of(schema):
                     continue
                 changed = dict(value) if changed is value else changed
                 del changed[name]
@@ -266,8 +264,8 @@ class _Run:
         return changed
 
     def _array(self, value: list[object], schema: Schema, path: Path) -> list[object]:
-        first = _schemas(schema, "prefixItems") or _schemas(schema, "items")
-        rest = schema.get("additionalItems" if _schemas(schema, "items") else "items")
+        first = list_of(schema, "prefixItems") or list_of(schema, "items")
+        rest = schema.get("additionalItems" if list_of(schema, "items") else "items")
         if not first and not isinstance(rest, Mapping):
             return value
         changed = value
@@ -310,9 +308,8 @@ def _kinds(schema: Schema) -> list[str]:
         return [wanted]
     if isinstance(wanted, list):
         return [str(each) for each in wanted]
-    options = schema.get("enum", [schema.get("const")])
-    kinds = (json_type(each) for each in options) if isinstance(options, list) else ()
-    return [kind for kind in dict.fromkeys(kinds) if kind in ("integer", "number", "boolean")]
+    kinds = dict.fromkeys(map(json_type, options_of(schema)))
+    return [kind for kind in kinds if kind in ("integer", "number", "boolean")]
 
 
 def _convert(value: object, kind: str) -> object:
@@ -362,11 +359,6 @@ def _is_hopeless(text: str, schema: object) -> bool:
     if kind == "boolean":
         return text not in ("true", "false")
     return kind in ("integer", "number") and not (text[:1] == "-" or text[:1].isdecimal())
-
-
-def _schemas(schema: Schema, keyword: str) -> list[object]:
-    held = schema.get(keyword)
-    return held if isinstance(held, list) else []
 
 
 def _known(root: Schema) -> frozenset[str] | None:

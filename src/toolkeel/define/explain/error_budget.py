@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from toolkeel.define.subschemas import Schema, all_subschemas, recursive
+from toolkeel.define.subschemas import Schema, all_subschemas, list_of, recursive
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -84,8 +84,6 @@ class Bounded:
 
 def _is_wide(part: Schema) -> bool:
     """Whether it is a union of which several branches are no scalars."""
-    branches = part.get("anyOf") or part.get("oneOf")
-    if not isinstance(branches, list):
-        return False
+    branches = list_of(part, "anyOf") or list_of(part, "oneOf")
     holding = [b for b in branches if "$ref" in b or b.get("type") in ("array", "object")]
     return len(holding) > 1

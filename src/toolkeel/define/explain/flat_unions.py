@@ -6,7 +6,14 @@ behind a double negation. That takes the same values, but its fault is one and c
 
 from __future__ import annotations
 
-from toolkeel.define.subschemas import Location, Schema, all_subschemas, pointer, subschemas
+from toolkeel.define.subschemas import (
+    Location,
+    Schema,
+    all_subschemas,
+    list_of,
+    pointer,
+    subschemas,
+)
 
 
 class Unionless:
@@ -58,8 +65,7 @@ class Unionless:
         for keyword in self._dropped:
             copy.pop(keyword, None)
         places: dict[str | int, Location] = {}
-        parts = copy.get("allOf")
-        parts = parts if isinstance(parts, list) else []
+        parts = list_of(copy, "allOf")
         for keyword in ("anyOf", "oneOf"):
             branches = copy.get(keyword)
             if not isinstance(branches, list):

@@ -15,6 +15,7 @@ from toolkeel.define.subschemas import (
     DECIMAL,
     Schema,
     in_place,
+    list_of,
     properties_of,
     required_of,
     resolve,
@@ -72,11 +73,9 @@ def _untyped(schema: Schema, root: Schema, depth: int) -> str:
     if "$ref" in schema:
         return _phrase(resolve(schema["$ref"], root), root, depth + 1)
     for keyword in ("anyOf", "oneOf"):
-        branches = schema.get(keyword)
-        if isinstance(branches, list) and branches:
+        if branches := list_of(schema, keyword):
             return either(_phrase(branch, root, depth + 1) for branch in branches)
-    parts = schema.get("allOf")
-    for part in parts if isinstance(parts, list) else ():
+    for part in list_of(schema, "allOf"):
         if (phrase := _phrase(part, root, depth + 1)) != "any value":
             return phrase
     for keyword, kind in _KIND_BY_KEYWORD:
@@ -194,8 +193,7 @@ def _span(low: object, high: object) -> str:
 
 
 def _list(schema: Schema, root: Schema, depth: int) -> str:
-    first = schema.get("prefixItems")
-    if isinstance(first, list) and first:
+    if first := list_of(schema, "prefixItems"):
         parts = ", ".join(_phrase(each, root, depth + 1) for each in first[:_KEYS])
         text = f"a list of {len(first)} items ({parts}{', …' if len(first) > _KEYS else ''})"
     else:

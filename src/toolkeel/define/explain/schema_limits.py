@@ -13,7 +13,14 @@ from typing import NoReturn
 from pydantic_core import to_json
 
 from toolkeel.define.explain.phrases import short
-from toolkeel.define.subschemas import IN_PLACE, Schema, all_subschemas, resolve, subschemas
+from toolkeel.define.subschemas import (
+    IN_PLACE,
+    Schema,
+    all_subschemas,
+    list_of,
+    resolve,
+    subschemas,
+)
 from toolkeel.errors import DefinitionError
 
 MAX_DEPTH = 64  # objects and arrays within each other in the schema's text
@@ -72,11 +79,10 @@ def check_work(schema: Schema | bool) -> None:
     """Count the branches, and the schemas that one value can meet when references are followed."""
     if isinstance(schema, bool):
         return
-    branches = 0
-    for each in all_subschemas(schema):
-        for keyword in ("anyOf", "oneOf", "allOf"):
-            held = each.get(keyword)
-            branches += len(held) if isinstance(held, list) else 0
+    parts = all_subschemas(schema)
+    branches = sum(
+        len(list_of(each, word)) for each in parts for word in ("anyOf", "oneOf", "allOf")
+    )
     if branches > MAX_ALTERNATIVES:
         raise DefinitionError(
             f"The JSON Schema has {branches:,} alternatives, at most {MAX_ALTERNATIVES:,}."

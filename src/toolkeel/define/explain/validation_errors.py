@@ -18,7 +18,7 @@ from toolkeel.define.explain.phrases import (
     listed,
     quoted,
 )
-from toolkeel.define.subschemas import COMPOSED, Schema, part_at, properties_of
+from toolkeel.define.subschemas import COMPOSED, Schema, options_of, part_at, properties_of
 from toolkeel.errors import FieldError, InvalidArguments
 
 Path = tuple[str | int, ...]
@@ -77,10 +77,7 @@ def expected(schemas: Sequence[object], root: Schema, value: object = None) -> s
 
 def _string_options(schemas: Sequence[object], root: Schema) -> Iterator[str]:
     for schema in alternatives(schemas, root):
-        options = schema.get("enum", [schema.get("const")])
-        for option in options if isinstance(options, list) else ():
-            if isinstance(option, str):
-                yield option
+        yield from (option for option in options_of(schema) if isinstance(option, str))
 
 
 def missing_field(

@@ -105,15 +105,13 @@ def from_parameters(
         raise DefinitionError(
             f"{title}: unknown_keys='allow' needs a **kwargs parameter to receive unknown keys"
         )
-    keys = renamed({name: field.infos for name, field in given.items() if field.infos})
+    keys = renamed({name: field.infos for name, field in given.items()})
     closing = unknown_keys == "forbid"
     known = None if rest or keys else join(title, given, closing)
     schema, validate, facts = known or from_pydantic(title, given, rest, closing)
     defaults = {keys.get(name, name): field.default for name, field in given.items()}
     _advertise(title, schema, defaults, validate)
-    factories = {name: field.factory for name, field in given.items() if field.factory}
-    fill = _filler(factories, {n: f.default for n, f in given.items()}) if factories else None
-    made = compile_arguments(title, schema, validate, fill, facts)
+    made = compile_arguments(title, schema, validate, _filler(given), facts)
     if own := own_defaults(p for p in parameters if p.name in given):
         made = replace(made, defaults=own)
     return _renaming(title, made, keys, bool(rest)) if keys else made
@@ -225,9 +223,13 @@ def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments
     return replace(made, validate=validate, check=check, validate_long=None)
 
 
-def _filler(
-    factories: Mapping[str, Callable[[Values], object]], defaults: Mapping[str, object]
-) -> Callable[[Values], None]:
+def _filler(given: Mapping[str, ParameterField]) -> Callable[[Values], None] | None:
+    """What makes the defaults that are made anew for each call; None if there are none."""
+    factories = {name: field.factory for name, field in given.items() if field.factory}
+    if not factories:
+        return None
+    defaults = {name: field.default for name, field in given.items()}
+
     def fill(values: Values) -> None:
         for name, factory in factories.items():
             if name not in values:

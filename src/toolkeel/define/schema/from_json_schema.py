@@ -29,6 +29,7 @@ from toolkeel.define.subschemas import (
     Schema,
     accepts,
     all_subschemas,
+    list_of,
     properties_of,
     resolve,
 )
@@ -328,8 +329,7 @@ def _filled(value: object, schema: object, root: Schema, within: tuple[int, ...]
     within = (*within, id(schema))
     if "$ref" in schema:
         value = _filled(value, resolve(schema["$ref"], root), root, within)
-    parts = schema.get("allOf")
-    for part in parts if isinstance(parts, list) else ():
+    for part in list_of(schema, "allOf"):
         value = _filled(value, part, root, within)
     if isinstance(value, dict):
         return _filled_object(value, schema, root)

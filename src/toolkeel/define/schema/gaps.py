@@ -14,7 +14,6 @@ from datetime import datetime, time
 from decimal import Decimal
 from itertools import islice
 from pathlib import PurePath
-from typing import Any
 from uuid import UUID
 
 from toolkeel.define.explain.error_budget import MOST
@@ -27,8 +26,11 @@ from toolkeel.define.subschemas import (
     accepts,
     all_subschemas,
     is_option,
+    list_of,
+    options_of,
     part_at,
     properties_of,
+    required_of,
     resolve,
 )
 from toolkeel.errors import DefinitionError, FieldError
@@ -84,8 +86,7 @@ class Gaps:
             if _is_decimal(schema):
                 yield FieldError(path, _TOO_LONG, cut(value, 40))
             value = float(value)
-        branches = schema.get("anyOf") or schema.get("oneOf")
-        if isinstance(branches, list):
+        if branches := list_of(schema, "anyOf") or list_of(schema, "oneOf"):
             yield from self._in_union(value, branches, path)
         if _breaks(value, schema):
             yield FieldError(path, expected([schema], self._root, value), describe_value(value))
@@ -146,21 +147,14 @@ def _has_gap(part: Schema) -> bool:
     if part.get("format") in FORMATS or part.get("uniqueItems") or "propertyNames" in part:
         return True
     if "enum" in part or "const" in part:
-        return any(isinstance(each, int | float) for each in _options(part))
+        return any(isinstance(each, int | float) for each in options_of(part))
     return _is_decimal(part)
 
 
 def _is_decimal(part: Schema) -> bool:
     """Whether it is how pydantic advertises `Decimal`."""
-    branches = part.get("anyOf")
-    if not isinstance(branches, list) or len(branches) < 2:
-        return False
-    return isinstance(branches[1], Mapping) and branches[1].get("pattern") == DECIMAL
-
-
-def _options(part: Schema) -> list[Any]:
-    options = part.get("enum", [part.get("const")])
-    return options if isinstance(options, list) else []
+    branches = list_of(part, "anyOf")[1:2]
+    return any(isinstance(b, Mapping) and b.get("pattern") == DECIMAL for b in branches)
 
 
 def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
@@ -240,7 +234,7 @@ def check_fillable(title: str, schema: Schema) -> None:
 
 
 def _no_options(part: Schema) -> bool:
-    return "enum" in part and all(isinstance(each, list | dict) for each in _options(part))
+    return "enum" in part and all(isinstance(each, list | dict) for each in options_of(part))
 
 
 def _unfillable(schema: Schema) -> frozenset[str]:
@@ -262,20 +256,11 @@ def _cannot_be(part: object, empty: frozenset[str]) -> bool:
     if part.get("$ref") in empty or _no_options(part):
         return True
     for keyword in ("anyOf", "oneOf"):
-        branches = part.get(keyword)
-        if isinstance(branches, list) and all(_cannot_be(each, empty) for each in branches):
+        branches = list_of(part, keyword)
+        if branches and all(_cannot_be(each, empty) for each in branches):
             return True
-    properties, required = part.get("properties"), part.get("required")
-    if isinstance(properties, Mapping) and isinstance(required, list):
-        return any(_cannot_be(properties.get(name), empty) for name in required)
-    return _cannot_be_list(part, empty)
-
-
-def _cannot_be_list(part: Schema, empty: frozenset[str]) -> bool:
-    least, first = part.get("minItems"), part.get("prefixItems")
-    if not isinstance(least, int):
-        return False
-    before = first if isinstance(first, list) else []
-    if any(_cannot_be(each, empty) for each in before[:least]):
+    if any(_cannot_be(properties_of(part).get(name), empty) for name in required_of(part)):
         return True
-    return least > len(before) and _cannot_be(part.get("items"), empty)
+    least, first = part.get("minItems"), list_of(part, "prefixItems")
+    places = range(min(least, len(first) + 1)) if isinstance(least, int) else ()
+    return any(_cannot_be(part_at(part, place), empty) for place in places)
