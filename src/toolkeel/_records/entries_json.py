@@ -7,8 +7,7 @@ from typing import Any, Final, get_args
 
 from toolkeel._records import messages_json as messages_json  # which teaches what messages are
 from toolkeel._records.entries import Entry, UnknownEntry
-from toolkeel._records.record_json import Json, Way, dump_record, load_record, teach
-from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.record_json import Json, dump_record, load_record
 
 VERSION: Final = 1
 
@@ -50,9 +49,3 @@ def load_entry(data: object) -> Entry:
 _ENTRIES: dict[str, type[Any]] = {
     kind.kind: kind for kind in get_args(Entry) if kind is not UnknownEntry
 }
-teach(
-    {
-        "Ticket": Way((Mapping,), lambda ticket: ticket.to_dict(), Ticket.from_dict),
-        "Decision": Way((Mapping,), lambda decision: decision.to_dict(), Decision.from_dict),
-    }
-)

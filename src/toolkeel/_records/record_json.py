@@ -148,7 +148,12 @@ def load_record(data: object, of: type[T], required: Iterable[str] | None = None
     """
     make: Any = of
     known, fields = _fields_of(make), read_fields(data, of, required)
-    made: T = make(**{name: known[name][0].load(value) for name, value in fields.items()})
+    for name, value in fields.items():
+        try:
+            fields[name] = known[name][0].load(value)
+        except ValueError as error:
+            raise ValueError(f"{name}: {error}") from None
+    made: T = make(**fields)
     return made
 
 

@@ -10,7 +10,7 @@ from time import time
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel._records.record_json import read_fields
+from toolkeel._records.record_json import Way, load_record, one_of, several, teach
 
 LIFETIME = 24 * 3600.0
 """Seconds a ticket can be decided."""
@@ -128,8 +128,7 @@ class Ticket:
         Raises:
             ValueError: if `data` is not a ticket.
         """
-        fields = read_fields(data, cls)
-        return cls(**{**fields, "labels": tuple(map(str, fields.get("labels", ())))})
+        return load_record(data, cls)
 
 
 @record
@@ -165,18 +164,24 @@ class Decision:
         Raises:
             ValueError: if `data` is not a decision.
         """
-        fields = read_fields(data, cls)
-        if fields["verdict"] not in VERDICTS:
-            raise ValueError(f"there is no verdict {fields['verdict']!r:.100}")
-        if fields.get("reach", "call") not in REACHES:
-            raise ValueError(f"there is no reach {fields['reach']!r:.100}")
-        return cls(**fields)
+        return load_record(data, cls)
 
 
 def _fields(item: Ticket | Decision) -> dict[str, object]:
     found = {f.name: getattr(item, f.name) for f in dataclasses.fields(item)}
     return {k: dict(v) if isinstance(v, Mapping) else v for k, v in found.items()}
 
+
+_TICKET = Way((Mapping,), lambda ticket: ticket.to_dict(), Ticket.from_dict)
+teach(
+    {
+        "Ticket": _TICKET,
+        "tuple[Ticket, ...]": several(_TICKET),
+        "Decision": Way((Mapping,), lambda decision: decision.to_dict(), Decision.from_dict),
+        "Verdict": one_of(*VERDICTS),
+        "Reach": one_of(*REACHES),
+    }
+)
 
 Answer: TypeAlias = Decision | bool | None
 Approver: TypeAlias = Callable[[Ticket], Answer | Awaitable[Answer]]

@@ -176,9 +176,6 @@ def _load_inner(data: object) -> InnerRun:
 
 teach(
     {
-        "tuple[Ticket, ...]": several(
-            Way((Mapping,), lambda ticket: ticket.to_dict(), Ticket.from_dict)
-        ),
         "Mapping[str, InnerRun]": Way(
             (Mapping,),
             lambda inner: {id: _dump_inner(one) for id, one in inner.items()},
