@@ -297,9 +297,3 @@ def test_what_is_put_in_is_not_said_to_stay(
     assert read_config(file)["a"].command[1] == str(tmp_path)
     assert [each.getMessage().count("stays as it is") for each in caplog.records] == [1]
     assert "${env:OTHER}" in caplog.text
-
-
-@pytest.mark.parametrize("env", [5, "A=b", ["A"], True, None])
-def test_an_environment_within_a_command_that_is_none_is_told(env: object) -> None:
-    with pytest.raises(SetupError, match="'env' is an object"):
-        entry_of({"command": {"path": "serve", "env": env}}, "s")
