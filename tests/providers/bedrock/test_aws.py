@@ -34,7 +34,6 @@ CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
 ARN = "arn:aws:bedrock:us-east-1:123456789012:application-inference-profile/a1b2c3"
 SIGNED = ("authorization", "content-type", "user-agent", "x-amz-date", "x-amz-security-token")
 DENIED = {"ResponseMetadata": {"HTTPStatusCode": 403}}
-SOON = (datetime.now(UTC) + timedelta(minutes=5)).isoformat()
 LATER = (datetime.now(UTC) + timedelta(hours=5)).isoformat()
 
 
@@ -205,7 +204,7 @@ def test_credentials_are_looked_for_when_they_are_needed_once_and_not_on_the_loo
 
 
 def test_credentials_that_run_out_are_renewed_beside_the_loop_and_signed_with_anew() -> None:
-    lent = Lent(SOON)
+    lent = Lent((datetime.now(UTC) + timedelta(minutes=5)).isoformat())
     ours = aws(session=lending(lent))
     first, second = headers(ours), headers(ours)
     assert first["X-Amz-Security-Token"] != second["X-Amz-Security-Token"]
