@@ -86,25 +86,13 @@ def entry_of(written: Mapping[str, Any], where: str, host: Host = ANY) -> Entry:
         SetupError: it says something that must not be passed over.
     """
     given = {key: value for key, value in written.items() if value is not None}
-    for key, why in _REFUSED.items():
-        if given.get(key):
-            raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
-        given.pop(key, None)
-    for kind, (said, keys) in _KINDS.items():
-        for key in keys:
-            if key in given and not isinstance(given[key], kind):
-                raise SetupError(f"{where}: {key!r} is {said}, not {given[key]!r:.60}")
+    _check(given, where)
     fields = _in_our_words(given, where)
-    notes = [f"{key!r} is not understood" for key in given if key not in _KNOWN]
+    notes = _notes(given)
     if login := _login(given, notes):
         fields["oauth"] = login
     call = _seconds(given, {**_CALL, "timeout": 1} if host.name == "Zed" else _CALL, notes)
     connect = _seconds(given, _CONNECT, notes)
-    notes += [
-        f"{key!r} approves nothing here"
-        for key in given
-        if key in _APPROVES and not (key == "tools" and isinstance(given[key], list))
-    ]
     return Entry(
         fields,
         given.get("enabled") is not False and given.get("disabled") is not True,
@@ -115,6 +103,28 @@ def entry_of(written: Mapping[str, Any], where: str, host: Host = ANY) -> Entry:
         call,
         connect,
     )
+
+
+def _check(given: dict[str, Any], where: str) -> None:
+    """Refuse what must not be passed over, and values of a wrong kind."""
+    for key, why in _REFUSED.items():
+        if given.get(key):
+            raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
+        given.pop(key, None)
+    for kind, (said, keys) in _KINDS.items():
+        for key in keys:
+            if key in given and not isinstance(given[key], kind):
+                raise SetupError(f"{where}: {key!r} is {said}, not {given[key]!r:.60}")
+
+
+def _notes(given: Mapping[str, Any]) -> list[str]:
+    """What is not followed, in a word for each key."""
+    approving = [key for key in given if key in _APPROVES]
+    return [f"{key!r} is not understood" for key in given if key not in _KNOWN] + [
+        f"{key!r} approves nothing here"
+        for key in approving
+        if not (key == "tools" and isinstance(given[key], list))
+    ]
 
 
 def _seconds(
@@ -135,20 +145,22 @@ def _seconds(
 def _login(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
     """How to log in, as `OAuth` is told; Cursor calls it ``auth``, Codex writes scopes beside it."""
     found: dict[str, str] = {}
-    said = {"oauth.scopes": given["scopes"]} if "scopes" in given else {}
-    for key in ("oauth", "auth"):
-        if isinstance(given.get(key), Mapping):
-            said |= {f"{key}.{name}": value for name, value in given[key].items()}
-        elif key in given and given[key] != "oauth":
-            notes.append(f"{key!r} is not understood")
-    for place, value in said.items():
+    for place, value in _said_of_login(given).items():
         name = _LOGIN.get(place.partition(".")[2])
         text = " ".join(map(str, value)) if isinstance(value, list) else _text(value)
         if name and isinstance(text, str):
             found[name] = text
-        elif place != "oauth.enabled":
+        elif place != "oauth.enabled" and value != "oauth":
             notes.append(f"{place!r} is not understood")
     return found
+
+
+def _said_of_login(given: Mapping[str, Any]) -> dict[str, Any]:
+    said = {"oauth.scopes": given["scopes"]} if "scopes" in given else {}
+    for key in [key for key in ("oauth", "auth") if key in given]:
+        parts = given[key].items() if isinstance(given[key], Mapping) else [("", given[key])]
+        said |= {f"{key}.{name}".rstrip("."): value for name, value in parts}
+    return said
 
 
 _KNOWN = (

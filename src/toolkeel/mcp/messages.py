@@ -119,7 +119,18 @@ def readable_event(block: bytes) -> bytes:
     A message may stand over several lines, as one of several, or without the names of fields.
     """
     block = with_whole_characters(block.removeprefix(b"\xef\xbb\xbf"))
-    said, rest, kind = [], [], b"message"
+    kind, said, rest = _fields(block)
+    data = b"\n".join(said)
+    if not data.strip() or (kind != b"message" and b'"jsonrpc"' not in data):
+        return block
+    if (messages := _all_in([data])) is None and (messages := _all_in(said)) is None:
+        return block if b'"jsonrpc"' in data else b""  # who reads on fails the call for it
+    return b"\n".join(rest) + b"\n\n".join(b"\ndata: " + each for each in messages)
+
+
+def _fields(block: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
+    """Of an event: its kind, the lines of its data, and its other lines."""
+    kind, said, rest = b"message", [], []
     for line in _LINE.split(block):
         field, _, value = line.partition(b":")
         match field.strip().lower():
@@ -131,12 +142,7 @@ def readable_event(block: bytes) -> bytes:
                 rest.append(line)
             case _:
                 said.append(line)
-    data = b"\n".join(said)
-    if not data.strip() or (kind != b"message" and b'"jsonrpc"' not in data):
-        return block
-    if (messages := _all_in([data])) is None and (messages := _all_in(said)) is None:
-        return block if b'"jsonrpc"' in data else b""  # who reads on fails the call for it
-    return b"\n".join(rest) + b"\n\n".join(b"\ndata: " + each for each in messages)
+    return kind, said, rest
 
 
 _LINE = re.compile(rb"\r\n|\n|\r")

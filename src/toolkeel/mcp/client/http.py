@@ -94,16 +94,7 @@ class Bounded(httpx2.AsyncBaseTransport):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
             response.stream = _Events(response.stream, self._limit)
             return response
-        body = bytearray()
-        assert isinstance(response.stream, httpx2.AsyncByteStream)
-        try:
-            async for chunk in response.stream:
-                body += chunk
-                if len(body) > self._limit:
-                    raise httpx2.ReadError(f"an answer is larger than {self._limit} bytes")
-        finally:
-            await response.aclose()
-        content, headers = bytes(body), response.headers
+        content, headers = await self._body(response), response.headers
         named = headers.get("content-type", "").lower().startswith("application/json")
         is_json = named or content.lstrip()[:1] in (b"{", b"[")  # whatever it is called
         if message is not None and response.status_code == 200 and is_json:
@@ -118,6 +109,18 @@ class Bounded(httpx2.AsyncBaseTransport):
             stream=httpx2.ByteStream(content),
             extensions=response.extensions,
         )
+
+    async def _body(self, response: httpx2.Response) -> bytes:
+        body = bytearray()
+        assert isinstance(response.stream, httpx2.AsyncByteStream)
+        try:
+            async for chunk in response.stream:
+                body += chunk
+                if len(body) > self._limit:
+                    raise httpx2.ReadError(f"an answer is larger than {self._limit} bytes")
+        finally:
+            await response.aclose()
+        return bytes(body)
 
     async def aclose(self) -> None:
         """Close the inner transport."""

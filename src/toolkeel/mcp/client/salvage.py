@@ -124,13 +124,16 @@ class Sift:
             _mend_call(result, version)
             return
         _mend_content(result)
-        if isinstance(cursor := result.get("nextCursor"), int | float):
+        self._mend_lists(result, version)
+
+    def _mend_lists(self, result: dict[str, Any], version: str) -> None:
+        if isinstance(cursor := result.get("nextCursor"), int):
             result["nextCursor"] = str(cursor)
         for key, of in _LISTS.items():
             if isinstance(items := result.get(key), list):
                 result[key] = [item for item in items if self._fits(item, of, key)]
         if "tools" in result:
-            listed = [self._tool(tool, version) for tool in _named(result["tools"])]
+            listed = [self._tool(tool, version) for tool in _listed(result["tools"])]
             result["tools"] = [kept for kept in listed if kept is not None]
 
     def _fits(self, item: object, of: TypeAdapter[Any], key: str) -> bool:
@@ -267,13 +270,6 @@ def _mend_content(result: dict[str, Any]) -> None:
         ]
         more = {"hasMore": True} if len(values) > _MOST else {}
         result["completion"] = {**told, "values": values[:_MOST], **more}
-
-
-def _named(tools: object) -> list[Any]:
-    """Tools of a list, also where it is an object with their names."""
-    if isinstance(tools, dict):
-        return [{"name": name, **t} if isinstance(t, dict) else t for name, t in tools.items()]
-    return _listed(tools)
 
 
 def _listed(value: object) -> list[Any]:
