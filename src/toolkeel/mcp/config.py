@@ -332,6 +332,8 @@ def find_server(
         return _one(named[1], named[2])
     if text.endswith((".json", ".toml")) and Path(text).expanduser().is_file():
         return _one(text, None)
+    if re.fullmatch(r"\S+\.(json|toml)", text):
+        raise SetupError(f"there is no file {text}")
     return parse_source(source if not isinstance(source, Path) else str(source), name)
 
 

@@ -351,3 +351,13 @@ def test_a_tool_that_is_as_it_was_is_not_made_anew_for_each_run(fresh: MCPServer
     assert all(second[name] is first[name] for name in first.names)
     fresh.trust = "pinned"
     assert Toolset(fresh.tools())["echo"] is not first["echo"]
+
+
+def test_words_of_other_clients_are_answered_with_ours() -> None:
+    server: object = MCPServer("files")
+    with pytest.raises(AttributeError, match=r"no 'list_tools'; write get_tools\(\)"):
+        server.list_tools()  # type: ignore[attr-defined]
+    with pytest.raises(ImportError, match=r"no 'ClientSession'; write MCPServer"):
+        from toolkeel.mcp.client import ClientSession  # type: ignore[attr-defined]  # noqa: F401
+    with pytest.raises(SetupError, match=r"there is no file nowhere\.json"):
+        MCPServer("nowhere.json")

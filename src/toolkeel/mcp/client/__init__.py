@@ -41,4 +41,8 @@ else:
             "mcp.client.login": "OAuth",
             "mcp.client.provider": "MCPServer servers",
         },
+        dict.fromkeys(
+            ("Client", "ClientSession", "MCPServerStdio", "MCPServerStreamableHttp", "MCPTools"),
+            "MCPServer(command, address or file)",
+        ),
     )

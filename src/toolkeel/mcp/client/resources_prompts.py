@@ -9,12 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping, Sequence
 from contextlib import suppress
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import mcp_types as types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
+from toolkeel._records.peers_words import telling
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.content import File, Text
 from toolkeel.context import ToolContext
@@ -35,10 +36,27 @@ _ROLES = {UserMessage: "user", AssistantMessage: "assistant"}
 _READS = Effects(read_only=True, destructive=False, idempotent=True, stranger=True)
 
 
+_OF_CLIENTS = {
+    "list_tools": "get_tools()",
+    "call_tool": "Toolset(await server.get_tools()).run([ToolCall(id, name, arguments)])",
+    "list_resources": "resources()",
+    "list_resource_templates": "templates()",
+    "read_resource": "read(uri)",
+    "list_prompts": "prompts()",
+    "get_prompt": "prompt(name, arguments)",
+    "ping": "connect()",
+    "aclose": "close()",
+}
+"""By what other clients call it: ours."""
+
+
 class Contents:
     """A server's resources, prompts and instructions: the half of `MCPServer` beside its tools."""
 
     name: str
+
+    if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
+        __getattr__ = telling(_OF_CLIENTS)
 
     def _home(self) -> Link:
         raise NotImplementedError
