@@ -45,6 +45,10 @@ def test_a_key_that_is_not_understood_is_named() -> None:
     assert entry_of({"command": "x", "wat": 1}, "here").notes == ("'wat' is not understood",)
 
 
+def test_a_timeout_is_in_milliseconds_where_it_can_be() -> None:
+    assert [entry_of({"timeout": n}, "here").timeout for n in (60, 60_000)] == [60, 60]
+
+
 @pytest.mark.parametrize("key", ["timeout", "tool_timeout_sec", "startup_timeout_ms"])
 @pytest.mark.parametrize("value", ["30s", -1, 0, True, [5], float("nan")])
 def test_a_time_that_is_none_is_named_and_costs_nothing_else(key: str, value: object) -> None:

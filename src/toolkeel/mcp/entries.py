@@ -35,6 +35,8 @@ _RENAMED: Mapping[str, str] = {
 _WITHOUT = ("disabledTools", "excludeTools", "disabled_tools")
 _ONLY = ("includeTools", "enabled_tools")
 _CALL: Mapping[str, float] = {"tool_timeout_sec": 1, "timeout": 0.001}
+_LEAST = 1000
+"""Milliseconds of a ``timeout`` below which nobody can mean them: some hosts write seconds there."""
 _CONNECT: Mapping[str, float] = {"startup_timeout_sec": 1, "startup_timeout_ms": 0.001}
 _LOGIN: Mapping[str, str] = {
     "clientId": "client_id", "client_id": "client_id", "CLIENT_ID": "client_id",
@@ -130,13 +132,14 @@ def _notes(given: Mapping[str, Any]) -> list[str]:
 def _seconds(
     given: Mapping[str, Any], units: Mapping[str, float], notes: list[str]
 ) -> float | None:
-    """The first time that is given, by the key's unit."""
+    """The first time that is given, by the key's unit; a small ``timeout`` is in seconds anywhere."""
     found = None
     for key, unit in units.items():
         if (value := given.get(key)) is None:
             continue
         if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
-            found = value * unit if found is None else found
+            seconds = value if key == "timeout" and value < _LEAST else value * unit
+            found = seconds if found is None else found
         else:
             notes.append(f"{key!r} is no number above 0, and not followed")
     return found

@@ -146,6 +146,7 @@ class _Events(httpx2.AsyncByteStream):
             if len(held) > self._limit:  # the reader has a bound of its own, and tells
                 yield bytes(held)
                 held.clear()
+                searched = 0
         last = bytes(held)
         told = readable_event(last)
         yield last if told == last else told + b"\n\n"  # cut short, it is none: it may come again

@@ -146,7 +146,7 @@ class MCPServer(Contents):
             http_client,
         )
         self._resources = resources
-        self._known: dict[tuple[str, Trust, str], Made] = {}
+        self._known: dict[tuple[str, Trust, Pins, str], Made] = {}
         self._link: Link | None = None
         self._running: dict[object, tuple[asyncio.AbstractEventLoop, ToolContext[Any]]] = {}
         _open_servers.add(self)
@@ -199,8 +199,8 @@ class MCPServer(Contents):
         return self.trust is not True and f"what the server {self.name} says is not trusted"
 
     def _made(self, peer: Peer, listed: types.Tool, name: str) -> AnyTool | None:
-        key = (name, peer.trust, listed.model_dump_json())
         try:  # one that is as it was is not made anew for each run
+            key = (name, peer.trust, peer.pins, listed.model_dump_json())
             made = self._known[key] = self._known.get(key) or tool_of(peer, listed, name)
         except (DefinitionError, ValueError) as error:
             self.problems[listed.name] = f"left out: {error}"
