@@ -199,7 +199,7 @@ class _ByParams(MCPServer):
         options: See `ServerOptions`.
     """
 
-    _known: ClassVar[tuple[str, ...]]
+    _taken: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -208,7 +208,7 @@ class _ByParams(MCPServer):
         name: str | None = None,
         **options: Unpack[ServerOptions],
     ) -> None:
-        if strange := sorted(set(params) - {*self._known}):
+        if strange := sorted(set(params) - {*self._taken}):
             raise SetupError(f"params: {', '.join(strange)} would not be honoured")
         super().__init__(self._config(params, name), **options)
 
@@ -219,7 +219,7 @@ class _ByParams(MCPServer):
 class MCPServerStdio(_ByParams):
     """A server that is a process: ``command``, ``args``, ``env`` and ``cwd``."""
 
-    _known = ("command", "args", "env", "cwd")
+    _taken = ("command", "args", "env", "cwd")
 
     def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
         command = (str(params["command"]), *map(str, params.get("args") or ()))
@@ -230,7 +230,7 @@ class MCPServerStdio(_ByParams):
 class MCPServerStreamableHttp(_ByParams):
     """A server on the network: ``url`` and ``headers``."""
 
-    _known = ("url", "headers")
+    _taken = ("url", "headers")
     _kind: ClassVar[Literal["http", "sse"]] = "http"
 
     def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
