@@ -137,21 +137,21 @@ def end_gently(draining: Draining, linger: float = LINGER) -> None:
     for number, seconds in ((signal.SIGTERM, linger), (signal.SIGINT, 0.0)):
         before: Any = signal.getsignal(number)
         if callable(before):
-            end = partial(loop.call_later, seconds, _end, loop, before)
-            signal.signal(number, partial(_told, loop, draining.begin, end))
+            signal.signal(number, partial(_told, loop, draining.begin, seconds, before))
 
 
 def _told(
     loop: asyncio.AbstractEventLoop,
     begin: Callable[[], None],
-    end: Callable[..., object],
-    *said: Any,
+    seconds: float,
+    before: Callable[..., object],
+    *said: object,
 ) -> None:
     loop.call_soon_threadsafe(begin)
-    loop.call_soon_threadsafe(end, *said)
+    loop.call_soon_threadsafe(loop.call_later, seconds, partial(_end, loop, before, *said))
 
 
-def _end(loop: asyncio.AbstractEventLoop, before: Callable[..., object], *said: Any) -> None:
+def _end(loop: asyncio.AbstractEventLoop, before: Callable[..., object], *said: object) -> None:
     """Accept no more, and only then close: asyncio drops what it accepted in the turn before that."""
     for server in getattr(getattr(before, "__self__", None), "servers", ()):
         for listener in server.sockets:
