@@ -174,6 +174,14 @@ def test_without_a_file_or_with_an_unknown_mode_nothing_begins(tmp_path: Path) -
         Cassette(tmp_path / "none.json")
     with pytest.raises(SetupError, match="mode is one of none, once, new_episodes, rewrite"):
         Cassette(tmp_path / "none.json", "always")  # type: ignore[arg-type]
+    with pytest.raises(SetupError, match=r"ignore=\['\('\]: missing \)"):
+        Cassette(tmp_path / "none.json", "once", ignore=["("])
+
+
+def test_a_file_that_an_editor_has_saved_with_a_mark_plays(tmp_path: Path) -> None:
+    path = recorded(tmp_path / "run.json")
+    path.write_text(path.read_text("utf-8").replace("\n", "\r\n"), "utf-8-sig")
+    assert agent(Cassette(path)).run_sync("1 + 2?").output == "它是 3。"
 
 
 PLAIN = st.recursive(

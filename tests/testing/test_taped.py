@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,44 @@ def test_bodies_run_while_it_records_and_never_when_it_plays(tmp_path: Path) -> 
     shown = [[(m.text, getattr(m, "status", "")) for m in r.messages] for r in (first, again)]
     assert shown[0] == shown[1]
     tape.check_all_played()
+
+
+def test_runs_side_by_side_whose_calls_have_the_same_ids_get_each_its_own_result(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "run.json"
+
+    def reply(request: ModelRequest) -> object:
+        said = request.messages[-1].text
+        return f"It says {said}" if said.startswith("booked") else call("book", {"place": said})
+
+    async def asked(tape: Cassette, *lines: object) -> list[str]:
+        agent = taped(tape, *lines)
+        return [each.output for each in await asyncio.gather(*map(agent.run, ("Rome", "猫城")))]
+
+    told = asyncio.run(asked(Cassette(path, "once"), *[reply] * 4))
+    assert told == ["It says booked Rome", "It says booked 猫城"]
+    assert asyncio.run(asked(Cassette(path))) == told
+
+
+def test_what_waited_for_approval_waits_when_it_plays(tmp_path: Path) -> None:
+    def ran(tape: Cassette, *lines: object) -> str:
+        asks = Agent(
+            taped(tape, *lines).model, [tool(approval=True)(wipe)], steps=[TapedTools(tape)]
+        )
+        first = asks.run_sync("go")
+        [ticket] = first.pending
+        return asks.run_sync(first.state, decisions=[ticket.approve()]).output
+
+    def wipe() -> str:
+        """Wipe."""
+        RUNS.append("wiped")
+        return "wiped"
+
+    RUNS.clear()
+    path = tmp_path / "run.json"
+    assert ran(Cassette(path, "once"), call("wipe"), "Done.") == "Done."
+    assert ran(Cassette(path)) == "Done." and RUNS == ["wiped"]
 
 
 def test_a_call_that_was_not_recorded_ends_the_run_and_its_body_does_not_run(

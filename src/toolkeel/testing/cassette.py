@@ -22,7 +22,7 @@ from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record import record
 from toolkeel._records.redact import SHORTEST, Redactor
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message
+from toolkeel.messages import AssistantMessage, Message, ToolCall
 from toolkeel.model import ModelRequest, Settings, ToolDefinition
 
 VERSION = 1
@@ -70,7 +70,8 @@ class Cassette:
         played: Places of the exchanges that were played.
 
     Raises:
-        SetupError: the file is no cassette, or `mode` is ``none`` and there is no file.
+        SetupError: the file is no cassette, `mode` is ``none`` and there is no file, or a pattern
+            of `ignore` is none.
     """
 
     def __init__(
@@ -96,7 +97,10 @@ class Cassette:
             self._read()
         elif not self.records:
             raise SetupError(f"there is no cassette {self.path}; record it with mode='once'")
-        self._ignore = re.compile("|".join(f"(?:{p})" for p in self._patterns) or r"(?!)")
+        try:
+            self._ignore = re.compile("|".join(f"(?:{p})" for p in self._patterns) or r"(?!)")
+        except re.error as error:
+            raise SetupError(f"Cassette: ignore={self._patterns!r:.200}: {error}") from None
 
     @property
     def first(self) -> list[Message]:
@@ -134,13 +138,15 @@ class Cassette:
         self._exchanges.append(Exchange(asked, fresh, after, reply))
         self._write()
 
-    def result_of(self, call_id: str, name: str) -> Json | None:
-        """What came of a call when it was recorded: the message the model was told next."""
+    def result_of(self, call: ToolCall, name: str) -> Json | None:
+        """What came of a call of a tool when it was recorded: the message the model was told next."""
+        [made] = self._clean(_seen(AssistantMessage(tool_calls=(call,))))["tool_calls"]
         for exchange in self._exchanges:
             messages: list[Json] = exchange.request["messages"]
+            if not any(made in message.get("tool_calls", ()) for message in messages):
+                continue  # of another run, whose ids may be the same
             for message in messages[len(messages) - exchange.fresh :]:
-                told = message.get("tool_call_id"), message.get("name")
-                if message["role"] == "tool" and told == (call_id, name):
+                if (message.get("tool_call_id"), message.get("name")) == (call.id, name):
                     return message
         return None
 
@@ -152,9 +158,7 @@ class Cassette:
         """
         left = [n for n in range(len(self._exchanges)) if n not in self.played]
         if left:
-            first = json.dumps(
-                _lines(self._exchanges[left[0]].request["messages"][-1]), **_READABLE
-            )
+            first = _text(self._exchanges[left[0]].request["messages"][-1])
             raise CassetteMismatch(
                 f"{self.path.name}: {len(left)} of {len(self._exchanges)} recorded requests were "
                 f"not made; the first ends with\n{first}"
@@ -214,7 +218,7 @@ class Cassette:
 
     def _read(self) -> None:
         try:
-            data = _whole(json.loads(self.path.read_text("utf-8")))
+            data = _whole(json.loads(self.path.read_text("utf-8-sig")))
             if data["cassette"] != VERSION:
                 raise SetupError(f"{self.path} is a cassette of version {data['cassette']!r:.40}")
             self.model_name = str(data["model"])
@@ -250,9 +254,8 @@ class Cassette:
             "exchanges": [self._dump(exchange) for exchange in self._exchanges],
         }
         self.path.parent.mkdir(parents=True, exist_ok=True)
-        text = json.dumps(_lines(data), **_READABLE) + "\n"
         beside = self.path.with_name(self.path.name + ".new")
-        beside.write_text(text, "utf-8")
+        beside.write_text(_text(data) + "\n", "utf-8")
         beside.replace(self.path)
 
     def _dump(self, exchange: Exchange) -> Json:
@@ -280,9 +283,6 @@ def _longest_first(secrets: Sequence[str]) -> list[str]:
             f"give {SHORTEST} or more"
         )
     return sorted(set(secrets), key=lambda s: (-len(s), s))
-
-
-_READABLE: Mapping[str, Any] = {"ensure_ascii": False, "indent": 1}
 
 
 def _tool(tool: ToolDefinition) -> Json:
@@ -328,7 +328,7 @@ def _first_difference(recorded: Json, asked: Json) -> Iterator[tuple[str, str, s
 
 
 def _text(value: object) -> str:
-    return json.dumps(_lines(value), **_READABLE)
+    return json.dumps(_lines(value), ensure_ascii=False, indent=1)
 
 
 def _lines(value: Any) -> Any:

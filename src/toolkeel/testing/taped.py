@@ -9,7 +9,7 @@ from toolkeel._records.messages_json import load_message
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.context import ToolContext
-from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.define.tool import Place, Prepared, Proceed
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, Finish, HoldsOutput, Model, ModelRequest, OutputFormat, connected
 from toolkeel.testing.cassette import Cassette, CassetteMismatch
@@ -82,12 +82,14 @@ class TapedModel(Binds):
 class TapedTools:
     """A `Step` that gives the recorded result of a call instead of running its body.
 
-    While the cassette records, bodies run. A call that was not recorded is an error, never a run
+    What asks for approval asks when it is played, too: the step stands after approval. While the cassette records, bodies run. A call that was not recorded is an error, never a run
     of the body; leave the step out to have all bodies run.
 
     Args:
         cassette: Where the results are: in the requests that followed the calls.
     """
+
+    place: Place = "cache"
 
     def __init__(self, cassette: Cassette) -> None:
         self._cassette = cassette
@@ -97,7 +99,7 @@ class TapedTools:
     ) -> object:
         """The recorded result, or what the body gives while the cassette records."""
         call = prepared.call
-        kept = self._cassette.result_of(call.id, prepared.tool.name)
+        kept = self._cassette.result_of(call, prepared.tool.name)
         if kept is not None:
             return load_message(kept)
         if self._cassette.records:
