@@ -18,8 +18,6 @@ from toolkeel.compat.openai_agents import (
     OutputGuardrail,
     OutputGuardrailTripwireTriggered,
     RunConfig,
-    RunErrorHandlerInput,
-    RunErrorHandlerResult,
     Runner,
     RunState,
     ScriptedModel,
@@ -100,32 +98,6 @@ def test_guardrails_of_the_run_look_besides_the_agents_own() -> None:
     config = RunConfig(output_guardrails=[OutputGuardrail(trips)])
     with pytest.raises(OutputGuardrailTripwireTriggered):
         Runner.run_sync(agent, "go", run_config=config)
-
-
-def again(**options: Any) -> Any:
-    @function_tool
-    def look() -> str:
-        """Look."""
-        return "seen"
-
-    agent = Agent("A", tools=[look], model=Scripted([call("look")] * 9))
-    return Runner.run_sync(agent, "go", max_turns=2, error_handlers=options)
-
-
-def test_a_handler_answers_where_the_model_was_asked_too_often() -> None:
-    async def give_up(about: RunErrorHandlerInput[Any]) -> RunErrorHandlerResult:
-        assert isinstance(about.error, MaxTurnsExceeded) and len(about.run_data.new_items) == 4
-        return RunErrorHandlerResult("gave up")
-
-    result = again(max_turns=give_up)
-    assert result.final_output == "gave up" and len(result.new_items) == 5
-    quiet = again(max_turns=lambda about: {"final_output": 7, "include_in_history": False})
-    assert quiet.final_output == 7 and len(quiet.new_items) == 4
-    assert again(max_turns=lambda about: "plain").final_output == "plain"
-    with pytest.raises(MaxTurnsExceeded):
-        again(max_turns=lambda about: None)
-    with pytest.raises(SetupError, match="'max_turns' alone, no 'model_refusal'"):
-        again(model_refusal=print)
 
 
 def test_an_answer_of_the_wrong_form_is_an_exception_of_the_sdk() -> None:

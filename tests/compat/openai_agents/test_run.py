@@ -11,14 +11,17 @@ import pytest
 from toolkeel import Agent as CoreAgent
 from toolkeel import SetupError, UserMessage
 from toolkeel.compat.openai_agents import (
+    Agent,
     ItemHelpers,
+    MaxTurnsExceeded,
     ModelSettings,
     RunConfig,
     RunContextWrapper,
+    Runner,
     ToolContext,
+    execute_tool,
     function_tool,
 )
-from toolkeel.compat.openai_agents.run import Agent, MaxTurnsExceeded, Runner, execute_tool
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -76,23 +79,6 @@ def test_an_agent_without_a_model_asks_the_sdks_default_and_needs_a_key_only_the
         Runner.run_sync(quiet, "go")
 
 
-@pytest.mark.parametrize(
-    ("option", "hint"),
-    [
-        ("previous_response_id", "transcript is kept here"),
-        ("conversation_id", "transcript is kept here"),
-    ],
-)
-def test_an_option_that_would_not_be_honoured_is_refused_with_what_to_write(
-    option: str, hint: str
-) -> None:
-    with pytest.raises(SetupError, match=f"{option}.*{hint}"):
-        Runner.run_sync(agent("x"), "go", **{option: "something"})
-    assert Runner.run_sync(agent("x"), "go", **{option: None}).final_output == "x"
-    with pytest.raises(TypeError, match="no option 'sesion'"):
-        Runner.run_sync(agent("x"), "go", sesion="a")  # type: ignore[call-arg]
-
-
 def test_a_run_config_puts_its_model_and_settings_over_the_agents_own() -> None:
     asked = Scripted(["from the run"])
     clerk = agent("from the agent", model_settings=ModelSettings(temperature=0.1, top_p=0.5))
@@ -101,11 +87,6 @@ def test_a_run_config_puts_its_model_and_settings_over_the_agents_own() -> None:
     [request] = asked.requests
     assert request.settings.temperature == 0.9
     assert request.settings.provider_options == {"top_p": 0.5}
-
-
-def test_no_limit_of_turns_is_none_at_all() -> None:
-    lines = [call("greet", {"who": str(n)}) for n in range(30)]
-    assert Runner.run_sync(agent(*lines, "done"), "go", max_turns=None).final_output == "done"
 
 
 def test_a_run_with_no_key_and_no_network_uses_its_tools() -> None:

@@ -10,11 +10,14 @@ from openai.types.responses import ResponseTextDeltaEvent
 
 from toolkeel.compat.openai_agents import (
     Agent,
+    GuardrailFunctionOutput,
+    InputGuardrailTripwireTriggered,
     MaxTurnsExceeded,
     Runner,
     ScriptedModel,
     assistant_message,
     function_call,
+    input_guardrail,
     tool,
 )
 from toolkeel.model import Finish, TextDelta
@@ -132,3 +135,16 @@ def test_a_scripted_model_tells_its_texts_and_calls_in_pieces() -> None:
         "output_text.done", "content_part.done", "output_item.done", "completed",
     ]  # fmt: skip
     assert [data.text for data in raw if data.type == "response.output_text.done"] == ["done"]
+
+
+def test_what_guardrails_said_is_there_when_one_has_ended_the_stream() -> None:
+    @input_guardrail
+    def no(context: Any, agent: Any, said: Any) -> GuardrailFunctionOutput:
+        return GuardrailFunctionOutput("why", True)
+
+    agent = Agent("A", model=Scripted(["never told"]), input_guardrails=[no])
+    result = Runner.run_streamed(agent, "go")
+    with pytest.raises(InputGuardrailTripwireTriggered):
+        asyncio.run(events_of(result))
+    [said] = result.input_guardrail_results
+    assert (said.output.output_info, result.is_complete) == ("why", True)

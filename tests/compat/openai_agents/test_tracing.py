@@ -152,3 +152,13 @@ def test_a_batch_is_sent_when_it_is_full_or_flushed() -> None:
         assert sent[1:] == [["trace.span"]]
     finally:
         set_trace_processors([])
+
+
+def test_as_there_what_was_said_stands_on_spans_unless_the_environment_says_no(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    name = "OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA"
+    monkeypatch.delenv(name, raising=False)
+    assert RunConfig().trace_include_sensitive_data
+    monkeypatch.setenv(name, "false")
+    assert not RunConfig().trace_include_sensitive_data

@@ -242,7 +242,12 @@ class CompiledAgent:
         stream_mode: str | Sequence[str] = "updates",
     ) -> AsyncGenerator[Any, None]:
         """Run to the end, and tell what happens; see `stream`."""
+        alone = isinstance(stream_mode, str)
         modes = [stream_mode] if isinstance(stream_mode, str) else list(stream_mode)
+
+        def told(mode: str, part: Any) -> Any:
+            return part if alone else (mode, part)
+
         if strange := [mode for mode in modes if mode not in MODES]:
             raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
         prompt, options, shared = await self._begin(state, config, context)
@@ -250,19 +255,17 @@ class CompiledAgent:
         before = session.messages if session is not None and session.exists else []
         seen = convert_to_messages([*before, *(prompt or ())])
         if "values" in modes:
-            part = {**shared, "messages": list(seen)}
-            yield part if isinstance(stream_mode, str) else ("values", part)
+            yield told("values", {**shared, "messages": list(seen)})
         run = self.agent.stream(prompt, **options)
         async for event in run:
             if isinstance(event, Replied | ToolFinished):
                 seen += convert_to_messages([event.message])
             for mode in sorted(modes, key=MODES.index):
                 for part in _parts(mode, event, {**shared, "messages": list(seen)}, self.node):
-                    yield part if isinstance(stream_mode, str) else (mode, part)
+                    yield told(mode, part)
         final = await self._ended(run, shared)
         if "__interrupt__" in final and "updates" in modes:
-            part = {"__interrupt__": final["__interrupt__"]}
-            yield part if isinstance(stream_mode, str) else ("updates", part)
+            yield told("updates", {"__interrupt__": final["__interrupt__"]})
 
     def stream(
         self,

@@ -12,9 +12,9 @@ models           whom an agent asks: bare names are OpenAI's
 state            runs that wait for a person: `RunState`, interruptions
 result           `RunResult`
 sessions         what was said before joins the next run: `SQLiteSession`
+begun            what holds for a run
 stream           streamed runs: `Runner.run_streamed` gives them
 hooks            methods that are awaited as a run goes
-model_input      prompts kept at OpenAI, and filters of what a model sees
 output           types of answers
 behavior         when results of tools are the answer
 agent_tool       agents as tools of others
@@ -47,6 +47,10 @@ if TYPE_CHECKING:
         FunctionToolResult as FunctionToolResult, StopAtTools as StopAtTools,
         ToolsToFinalOutputFunction as ToolsToFinalOutputFunction,
         ToolsToFinalOutputResult as ToolsToFinalOutputResult,
+    )
+    from toolkeel.compat.openai_agents.begun import (
+        RunErrorHandlerInput as RunErrorHandlerInput,
+        RunErrorHandlerResult as RunErrorHandlerResult,
     )
     from toolkeel.compat.openai_agents.context import (
         RunContextWrapper as RunContextWrapper, RunItem as RunItem,
@@ -97,7 +101,7 @@ if TYPE_CHECKING:
         ReasoningItem as ReasoningItem, ToolCallItem as ToolCallItem,
         ToolCallOutputItem as ToolCallOutputItem,
     )
-    from toolkeel.compat.openai_agents.model_input import (
+    from toolkeel.compat.openai_agents.models.model_input import (
         CallModelData as CallModelData, CallModelInputFilter as CallModelInputFilter,
         DynamicPromptFunction as DynamicPromptFunction,
         GenerateDynamicPromptData as GenerateDynamicPromptData, ModelInputData as ModelInputData,
@@ -158,11 +162,7 @@ if TYPE_CHECKING:
         ShellToolSkillReference as ShellToolSkillReference, apply_diff as apply_diff,
     )
     from toolkeel.compat.openai_agents.result import RunResult as RunResult
-    from toolkeel.compat.openai_agents.run import (
-        RunErrorHandlerInput as RunErrorHandlerInput,
-        RunErrorHandlerResult as RunErrorHandlerResult, Runner as Runner,
-        execute_tool as execute_tool,
-    )
+    from toolkeel.compat.openai_agents.run import Runner as Runner, execute_tool as execute_tool
     from toolkeel.compat.openai_agents.sessions import (
         OpenAIConversationsSession as OpenAIConversationsSession, SQLiteSession as SQLiteSession,
         Session as Session, SessionABC as SessionABC,

@@ -24,6 +24,7 @@ from toolkeel.compat.openai_agents.agent_tool import (
     Extractor,
     agent_as_tool,
 )
+from toolkeel.compat.openai_agents.begun import Begun
 from toolkeel.compat.openai_agents.behavior import decider, deciding
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
@@ -32,8 +33,8 @@ from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
 )
 from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
-from toolkeel.compat.openai_agents.model_input import filtered, prompted
 from toolkeel.compat.openai_agents.models import own
+from toolkeel.compat.openai_agents.models.model_input import filtered, prompted
 from toolkeel.compat.openai_agents.models.named import (
     LaterModel,
     default_settings,
@@ -41,8 +42,7 @@ from toolkeel.compat.openai_agents.models.named import (
     unnamed,
 )
 from toolkeel.compat.openai_agents.output import output_type_of
-from toolkeel.compat.openai_agents.settings import ModelSettings, RunConfig
-from toolkeel.compat.openai_agents.stream import Begun
+from toolkeel.compat.openai_agents.settings import MAX_TURNS, ModelSettings, RunConfig
 from toolkeel.compat.openai_agents.tools import (
     FunctionTool,
     held_strictly,
@@ -55,7 +55,6 @@ from toolkeel.model import Model, Settings
 T = TypeVar("T")
 C = TypeVar("C", default=Any)
 Instructions: TypeAlias = "Callable[[RunContextWrapper[Any], Agent[Any]], str | Awaitable[str]]"
-MAX_TURNS = 10
 
 
 _LISTS = ("handoffs", "mcp_servers", "input_guardrails", "output_guardrails")
@@ -154,19 +153,14 @@ class Agent(core.Agent[C, Any], Generic[C]):
         model = resolve(asked, config.model_provider) if named else unnamed()
         if isinstance(model, own.Model) and run is not None:
             model = own.AskedModel(model, self, run.streamed)
-        settings, ours = fields["model_settings"], isinstance(model, LaterModel)
-        if not isinstance(settings, Settings):
-            merged = (settings or default_settings(asked)).resolve(config.model_settings)
-            settings = merged.core(chat=isinstance(model, LaterModel) and model.chat)
-        if fields["reset_tool_choice"] is False:
-            settings = dataclasses.replace(settings, keep_tool_choice=True)
+        ours = isinstance(model, LaterModel)
         hooks = [] if run is None else [h for h in (run.hooks, fields["hooks"]) if h is not None]
         return {
             "model": model,
             "tools": held_strictly(self.all_tools) if ours else self.all_tools,
             "instructions": self._told(fields["instructions"] or ""),
             "name": fields["name"],
-            "settings": settings,
+            "settings": self._settings(asked, model, config),
             "max_turns": (run and run.max_turns) or fields["max_turns"],
             "output_type": output_type_of(fields["output_type"]),
             "handoffs": lambda: held_handoffs(self.handoffs, ours),
@@ -175,6 +169,16 @@ class Agent(core.Agent[C, Any], Generic[C]):
             "steps": [*around_calls(hooks, self), refusal_as_result],
             "model_steps": self._model_steps(hooks, config, run, before),
         }
+
+    def _settings(self, asked: Any, model: Any, config: RunConfig) -> Settings:
+        """How a model is asked: its own settings, and over them those of the run."""
+        settings: Any = self._fields["model_settings"]
+        if not isinstance(settings, Settings):
+            merged = (settings or default_settings(asked)).resolve(config.model_settings)
+            settings = merged.core(chat=getattr(model, "chat", False))
+        keeps = settings.keep_tool_choice or self._fields["reset_tool_choice"] is False
+        made: Settings = dataclasses.replace(settings, keep_tool_choice=keeps)
+        return made
 
     def _guardrails(self, name: str, config: RunConfig, run: Begun | None) -> list[Guardrail]:
         """Its own guardrails and those of the run, as the core's."""

@@ -90,7 +90,7 @@ def deciding(decide: ToolsToFinalOutputFunction, agent: Any, seen: Seen) -> Mode
     known = {getattr(tool, "name", ""): tool for tool in agent.tools}
 
     async def step(request: ModelRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(request.messages))
+        last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(run.transcript))
         items = [result_item(agent, one) for one in last if isinstance(one, ToolMessage)]
         results = [FunctionToolResult(known.get(i.tool_name), i.output, i) for i in items[::-1]]
         said = await value_of(decide(seen(run), results)) if results else None

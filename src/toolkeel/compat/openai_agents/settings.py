@@ -6,12 +6,14 @@ What has a counterpart is passed on, what has none is refused by name: no settin
 from __future__ import annotations
 
 import dataclasses
+import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 
+MAX_TURNS = 10
 _REFUSED: Mapping[str, str] = {
     "retry": "the model's own max_retries says how often a failed request is sent again",
     "extra_headers": "give them to the client: OpenAIResponsesModel(..., AsyncOpenAI(default_headers=...))",
@@ -155,6 +157,11 @@ class SessionSettings:
     limit: int | None = None
 
 
+def _tells_data() -> bool:
+    told = os.environ.get("OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA", "true")
+    return told.strip().lower() in ("1", "true", "yes", "on")
+
+
 @dataclasses.dataclass
 class RunConfig:
     """What holds for one run, with the SDK's fields that have a counterpart.
@@ -167,7 +174,8 @@ class RunConfig:
         group_id: Joins several traces, such as those of one conversation.
         trace_metadata: Kept with the trace.
         tracing_disabled: Whether this run is traced at all.
-        trace_include_sensitive_data: Whether spans hold arguments, results and messages.
+        trace_include_sensitive_data: Whether spans hold arguments and results; as there, they do
+            unless ``OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA`` is off.
         model_provider: Makes a model of a name; see `ModelProvider`.
         tool_error_formatter: What the model is told of a call that a person rejected without a
             reason, of `ToolErrorFormatterArgs`.
@@ -191,7 +199,7 @@ class RunConfig:
     group_id: str | None = None
     trace_metadata: dict[str, Any] | None = None
     tracing_disabled: bool = False
-    trace_include_sensitive_data: bool = False
+    trace_include_sensitive_data: bool = dataclasses.field(default_factory=_tells_data)
     model_provider: Any = None
     tool_error_formatter: Callable[[Any], Any] | None = None
     session_settings: SessionSettings | None = None

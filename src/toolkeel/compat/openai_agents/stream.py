@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, Protocol, TypeAlias, TypedDict
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict
 
 from toolkeel._records.record import record
-from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
-from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.given import value_of
+from toolkeel.compat.openai_agents.begun import Begun
 from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, raw_call
 from toolkeel.compat.openai_agents.items import HandoffOutputItem, Item, input_list, items_of
-from toolkeel.compat.openai_agents.settings import RunConfig
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
-from toolkeel.messages import AssistantMessage
-from toolkeel.model import CallDelta, ModelRequest, ReasoningDelta, TextDelta
+from toolkeel.model import CallDelta, ReasoningDelta, TextDelta
 
 try:
     from openai.types import responses as typed
@@ -63,32 +60,6 @@ class AgentUpdatedStreamEvent:
 StreamEvent: TypeAlias = RawResponsesStreamEvent | RunItemStreamEvent | AgentUpdatedStreamEvent
 
 
-class Begun(Protocol):
-    """What `Runner` has made of a run: what holds for it, whoever has it, and how it begins."""
-
-    wrapper: RunContextWrapper[Any]
-    config: RunConfig
-    hooks: Any
-    max_turns: int
-    in_charge: Any
-    streamed: bool
-    asked_for: Any
-    verdicts: list[Any]
-    agent: Any
-    before_turn: Callable[[RunContext[Any]], Any] | None
-
-    async def turn(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
-    ) -> AssistantMessage: ...
-    def within(self, agent: Any, deps: Any, streamed: bool) -> Begun: ...
-    async def ended(self, answer: Any) -> None: ...
-    async def prompt(self) -> Any: ...
-    def stream(self, prompt: Any, spans: Any) -> Run[Any]: ...
-    def trace(self) -> Any: ...
-    async def result(self, result: core.RunResult[Any]) -> Any: ...
-    async def failed(self, error: Exception) -> Exception: ...
-
-
 class RunResultStreaming:
     """A run whose events come as they happen; its result is whole when they have ended.
 
@@ -129,7 +100,9 @@ class RunResultStreaming:
                         self._heard(made)
                         yield made
             except Exception as error:
-                raise await self._begun.failed(error) from error.__cause__
+                failed = await self._begun.failed(error)
+                self._result = getattr(failed, "run_data", None)
+                raise failed from error.__cause__
             finally:
                 self.is_complete = True
         self._result = await self._begun.result(self._stream.result)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Literal, NotRequired, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError, with_config
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
 from toolkeel.compat.content_blocks import block_of
 from toolkeel.content import File, Image, Text
@@ -41,33 +41,9 @@ class ToolOutputFileContent(BaseModel):
     filename: str | None = None
 
 
-@with_config(_CLOSED)
-class ToolOutputTextDict(TypedDict):
-    """`ToolOutputText` as a dict."""
-
-    type: Literal["text"]
-    text: str
-
-
-@with_config(_CLOSED)
-class ToolOutputImageDict(TypedDict):
-    """`ToolOutputImage` as a dict."""
-
-    type: Literal["image"]
-    image_url: str
-    detail: NotRequired[Detail]
-
-
-@with_config(_CLOSED)
-class ToolOutputFileContentDict(TypedDict):
-    """`ToolOutputFileContent` as a dict."""
-
-    type: Literal["file"]
-    file_data: NotRequired[str]
-    file_url: NotRequired[str]
-    filename: NotRequired[str]
-
-
+ToolOutputTextDict: TypeAlias = dict[str, Any]
+ToolOutputImageDict: TypeAlias = dict[str, Any]
+ToolOutputFileContentDict: TypeAlias = dict[str, Any]
 Part: TypeAlias = ToolOutputText | ToolOutputImage | ToolOutputFileContent
 _reader: TypeAdapter[Part] = TypeAdapter(Part)
 

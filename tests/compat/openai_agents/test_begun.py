@@ -1,0 +1,71 @@
+"""A run's options, bounds and handlers of errors, as `Runner` is given them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolkeel.compat.openai_agents import (
+    Agent,
+    MaxTurnsExceeded,
+    RunErrorHandlerInput,
+    RunErrorHandlerResult,
+    Runner,
+    function_tool,
+)
+from toolkeel.errors import SetupError
+from toolkeel.testing.scripted import Scripted, call
+
+
+@function_tool
+def look() -> str:
+    """Look."""
+    return "seen"
+
+
+def agent(*lines: Any) -> Agent:
+    return Agent("A", tools=[look], model=Scripted(lines))
+
+
+def again(**options: Any) -> Any:
+    calls = [call("look")] * 9
+    return Runner.run_sync(agent(*calls), "go", max_turns=2, error_handlers=options)
+
+
+@pytest.mark.parametrize(
+    ("option", "hint"),
+    [
+        ("previous_response_id", "transcript is kept here"),
+        ("conversation_id", "transcript is kept here"),
+    ],
+)
+def test_an_option_that_would_not_be_honoured_is_refused_with_what_to_write(
+    option: str, hint: str
+) -> None:
+    with pytest.raises(SetupError, match=f"{option}.*{hint}"):
+        Runner.run_sync(agent("x"), "go", **{option: "something"})
+    assert Runner.run_sync(agent("x"), "go", **{option: None}).final_output == "x"
+    with pytest.raises(TypeError, match="no option 'sesion'"):
+        Runner.run_sync(agent("x"), "go", sesion="a")  # type: ignore[call-arg]
+
+
+def test_no_limit_of_turns_is_none_at_all() -> None:
+    lines = [call("look") for _ in range(30)]
+    assert Runner.run_sync(agent(*lines, "done"), "go", max_turns=None).final_output == "done"
+
+
+def test_a_handler_answers_where_the_model_was_asked_too_often() -> None:
+    async def give_up(about: RunErrorHandlerInput[Any]) -> RunErrorHandlerResult:
+        assert isinstance(about.error, MaxTurnsExceeded) and len(about.run_data.new_items) == 4
+        return RunErrorHandlerResult("gave up")
+
+    result = again(max_turns=give_up)
+    assert result.final_output == "gave up" and len(result.new_items) == 5
+    quiet = again(max_turns=lambda about: {"final_output": 7, "include_in_history": False})
+    assert quiet.final_output == 7 and len(quiet.new_items) == 4
+    assert again(max_turns=lambda about: "plain").final_output == "plain"
+    with pytest.raises(MaxTurnsExceeded):
+        again(max_turns=lambda about: None)
+    with pytest.raises(SetupError, match="'max_turns' alone, no 'model_refusal'"):
+        again(model_refusal=print)
