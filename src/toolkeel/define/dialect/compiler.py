@@ -170,7 +170,8 @@ def _prune(root: Node) -> Node:
             name = name_of(node.get("$ref", ""))
             if name in defs and name not in used:
                 used.add(name)
-                todo += [defs[name]] * isinstance(defs[name], dict)
+                if isinstance(defs[name], dict):
+                    todo.append(defs[name])
     kept = {name: schema for name, schema in defs.items() if name in used}
     rest = without(root, "$defs")
     return {**rest, "$defs": kept} if kept else rest

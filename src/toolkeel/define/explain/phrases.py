@@ -12,6 +12,7 @@ from json.encoder import encode_basestring
 from typing import Any
 
 from toolkeel.define.subschemas import (
+    COMPOSED,
     DECIMAL,
     Schema,
     in_place,
@@ -289,8 +290,11 @@ def either(phrases: Iterable[str]) -> str:
     return separator.join(distinct)
 
 
-def alternatives(schemas: Iterable[object], root: Schema) -> list[Schema]:
+def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
     """The plain schemas that hold in place: references followed, unions and `allOf` opened."""
+    only = schemas[0] if len(schemas) == 1 else None
+    if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only):  # most
+        return [only]
     found = islice(in_place(schemas, root), 100)
     return [schema for schema in found if isinstance(schema, (dict, Mapping))]
 

@@ -18,7 +18,7 @@ from toolkeel.define.explain.phrases import (
     listed,
     quoted,
 )
-from toolkeel.define.subschemas import COMPOSED, Schema, options_of, part_at, properties_of
+from toolkeel.define.subschemas import Schema, options_of, part_at, properties_of
 from toolkeel.errors import FieldError, InvalidArguments
 
 Path = tuple[str | int, ...]
@@ -107,7 +107,7 @@ def wrong_tag(
     return FieldError((*path, key), expected(children, root, value), describe_value(value))
 
 
-def known_keys(schemas: Iterable[object], root: Schema) -> list[str]:
+def known_keys(schemas: Sequence[object], root: Schema) -> list[str]:
     """Names of the properties that an object of these schemas may have."""
     names: dict[str, None] = {}
     for schema in alternatives(schemas, root):
@@ -117,11 +117,6 @@ def known_keys(schemas: Iterable[object], root: Schema) -> list[str]:
 
 def children_of(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
     """The schemas one step down."""
-    only = schemas[0] if len(schemas) == 1 else None
-    if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only) and isinstance(part, str):
-        properties = properties_of(only)
-        if part in properties:
-            return (properties[part],)
     parts = (part_at(schema, part) for schema in alternatives(schemas, root))
     return tuple(each for each in parts if isinstance(each, (dict, Mapping)))
 
