@@ -109,9 +109,6 @@ def json_text(data: object) -> str:
     return text
 
 
-# — in —
-
-
 def refuse_constant(text: str) -> object:
     """For `json.loads`: NaN and Infinity are no JSON."""
     raise ValueError(f"{text} is no number")
@@ -160,7 +157,7 @@ _ROLES: dict[str, type[Any]] = {
 }
 
 
-def load_a(kind: type[T]) -> Callable[[Any], T]:
+def _load_a(kind: type[T]) -> Callable[[Any], T]:
     """What reads messages of one kind alone."""
 
     def load(data: Any) -> T:
@@ -178,8 +175,8 @@ teach(
     {
         "Message": _MESSAGE,
         "tuple[Message, ...]": several(_MESSAGE),
-        "AssistantMessage": _MESSAGE._replace(load=load_a(AssistantMessage)),
-        "ToolMessage": _MESSAGE._replace(load=load_a(ToolMessage)),
+        "AssistantMessage": _MESSAGE._replace(load=_load_a(AssistantMessage)),
+        "ToolMessage": _MESSAGE._replace(load=_load_a(ToolMessage)),
         "tuple[ToolCall, ...]": several(_CALL),
         "str | Mapping[str, object]": Way((str, Mapping), _dump_arguments),
         "tuple[Reasoning, ...]": several(nested(Reasoning)),

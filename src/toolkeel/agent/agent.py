@@ -110,11 +110,8 @@ class Agent(Generic[C, T]):
         deps_type: type[C] | None = None,
     ) -> None:
         check_options("Agent", locals(), AGENT_CHECKS)
-        model, self.name, self.instructions = (
-            connected(model),
-            name,
-            checked_instructions(instructions),
-        )
+        model, self.name = connected(model), name
+        self.instructions = checked_instructions(instructions)
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
         plan = Plan(

@@ -22,12 +22,13 @@ from typing import Any
 
 from toolkeel._records.record import maker, record
 from toolkeel.call.arguments.parse import parse_json
-from toolkeel.define.explain.phrases import alternatives, short
+from toolkeel.define.explain.phrases import short
 from toolkeel.define.schema.arguments import UnknownKeys
 from toolkeel.define.subschemas import (
     COMPOSED,
     Schema,
     accepts,
+    in_place,
     is_option,
     json_type,
     list_of,
@@ -365,7 +366,9 @@ def _known(root: Schema) -> frozenset[str] | None:
     """Names of the root's properties; None if by its own word it takes any."""
     names: set[str] = set()
     closed = False
-    for schema in alternatives([root], root):
+    for schema in in_place([root], root):
+        if not isinstance(schema, (dict, Mapping)):
+            continue
         if "patternProperties" in schema or schema.get("additionalProperties") not in (None, False):
             return None
         closed = closed or "properties" in schema
