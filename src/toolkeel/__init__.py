@@ -72,7 +72,7 @@ else:
 
 # Lent backwards: tools get their `invoke`, agents take a model or a session by name, notebooks
 # show what there is.
-_lend(lambda: _load("toolkeel.call.direct_invoke"))
+_lend(lambda: _typing.cast("_typing.Any", _load("toolkeel.call.direct_invoke")))
 _lend_connect(lambda name: _load("toolkeel.providers.model_by_name").connect(name))
 _lend_prices(lambda name: _load("toolkeel.providers.prices").price_of(name))
 _lend_html(lambda value: _load("toolkeel.observe.notebook").html(value))
