@@ -19,6 +19,8 @@ from toolkeel.compat.openai_agents import (
     function_tool,
     input_guardrail,
 )
+from toolkeel.model import Finish, TextDelta
+from toolkeel.testing import Scripted
 
 
 @function_tool
@@ -84,3 +86,9 @@ def test_who_extracts_sees_what_it_was_asked_and_the_context() -> None:
     inner = Agent("inner", model=ScriptedModel([[assistant_message("x")]]))
     outer = asking(inner, custom_output_extractor=shown)
     assert answer_of(Runner.run_sync(outer, "go", context=9)) == "hi 9 1"
+
+
+def test_an_answer_that_was_cut_off_is_no_result() -> None:
+    inner = Agent("inner", model=Scripted([[TextDelta("as far as"), Finish("length")]]))
+    result = Runner.run_sync(asking(inner), "go")
+    assert "gave no whole answer (cut_off): as far as" in answer_of(result)

@@ -28,6 +28,7 @@ from toolkeel.compat.openai_agents.tools import (
 )
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
+from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 
 Extractor: TypeAlias = Callable[[RunResult], Any]
@@ -90,10 +91,15 @@ def agent_as_tool(
         inner: Begun | None = of_run.get()
         given = Given(agent, RunContextWrapper(None, Usage.of(result.usage)))
         if inner is not None and inner.agent is agent:
-            await inner.ended(result.answer)
+            if result.answered:
+                await inner.ended(result.answer)
             given = Given(agent, inner.wrapper, input=inner.asked_for)
         if extract is not None:
             return await value_of(extract(as_result(result, given)))
+        if result.reason in ("refused", "cut_off"):
+            raise ToolError(
+                f"{agent.name!r} gave no whole answer ({result.reason}): {result.output}"
+            )
         return ToolOutput(str(result.output), result.output)
 
     inner = core.Agent.as_tool(

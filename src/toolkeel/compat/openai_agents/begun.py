@@ -77,7 +77,19 @@ _REFUSED: Mapping[str, str] = dict.fromkeys(
 
 
 class Begun:
-    """A run that is about to begin."""
+    """A run that is about to begin, goes on or has ended.
+
+    Args:
+        agent: Who begins it.
+        input: What the person says, or the `RunState` of a run that waits.
+        options: See `RunnerOptions`.
+        streamed: Whether somebody reads its events.
+
+    Attributes:
+        before_turn: Awaited before each request.
+        in_charge: Which agent has it now.
+        verdicts: What guardrails have said.
+    """
 
     def __init__(
         self,
