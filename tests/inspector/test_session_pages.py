@@ -37,6 +37,10 @@ def test_a_run_is_watched_decided_and_seen_to_its_end(tmp_path: Path) -> None:
         live = page.until(place, 'class="call failed"')
         assert live.count('class="call runs"') == 2 and "It works." in live
         assert "3 calls at once" in live or "2 calls at once" in live
+        [again] = re.findall('http-equiv="refresh" content="3; url=(.*?)"', live)
+        assert (
+            again == page.place + place
+        )  # at "#end", where forms lead, an address loads nothing anew
         page.post(place, _do="say", text="and hurry")
         page.until(place, "and hurry")
         GATE.set()
