@@ -130,10 +130,9 @@ class MCPServer(Contents):
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[Hidden, ...]] = {}
         self._only = None if only is None else frozenset(only)
-        if timeout == TIMEOUT:
-            timeout = config.timeout or TIMEOUT
-        if connect_timeout == CONNECT_TIMEOUT:
-            connect_timeout = config.connect_timeout or CONNECT_TIMEOUT
+        said, first = config.timeout or timeout, config.connect_timeout or connect_timeout
+        timeout = said if timeout == TIMEOUT else timeout
+        connect_timeout = first if connect_timeout == CONNECT_TIMEOUT else connect_timeout
         self._elicit, self._timeout = elicit, timeout
         self._options = LinkOptions(
             config,
@@ -146,7 +145,7 @@ class MCPServer(Contents):
             http_client,
         )
         self._resources = resources
-        self._made_before: dict[tuple[str, Trust, Pins, str], Made] = {}
+        self._before: dict[tuple[str, Trust, Pins, str], Made] = {}
         self._link: Link | None = None
         self._running: dict[object, tuple[asyncio.AbstractEventLoop, ToolContext[Any]]] = {}
         _open_servers.add(self)
@@ -185,8 +184,8 @@ class MCPServer(Contents):
         assert self._link is not None
         self.problems, self.hidden = dict(self._link.sift.problems), {}
         names = _names(listed)
-        if len(self._made_before) > 2 * len(listed):
-            self._made_before.clear()
+        if len(self._before) > 2 * len(listed):
+            self._before.clear()
         made = [
             self._made(peer, tool, names[tool.name])
             for tool in listed.values()
@@ -201,9 +200,7 @@ class MCPServer(Contents):
     def _made(self, peer: Peer, listed: types.Tool, name: str) -> AnyTool | None:
         try:  # one that is as it was is not made anew for each run
             key = (name, peer.trust, peer.pins, listed.model_dump_json())
-            made = self._made_before[key] = self._made_before.get(key) or tool_of(
-                peer, listed, name
-            )
+            made = self._before[key] = self._before.get(key) or tool_of(peer, listed, name)
         except (DefinitionError, ValueError) as error:
             self.problems[listed.name] = f"left out: {error}"
             log.warning("%s: the tool %r is left out: %s", self.name, listed.name, error)
