@@ -23,7 +23,7 @@ from toolkeel.agent.options import RUN as RUN_CHECKS
 from toolkeel.agent.options import RunOptions, check_options
 from toolkeel.agent.output import RETRIES, plan_output
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.prompt import Instructions, Prompt, checked_instructions
+from toolkeel.agent.prompt import Instructions, Prompt, instructions_of
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import conversation
@@ -110,8 +110,7 @@ class Agent(Generic[C, T]):
         deps_type: type[C] | None = None,
     ) -> None:
         check_options("Agent", locals(), AGENT_CHECKS)
-        model, self.name = connected(model), name
-        self.instructions = checked_instructions(instructions)
+        model, self.name, self.instructions = connected(model), name, instructions_of(instructions)
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
         plan = Plan(

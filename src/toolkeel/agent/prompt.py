@@ -108,7 +108,7 @@ async def _evaluated(instructions: Instructions[Any], run: RunContext[Any]) -> s
     return text
 
 
-def checked_instructions(instructions: Instructions[C]) -> Instructions[C]:
+def instructions_of(instructions: Instructions[C]) -> Instructions[C]:
     """Instructions that are a text or a function.
 
     Raises:

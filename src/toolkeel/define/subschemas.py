@@ -93,7 +93,8 @@ def all_subschemas(schema: S) -> Iterator[S]:
     waiting: list[Any] = [schema]
     while waiting:
         yield (each := waiting.pop())
-        waiting += [inner for _, inner in children(each) if isinstance(inner, (dict, Mapping))]
+        if not HOLDING.isdisjoint(each):  # most hold none
+            waiting += [inner for _, inner in children(each) if isinstance(inner, (dict, Mapping))]
 
 
 def in_place(
