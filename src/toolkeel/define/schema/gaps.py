@@ -153,8 +153,10 @@ def _has_gap(part: Schema) -> bool:
 
 def _is_decimal(part: Schema) -> bool:
     """Whether it is how pydantic advertises `Decimal`."""
-    branches = list_of(part, "anyOf")[1:2]
-    return any(isinstance(b, Mapping) and b.get("pattern") == DECIMAL for b in branches)
+    branches = list_of(part, "anyOf")[1:2] if "anyOf" in part else ()
+    return bool(branches) and any(
+        isinstance(b, Mapping) and b.get("pattern") == DECIMAL for b in branches
+    )
 
 
 def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
