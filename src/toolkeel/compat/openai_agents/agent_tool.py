@@ -102,22 +102,18 @@ def agent_as_tool(
             )
         return ToolOutput(str(result.output), result.output)
 
+    heard = [] if told is None else [telling(agent, told)]
     inner = core.Agent.as_tool(
         agent,
         *about,
         output=output,
         parameters=options.get("parameters") or AgentAsToolInput,
-        steps=(
-            _within(agent, told is not None),
-            *(() if told is None else (telling(agent, told),)),
-        ),
+        steps=[_within(agent, told is not None), *heard],
     )
     inner = failing_as_told(inner, options.get("failure_error_function", UNSET))
+    made = (inner.name, inner.description, inner.parameters, Invoker(inner))
     return FunctionTool(
-        inner.name,
-        inner.description,
-        inner.parameters,
-        Invoker(inner),
+        *made,
         is_enabled=options.get("is_enabled", True),
         needs_approval=options.get("needs_approval", False),
         timeout_seconds=inner.timeout,
