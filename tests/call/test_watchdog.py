@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkeel import Agent, RunContext, ToolCall, ToolContext, Toolset, tool
-from toolkeel.call.watchdog import WATCHED, Blocker, blocker_in
+from toolkeel.call.watchdog import WATCHED, Blocker, blocker_in, frames_of
 from toolkeel.runs import Handoff
 from toolkeel.steps import Allow, input_guard, output_guard
 from toolkeel.testing.scripted import Scripted, call
@@ -225,7 +225,7 @@ def test_whatever_blocks_and_wherever_it_is_found_by_its_own_kind(
     def block(depth: int) -> bool:
         if depth:
             return block(depth - 1)
-        found.append(blocker_in(sys._getframe()))
+        found.append(blocker_in(frames_of(threading.get_ident())))
         return True
 
     def begins(asked: str) -> Any:
@@ -317,7 +317,7 @@ def test_what_a_program_gives_an_agent_is_found_by_its_own_kind(
     def block(depth: int) -> None:
         if depth:
             return block(depth - 1)
-        found.append(blocker_in(sys._getframe()))
+        found.append(blocker_in(frames_of(threading.get_ident())))
         return None
 
     async def part(value: Any, asked: str) -> Any:
@@ -430,11 +430,12 @@ def test_a_body_that_tells_while_it_blocks_is_named_itself() -> None:
 
     def look(frame: Any, event: str, arg: object) -> None:
         if event == "call" and frame.f_code is RunContext.tell.__code__:
-            found.append(blocker_in(frame))
+            frames = frames_of(threading.get_ident())
+            found.append(blocker_in(frames[frames.index(frame) :]))
 
     class Masks:
         def event(self, event: Any) -> Any:
-            found.append(blocker_in(sys._getframe()))
+            found.append(blocker_in(frames_of(threading.get_ident())))
             return event
 
         def deep(self, value: Any) -> Any:
@@ -456,7 +457,7 @@ def test_what_waits_as_it_should_is_never_told(told: Told) -> None:
         """Wait."""
         while len(looks) < 2:
             await asyncio.sleep(0)
-            found = blocker_in(sys._current_frames()[threading.get_ident()])
+            found = blocker_in(frames_of(threading.get_ident()))
             assert found is not None and found.name == "waits"
             if found.turn not in looks:
                 looks.append(found.turn)
@@ -468,8 +469,8 @@ def test_what_waits_as_it_should_is_never_told(told: Told) -> None:
 
 
 def test_frames_without_a_call_block_nobody() -> None:
-    assert blocker_in(None) is None
-    assert blocker_in(sys._getframe()) is None
+    assert blocker_in([]) is None
+    assert blocker_in(frames_of(threading.get_ident())) is None
     assert Blocker("tool", "x", "y:1", sys._getframe()).guard is None
 
 
@@ -530,3 +531,25 @@ def test_a_body_that_blocks_holds_up_nobody_elses_sync_call() -> None:
     over.set()
     thread.join(LONG)
     assert [m.content for m in results] == ["over"]
+
+
+def test_the_frames_of_a_thread_are_read_while_it_runs_on() -> None:
+    """Coroutines that end and wait all the time; once read one by one, the interpreter crashed."""
+    begun, over = threading.Event(), threading.Event()
+
+    async def deep(left: int) -> None:
+        await (deep(left - 1) if left else asyncio.sleep(0))
+
+    async def busy() -> None:
+        begun.set()
+        while not over.is_set():
+            await asyncio.gather(*(deep(n) for n in range(20)))
+
+    thread = threading.Thread(target=lambda: asyncio.run(busy()))
+    thread.start()
+    assert begun.wait(60)
+    names = {frame.f_code.co_name for _ in range(5000) for frame in frames_of(thread.ident or 0)}
+    over.set()
+    thread.join()
+    assert {"run_forever", "_bootstrap"} <= names
+    assert frames_of(thread.ident or 0) == frames_of(-1) == []

@@ -15,12 +15,12 @@ from tests.gates.sources import PACKAGE, Module
 MODULES = 20
 SIBLINGS = 2
 CORE = ("words", "define", "call", "agent")
-CORE_LINES = 18_070
+CORE_LINES = 17_870
 ALL_LINES = 64_315
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
-MEAN = 3.61
+MEAN = 3.62
 HIGHEST = 21
-ABOVE_TEN = 0.0385
+ABOVE_TEN = 0.0383
 
 
 def folders(modules: Sequence[Module]) -> dict[str, tuple[str, list[str]]]:

@@ -13,8 +13,13 @@ import os
 import sys
 import threading
 import time
+from collections import deque
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from itertools import accumulate, chain, repeat
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.call.body import coroutine_deadline, run_body
@@ -103,28 +108,43 @@ class Blocker:
     guard: guard.InputGuard | guard.OutputGuard | None = None
 
 
-def blocker_in(frame: FrameType | None) -> Blocker | None:
+def frames_of(thread: int) -> list[FrameType]:
+    """The frames of a thread, the innermost first; none if it has ended.
+
+    All in one step, in which no other thread runs: which frame is outside of one that ends or waits
+    meanwhile is read from memory that is no more (a crash, seen on Python 3.11).
+    """
+    now: Iterable[dict[int, FrameType]] = iter(sys._current_frames, {})
+    steps: Iterable[Any] = chain(map(dict.get, now, (thread,)), repeat("f_back"))
+    outward: Callable[[Any, Any], Any] = getattr
+    found: deque[FrameType | None] = deque()
+    with suppress(AttributeError):  # outside of the outermost is None
+        found.extend(accumulate(steps, outward))
+    return [frame for frame in found if frame is not None]
+
+
+def blocker_in(frames: Sequence[FrameType]) -> Blocker | None:
     """Who is at work in a thread, if it is something that a call or a run has begun.
 
     Args:
-        frame: The innermost of the thread.
+        frames: Of the thread, the innermost first.
     """
     author: FrameType | None = None  # the outermost frame of theirs so far
     kind, name = None, ""
-    while frame is not None:
+    for frame in frames:
         kind = _DRIVERS.get((frame.f_code.co_filename, frame.f_code.co_name))
         if kind == "" or (kind and author is not None and (name := _asked(kind, frame))):
             break
         if not frame.f_code.co_filename.startswith(_PACKAGE):
             author = frame
-        frame = frame.f_back
-    if frame is None or author is None:
+    else:
+        return None
+    if author is None:
         return None
     place = f"{author.f_code.co_filename}:{author.f_lineno} ({author.f_code.co_name})"
-    known, turn = frame.f_locals, frame
-    while turn.f_code is not _TURN and (outer := turn.f_back) is not None:  # read once: it runs on
-        turn = outer
-    turn = turn if turn.f_code is _TURN else frame  # a loop that is not written in Python
+    known = frame.f_locals
+    # else a loop that is not written in Python
+    turn = next((outer for outer in frames[frames.index(frame) :] if outer.f_code is _TURN), frame)
     if kind:
         return Blocker(kind, name, place, turn)
     for name in ("guard", "self"):
@@ -197,8 +217,8 @@ class Watchdog:
 def _look(before: Seen) -> Seen:
     """What is at work in each thread, and since when; what was so half a second ago is told."""
     seen: Seen = {}
-    for thread, frame in sys._current_frames().items():
-        if (found := blocker_in(frame)) is None:
+    for thread in sys._current_frames():
+        if (found := blocker_in(frames_of(thread))) is None:
             continue
         turn, since, told = before.get(thread, (None, 0.0, False))
         if turn is not found.turn:

@@ -8,7 +8,6 @@ round: results and events always carry the tool's own name.
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
@@ -104,6 +103,8 @@ def check_name(name: str) -> str:
 
 def _forbidden(char: str) -> bool:
     """Spaces, control and invisible format characters, lone surrogates."""
+    import unicodedata  # late: most names need it not
+
     return char.isspace() or unicodedata.category(char) in ("Cc", "Cf", "Cs")
 
 

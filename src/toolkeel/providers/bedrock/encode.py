@@ -79,7 +79,7 @@ def encode_messages(
         model: The model asked; signed reasoning of other models goes as text. Empty: any.
         prompt_cache: Whether to put a cache point at the end, if the model takes it.
 
-    >>> from toolkeel.messages import UserMessage
+    >>> from toolkeel.messages import AssistantMessage, UserMessage
     >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
     >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
     >>> user, assistant, results = encode_messages(turn)
