@@ -33,6 +33,7 @@ TOOL: Final[Words] = _by_word(
         "on_error=": "handle_tool_error",
         "on_invalid=": "handle_validation_error",
         "parameters= to describe them elsewhere": "infer_schema",
+        "effects=Effects(read_only=True) and the like": "annotations destructive idempotent read_only",
         "enabled=": "is_enabled prepare",
         "steps=[Retry(2)], of toolkeel.steps": "max_retries retries",
         "name=": "name_override",
