@@ -232,9 +232,9 @@ def test_a_body_that_waits_for_nothing_but_ends_on_time_is_never_struck() -> Non
         return "just in time"
 
     async def main() -> list[object]:
-        return [await outcome(drive(body, SOON * 5)) for _ in range(10)]
+        return [await outcome(drive(body, 1)) for _ in range(60)]  # the first are over time by then
 
-    assert run(main) == ["just in time"] * 10
+    assert run(main) == ["just in time"] * 60
 
 
 def test_many_deadlines_share_one_timer_and_each_is_kept() -> None:
