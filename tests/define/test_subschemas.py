@@ -83,3 +83,11 @@ def test_one_number_is_one_value_but_true_is_not_one() -> None:
     assert not same(True, 1)
     assert not same(0, False)
     assert same(True, True)
+
+
+def test_a_schema_that_many_references_lead_to_is_asked_once() -> None:
+    refs = [{"$ref": f"#/$defs/a{n}"} for n in range(40)]
+    defs: dict[str, Any] = {f"a{n}": {"allOf": [refs[n + 1]] * 2} for n in range(39)}
+    root = {"$defs": {**defs, "a39": {"type": "string"}}}
+    assert accepts("x", refs[0], root)
+    assert not accepts(5, refs[0], root)

@@ -200,27 +200,27 @@ def accepts(value: object, schema: object, root: Schema) -> bool:
     >>> accepts(5.0, {"type": "integer"}, {})
     False
     """
-    return _accepts(value, schema, root, ())
+    return _accepts(value, schema, root, {})
 
 
-def _accepts(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> bool:
+def _accepts(value: object, schema: object, root: Schema, known: dict[int, bool]) -> bool:
     if not isinstance(schema, (dict, Mapping)):
         return schema is not False
-    if id(schema) in within:  # a branch that leads back to its union adds nothing to it
-        return False
+    if id(schema) in known:  # each is asked once: references multiply
+        return known[id(schema)]
+    known[id(schema)] = False  # a branch that leads back to its union adds nothing to it
     if not matches_type(value, schema.get("type")) or not is_option(value, schema):
         return False
-    within = (*within, id(schema))
-    if "$ref" in schema and not _accepts(value, resolve(schema["$ref"], root), root, within):
+    if "$ref" in schema and not _accepts(value, resolve(schema["$ref"], root), root, known):
         return False
     for keyword in ("anyOf", "oneOf"):
         branches = schema.get(keyword)
         if isinstance(branches, list) and not any(
-            _accepts(value, branch, root, within) for branch in branches
+            _accepts(value, branch, root, known) for branch in branches
         ):
             return False
-    parts = schema.get("allOf")
-    return not isinstance(parts, list) or all(_accepts(value, part, root, within) for part in parts)
+    known[id(schema)] = all(_accepts(value, each, root, known) for each in list_of(schema, "allOf"))
+    return known[id(schema)]
 
 
 def matches_type(value: object, wanted: object) -> bool:

@@ -306,3 +306,11 @@ def test_valid_arguments_stay_valid_and_equal_and_a_second_pass_changes_nothing(
     again = coerce(coerced.value, root)
     assert (again.value, again.changes) == (coerced.value, ())
     json.dumps(coerced.value)
+
+
+def test_alternatives_that_all_lead_to_each_other_are_not_tried_in_every_order() -> None:
+    """With seven of them a call did not come to its end."""
+    refs = [{"$ref": f"#/$defs/a{n}"} for n in range(8)]
+    defs = {f"a{n}": {"anyOf": [*refs[:n], *refs[n + 1 :]]} for n in range(8)}
+    root = {"type": "object", "properties": {"x": refs[0], "n": INTEGER}, "$defs": defs}
+    assert coerce({"n": "5", "x": "1"}, root).value == {"n": 5, "x": "1"}

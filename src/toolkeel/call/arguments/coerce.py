@@ -17,7 +17,7 @@ It never refuses: what it leaves alone, validation judges.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from toolkeel._records.record import maker, record
@@ -45,6 +45,8 @@ Path = tuple[str | int, ...]
 MOST_CHANGES = 1000
 """Values of one call that are mended; what holds more is refused."""
 MOST_WRONG = 100
+MOST_TRIED = 2000
+"""Schemas that lead back to each other, tried for one call; what is left then stays as it is."""
 
 
 @record
@@ -136,8 +138,9 @@ def is_final(
 class _Run:
     """One pass over one value."""
 
-    def __init__(self, root: Schema) -> None:
+    def __init__(self, root: Schema, left: Iterator[int] | None = None) -> None:
         self.root = root
+        self.left = left or iter(range(MOST_TRIED))
         self.changes: list[Coercion] = []
         self.wrong = 0  # values that nothing mends: with many of them the call is refused anyway
 
@@ -151,6 +154,8 @@ class _Run:
         if not isinstance(schema, (dict, Mapping)) or id(schema) in within:
             return value
         if not COMPOSED.isdisjoint(schema):
+            if len(within) > 4 and next(self.left, None) is None:
+                return value
             value = self._composed(value, schema, path, (*within, id(schema)))
         if not _TYPED.isdisjoint(schema):
             value = self._typed(value, schema, path)
@@ -189,7 +194,7 @@ class _Run:
         """The value as some branch would change it, if there is only one such reading."""
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
-            attempt = _Run(self.root)
+            attempt = _Run(self.root, self.left)
             changed = attempt.at(value, branch, path, within)
             known = any(_identical(changed, other) for other, _ in tried)
             if accepts(changed, branch, self.root) and not known:
