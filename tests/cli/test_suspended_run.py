@@ -121,3 +121,15 @@ def test_the_terms_of_a_run_are_kept_with_it_and_the_run_is_read_without_them(
     keep(path, load(path))
     assert load(path).terms == ["-t", "tools.py"]
     assert RunState.from_json(path.read_text("utf-8")) == STATE
+
+
+def test_a_file_that_is_exchanged_while_it_is_looked_at_is_not_trusted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = save(STATE, "r1", tmp_path / "s.json")
+    before = path.stat()
+    path.chmod(0o666)  # as another's would be
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", lambda *_, **__: before)
+        with pytest.raises(SetupError, match="somebody else"):
+            load(path)

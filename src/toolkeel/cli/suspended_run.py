@@ -144,8 +144,8 @@ def load(path: Path) -> Saved:
             is no saved run.
     """
     try:
-        facts = path.stat()
-        text = path.read_text("utf-8")
+        with path.open(encoding="utf-8") as file:
+            facts, text = os.fstat(file.fileno()), file.read()
     except FileNotFoundError:
         if _used(path).exists():
             raise SetupError(f"{path} was used already: a saved run goes on once") from None

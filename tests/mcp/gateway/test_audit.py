@@ -67,6 +67,19 @@ def test_a_log_or_key_that_others_could_get_at_is_none(
         AuditFile(tmp_path / "a")
 
 
+@pytest.mark.parametrize(("name", "mode"), [("a", 0o622), ("a.key", 0o644)])
+def test_a_log_or_key_that_is_exchanged_while_it_is_looked_at_is_none(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, mode: int
+) -> None:
+    AuditFile(tmp_path / "a").close()
+    before = (tmp_path / "a").stat()
+    (tmp_path / name).chmod(mode)  # as another's would be
+    with monkeypatch.context() as patched:
+        patched.setattr(Path, "stat", lambda *_, **__: before)
+        with pytest.raises(SetupError, match=f"{name}.*chmod 600"):
+            AuditFile(tmp_path / "a")
+
+
 def test_a_loop_that_ended_while_it_waited_holds_up_nobody_else(tmp_path: Path) -> None:
     log = AuditFile(tmp_path / "audit.jsonl")
     gone = asyncio.new_event_loop()

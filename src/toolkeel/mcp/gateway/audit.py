@@ -64,7 +64,7 @@ class AuditFile:
             raise SetupError(f"the audit log {path} cannot be written: {error.strerror}") from None
         self._file: IO[bytes] = os.fdopen(handle, "wb")
         try:
-            _refuse_others(path, 0o022)
+            _refuse_others(path, handle, 0o022)
             self.key = _key_in(path.with_name(path.name + ".key"))
         except SetupError:
             self._file.close()
@@ -145,8 +145,9 @@ def _key_in(path: Path) -> bytes:
     try:
         if not path.exists():
             _make_key(path)
-        _refuse_others(path, 0o077)
-        key = bytes.fromhex(path.read_text("ascii"))
+        with path.open(encoding="ascii") as file:
+            _refuse_others(path, file.fileno(), 0o077)
+            key = bytes.fromhex(file.read())
     except (OSError, ValueError) as error:
         raise SetupError(f"the audit log's key {path} cannot be used: {error}") from None
     if len(key) != _KEY_BYTES:
@@ -154,9 +155,9 @@ def _key_in(path: Path) -> bytes:
     return key
 
 
-def _refuse_others(path: Path, bits: int) -> None:
-    """See that a file is ours, and that others may not do what some bits of its mode let them."""
-    facts = path.stat()
+def _refuse_others(path: Path, handle: int, bits: int) -> None:
+    """See that an open file is ours, and that others may not do what bits of its mode let them."""
+    facts = os.fstat(handle)
     ours = os.name != "posix" or (facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & bits)
     if stat.S_ISREG(facts.st_mode) and not ours:
         raise SetupError(
