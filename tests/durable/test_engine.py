@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import json
 import pickle
 import sqlite3
 import stat
@@ -109,6 +110,25 @@ def test_a_row_that_says_it_is_a_pickle_is_unpickled_by_nobody(
             with pytest.raises(SetupError, match="cannot be read: it is another"):
                 durable.result(id, 20)
     assert not made.exists()
+
+
+@pytest.mark.parametrize(
+    ("row", "reason", "error"),
+    [
+        ({"reason": "answered", "id": "x", "text": "yes", "more": 1}, "answered", ""),
+        ({"text": "yes"}, "failed", "its row cannot be read: it is another's"),
+    ],
+)
+def test_a_row_that_says_more_or_less_than_how_a_run_ended_is_no_error_of_python(
+    make: Callable[..., Durable], tmp_path: Path, row: object, reason: str, error: str
+) -> None:
+    durable = make()
+    durable.start("run 1", id="ended")
+    with closing(sqlite3.connect(tmp_path / "talk.db.runs")) as rows, rows:
+        rows.execute("INSERT INTO workflow_output VALUES ('ended', ?, NULL, 1)", [json.dumps(row)])
+        rows.execute("UPDATE workflow_status SET status='SUCCESS' WHERE workflow_uuid='ended'")
+    found = durable.result("ended", 0)
+    assert (found.id, found.reason, found.error) == ("ended", reason, error)
 
 
 def test_an_id_or_a_schedule_never_belongs_to_two_scopes(make: Callable[..., Durable]) -> None:

@@ -272,16 +272,15 @@ async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
 
 def ended(status: WorkflowStatus) -> dict[str, str] | None:
     """How a run ended; None if it has not."""
-    problem = str(status.error or "")
     match status.status:
-        case "SUCCESS" if isinstance(status.output, dict):
-            return dict(status.output)
+        case "SUCCESS" if isinstance(found := status.output, dict) and "reason" in found:
+            return {key: str(found[key]) for key in ("reason", "text", "error") if key in found}
         case "SUCCESS":
             return {"reason": "failed", "error": "its row cannot be read: it is another's"}
         case "ERROR":
-            return {"reason": "failed", "error": problem}
+            return {"reason": "failed", "error": str(status.error or "")}
         case "CANCELLED":
-            return {"reason": "cancelled", "error": problem}
+            return {"reason": "cancelled", "error": str(status.error or "")}
         case "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
             return {"reason": "failed", "error": "each worker that ran it has died"}
     return None
