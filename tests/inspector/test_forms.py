@@ -12,7 +12,8 @@ from pydantic import BaseModel, Field
 
 from tests.inspector.serving import draw, search
 from toolkeel import tool
-from toolkeel.inspector.alternatives import TOGETHER
+from toolkeel.inspector import forms
+from toolkeel.inspector.alternatives import TOGETHER, parted
 from toolkeel.inspector.forms import (
     ABSENT,
     changed,
@@ -271,3 +272,20 @@ def test_alternatives_that_multiply_are_not_all_tried() -> None:
     assert typed_of(whole, {"a": value}) == {}
     parts = [{"properties": {f"p{n}": {}}} for n in range(3000)]
     assert len(form_of({"type": "object", "allOf": parts}, {}).fields) == TOGETHER
+
+
+def test_alternatives_are_read_no_more_once_a_form_has_all_its_fields(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    read: list[int] = []
+
+    def counted(schema: Any, root: Any) -> tuple[Any, list[Any], bool]:
+        found = parted(schema, root)
+        read.append(len(found[1]))
+        return found
+
+    monkeypatch.setattr(forms, "parted", counted)
+    defs: dict[str, Any] = {"a5": {"type": "string"}}
+    defs |= {f"a{n}": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 200} for n in range(5)}
+    form_of({"type": "object", "properties": {"x": defs["a0"]}, "$defs": defs}, {})
+    assert sum(read) < 20_000

@@ -100,7 +100,8 @@ def _whole(schema: Schema, making: _Making) -> Field:
 
 def _field(schema: Any, making: _Making, called: tuple[str, str, str], required: bool) -> Field:
     """The field for one value; `called` is its name, label and pointer."""
-    own, some, nullable = parted(schema, making.root)
+    own, some, nullable = parted(schema if making.left > 0 else {}, making.root)
+    making.left -= len(some) // 4  # each has been read, whether it becomes a field or not
     kinds = own.get("type")
     if isinstance(kinds, list) and "null" in kinds:
         nullable = True
@@ -357,8 +358,7 @@ def changed(typed: Typed, what: str) -> dict[str, str]:
     verb, _, name = what.partition(":")
     found = dict(typed)
     if verb == "add":
-        found[name + COUNT] = str(_count(name, found) + 1)
-        return found
+        return {**found, name + COUNT: str(_count(name, found) + 1)}
     group, _, last = name.rpartition("/")
     place, number = number_of(last), _count(group, found)
     if place is None or place >= number:
