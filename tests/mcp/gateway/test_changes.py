@@ -165,6 +165,25 @@ def _watching(told: Callable[[str], Any]) -> tuple[Changes, Any, list[Any]]:
     return Changes(_nothing, told, asyncio.ensure_future), table, listeners
 
 
+def test_a_change_that_could_not_be_told_does_not_silence_the_next() -> None:
+    async def use() -> list[str]:
+        told: list[str] = []
+
+        async def tell(uri: str) -> None:
+            told.append(uri)
+            if len(told) == 1:
+                raise ConnectionError
+
+        made, table, listeners = _watching(tell)
+        await made.watch(table, {"uri": "app://log"})
+        for _ in range(2):
+            listeners[0]("app://log")
+            await until(lambda: not made._news)
+        return told
+
+    assert run(use) == ["app://log"] * 2
+
+
 def test_a_thousand_changes_of_a_resource_are_told_as_two_while_a_client_is_slow() -> None:
     async def use() -> list[str]:
         told: list[str] = []

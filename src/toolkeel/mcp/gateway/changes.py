@@ -97,7 +97,9 @@ class Changes:
     async def _tell_news(self, uri: str) -> None:
         """Tell of a change, and once more of all that were meanwhile."""
         told = 0
-        while told != (now := self._news[uri]):
-            await self._tell(uri)
-            told = now
-        del self._news[uri]
+        try:
+            while told != (now := self._news[uri]):
+                await self._tell(uri)
+                told = now
+        finally:
+            del self._news[uri]
