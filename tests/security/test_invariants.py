@@ -174,7 +174,8 @@ def test_a_broken_invariant_fails_its_test(tmp_path: Path, broken: Break) -> Non
     text = place.read_text("utf-8")
     assert text.count(broken.old) == 1, f"{broken.file} reads differently now"
     place.write_text(text.replace(broken.old, broken.new), "utf-8")
-    assert _played(tmp_path, broken.test) == 1
+    # A test that looks for a race does not meet it each time.
+    assert any(_played(tmp_path, broken.test) == 1 for _ in range(4))
 
 
 def _played(folder: Path, test: str) -> int:
