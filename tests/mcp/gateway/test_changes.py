@@ -6,6 +6,7 @@ import asyncio
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from types import SimpleNamespace
 from typing import Any
 
@@ -145,7 +146,7 @@ def test_a_server_that_changes_its_lists_without_end_is_asked_less_and_less_ofte
                 for _ in range(100):
                     made.stale()  # also what is said while it is asked: that is not lost
 
-        made = Changes(renew, _nothing, asyncio.ensure_future)
+        made = Changes(renew, _nothing, asyncio.ensure_future, set)
         made.stale()
         await until(lambda: len(times) == 5)
 
@@ -153,16 +154,35 @@ def test_a_server_that_changes_its_lists_without_end_is_asked_less_and_less_ofte
     assert times[-1] - times[0] >= 0.5  # 2, 4, 8 and 16 times as long
 
 
-def _watching(told: Callable[[str], Any]) -> tuple[Changes, Any, list[Any]]:
+class Watching:
     """Changes of one server, all of whose addresses exist, and who is told there."""
-    listeners: list[Any] = []
 
-    async def add(_: list[str], tell: Any) -> None:
-        listeners.append(tell)
+    def __init__(self, told: Callable[[str], Any]) -> None:
+        self.listeners: dict[str, Any] = {}
+        self.in_sessions: set[str] = set()
+        server = SimpleNamespace(link=SimpleNamespace(watches=self))
+        self._table: Any = SimpleNamespace(
+            resource=lambda uri: SimpleNamespace(server=server, name=uri)
+        )
+        self.changes = Changes(_nothing, told, asyncio.ensure_future, lambda: self.in_sessions)
 
-    server = SimpleNamespace(link=SimpleNamespace(watches=SimpleNamespace(add=add)))
-    table = SimpleNamespace(resource=lambda uri: SimpleNamespace(server=server, name=uri))
-    return Changes(_nothing, told, asyncio.ensure_future), table, listeners
+    async def add(self, uris: list[str], tell: Any) -> None:
+        self.listeners[uris[0]] = tell
+
+    async def remove(self, uris: list[str], tell: Any) -> None:
+        assert self.listeners.pop(uris[0]) is tell
+
+    def stream(self, *uris: str) -> AbstractAsyncContextManager[None]:
+        params = {"notifications": {"resourceSubscriptions": list(uris)}}
+        return self.changes.watching(self._table, params)
+
+    async def session(self, uri: str) -> None:
+        async with self.changes.watching(self._table, {"uri": uri}):
+            self.in_sessions.add(uri)
+
+    async def change(self, uri: str) -> None:
+        self.listeners[uri](uri)
+        await asyncio.sleep(0)
 
 
 def test_a_change_that_could_not_be_told_does_not_silence_the_next() -> None:
@@ -174,11 +194,11 @@ def test_a_change_that_could_not_be_told_does_not_silence_the_next() -> None:
             if len(told) == 1:
                 raise ConnectionError
 
-        made, table, listeners = _watching(tell)
-        await made.watch(table, {"uri": "app://log"})
+        watching = Watching(tell)
+        await watching.session("app://log")
         for _ in range(2):
-            listeners[0]("app://log")
-            await until(lambda: not made._news)
+            await watching.change("app://log")
+            await until(lambda: not watching.changes._news)
         return told
 
     assert run(use) == ["app://log"] * 2
@@ -193,15 +213,14 @@ def test_a_thousand_changes_of_a_resource_are_told_as_two_while_a_client_is_slow
             told.append(uri)
             await gate.wait()
 
-        made, table, listeners = _watching(tell)
-        await made.watch(table, {"uri": "app://log"})
+        watching = Watching(tell)
+        await watching.session("app://log")
         for _ in range(1000):
-            listeners[0]("app://log")
-            await asyncio.sleep(0)
+            await watching.change("app://log")
         gate.set()
-        await until(lambda: not made._news)
-        listeners[0]("app://log")
-        await until(lambda: not made._news)
+        await until(lambda: not watching.changes._news)
+        await watching.change("app://log")
+        await until(lambda: not watching.changes._news)
         return told
 
     assert run(use) == ["app://log"] * 3
@@ -212,16 +231,47 @@ def test_clients_watch_no_more_addresses_than_there_is_room_for(
 ) -> None:
     monkeypatch.setattr(changes, "TOGETHER", 5)
 
-    async def use() -> int:
-        made, table, listeners = _watching(_nothing)
+    async def use() -> list[str]:
+        watching = Watching(_nothing)
         for n in range(9):
             try:
-                await made.watch(table, {"notifications": {"resourceSubscriptions": [f"a:{n}"]}})
+                await watching.session(f"a:{n}")
             except MCPError as error:
                 assert "too many" in error.message
-        return len(listeners)
+        return sorted(watching.listeners)
 
-    assert run(use) == 5
+    assert run(use) == [f"a:{n}" for n in range(5)]
+
+
+def test_there_is_room_again_once_sessions_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(changes, "TOGETHER", 5)
+
+    async def use() -> list[str]:
+        watching = Watching(_nothing)
+        for n in range(50):
+            watching.in_sessions.discard(f"a:{n - 2}")
+            await watching.session(f"a:{n}")
+        await watching.changes.forget()
+        return sorted(watching.listeners)
+
+    assert run(use) == ["a:48", "a:49"]
+
+
+def test_a_server_is_told_when_the_last_client_that_watched_has_gone() -> None:
+    async def use() -> list[set[str]]:
+        watching, seen = Watching(_nothing), []
+        await watching.session("a:1")
+        async with watching.stream("a:1", "a:2"):
+            async with watching.stream("a:2", "a:3"):
+                seen.append(set(watching.listeners))
+            await until(lambda: "a:3" not in watching.listeners)
+            watching.in_sessions.clear()
+            await watching.changes.forget()
+            seen.append(set(watching.listeners))
+        await until(lambda: not watching.listeners)
+        return seen
+
+    assert run(use) == [{"a:1", "a:2", "a:3"}, {"a:1", "a:2"}]
 
 
 @pytest.mark.parametrize("era", ["legacy", "2026-07-28"])

@@ -106,7 +106,9 @@ def test_structure_that_is_no_object_reaches_clients_of_both_eras(
 
 @deprecations
 @ERAS
-def test_who_watches_a_resource_here_is_told_of_changes_there(command: list[str], era: str) -> None:
+def test_who_watches_a_resource_here_is_told_of_changes_there_as_long_as_it_does(
+    command: list[str], era: str
+) -> None:
     async def use() -> None:
         told: list[object] = []
 
@@ -114,17 +116,23 @@ def test_who_watches_a_resource_here_is_told_of_changes_there(command: list[str]
             told.append(message)
 
         gateway = Gateway([config("a", command)])
+        watched = gateway._servers["a"].link.watches._told
         async with client_of(gateway, era, message_handler=noticed) as client:
             await client.list_resources()
             if era == "legacy":
                 await client.subscribe_resource("app://log")
                 await client.call_tool("a__change", {"text": "x"})
                 await until(lambda: any(_updated(each) for each in told))
+                assert watched
+                await client.unsubscribe_resource("app://log")
+                await until(lambda: not watched)
                 return
             async with client.listen(resource_subscriptions=("app://log",)) as events:
                 heard = asyncio.ensure_future(anext(aiter(events)))
                 await client.call_tool("a__change", {"text": "x"})
                 assert (await asyncio.wait_for(heard, 30)).uri == "app://log"  # type: ignore[union-attr]
+                assert watched
+            await until(lambda: not watched)
 
     asyncio.run(use())
 

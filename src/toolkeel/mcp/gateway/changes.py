@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from contextlib import suppress
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -13,6 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.client.resource_subscriptions import Tell, Watches
 from toolkeel.mcp.gateway.table import Table
 from toolkeel.mcp.server.sessions import WATCHED, check_watched
 
@@ -33,6 +35,7 @@ class Changes:
         renew: Asks for all lists again, and tells the clients.
         tell: Tells the clients that a resource has changed.
         spawn: Has work done beside what is answered.
+        watched: The addresses that open sessions watch.
     """
 
     def __init__(
@@ -40,13 +43,16 @@ class Changes:
         renew: Work,
         tell: Callable[[str], Awaitable[None]],
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        watched: Callable[[], set[str]],
     ) -> None:
         self._renew = renew
         self._tell = tell
         self._spawn = spawn
         self._is_stale = False
         self._refreshing: asyncio.Task[None] | None = None
-        self._watched: set[str] = set()
+        self._in_sessions = watched
+        self._in_requests: Counter[str] = Counter()
+        self._watched: dict[str, tuple[Watches, str, Tell]] = {}
         self._news: dict[str, int] = {}
 
     def stale(self) -> None:
@@ -64,8 +70,12 @@ class Changes:
             await self._renew()
             pause = min(2 * pause, SELDOM)
 
-    async def watch(self, table: Table, params: Mapping[str, Any]) -> None:
-        """Watch at the servers what a client watches here.
+    @asynccontextmanager
+    async def watching(self, table: Table, params: Mapping[str, Any]) -> AsyncIterator[None]:
+        """Watch at the servers what a client watches here, while its request is answered.
+
+        A stream of changes is answered as long as it is open; what a session has asked for counts
+        as long as the session does. Then the servers are told too.
 
         Args:
             table: Whose resources there are.
@@ -74,20 +84,35 @@ class Changes:
         Raises:
             MCPError: they are too many, or one is nobody's.
         """
-        wanted = params.get("notifications", params)
-        if not isinstance(wanted, Mapping):
-            return  # who answers says so
-        listed = wanted.get("resourceSubscriptions", [wanted.get("uri")])
-        for uri in listed if isinstance(listed, list) else ():
-            if not isinstance(uri, str) or uri in self._watched:
-                continue
-            check_watched(listed)
-            if len(self._watched) >= TOGETHER:
-                raise MCPError(types.INTERNAL_ERROR, "too many resources are watched here")
-            route = table.resource(uri)  # an address that is nobody's is kept nowhere
-            self._watched.add(uri)
+        uris = _addresses(params)
+        check_watched(uris)
+        self._in_requests.update(uris)
+        try:
+            for uri in uris - self._watched.keys():
+                await self._watch(table, uri)
+            yield
+        finally:
+            self._in_requests.subtract(uris)
+            self._spawn(self.forget())
+
+    async def _watch(self, table: Table, uri: str) -> None:
+        if len(self._watched) >= TOGETHER:
+            await self.forget()  # sessions end without a word
+        if len(self._watched) >= TOGETHER:
+            raise MCPError(types.INTERNAL_ERROR, "too many resources are watched here")
+        route = table.resource(uri)  # an address that is nobody's is kept nowhere
+        watches, tell = route.server.link.watches, partial(self._updated, uri)
+        self._watched[uri] = watches, route.name, tell
+        with suppress(MCPError, Unreachable, SetupError):
+            await watches.add([route.name], tell)
+
+    async def forget(self) -> None:
+        """Watch no more what no client watches any more."""
+        self._in_requests = +self._in_requests
+        for uri in self._watched.keys() - self._in_requests.keys() - self._in_sessions():
+            watches, name, tell = self._watched.pop(uri)
             with suppress(MCPError, Unreachable, SetupError):
-                await route.server.link.watches.add([route.name], partial(self._updated, uri))
+                await watches.remove([name], tell)
 
     def _updated(self, uri: str, _: str) -> None:
         self._news[uri] = self._news.get(uri, 0) + 1
@@ -103,3 +128,12 @@ class Changes:
                 told = now
         finally:
             del self._news[uri]
+
+
+def _addresses(params: Mapping[str, Any]) -> set[str]:
+    """What a request names; what it says in an odd form is answered by who reads it whole."""
+    wanted = params.get("notifications", params)
+    if not isinstance(wanted, Mapping):
+        return set()
+    listed = wanted.get("resourceSubscriptions", [wanted.get("uri")])
+    return {uri for uri in listed if isinstance(uri, str)} if isinstance(listed, list) else set()

@@ -95,7 +95,9 @@ class Gateway(ToolServer):
         if not prefixed and len(configs) != 1:
             raise SetupError("names can stay without a prefix only if there is one server")
         self._tasks: set[asyncio.Task[None]] = set()
-        self._changes = Changes(self._renew, self.resource_updated, self._spawn)
+        self._changes = Changes(
+            self._renew, self.resource_updated, self._spawn, self._sessions.watched
+        )
         self._servers = {each.name: self._upstream(each.name, each) for each in configs}
         self.beside: list[Callable[[], Awaitable[None]]] = [self._begin]
         self._prefixed = prefixed
@@ -209,8 +211,11 @@ class Gateway(ToolServer):
             self._raw.begin(ctx)
             return await self._call(ctx, dict(ctx.params or {}))
         if ctx.method in ("resources/subscribe", "subscriptions/listen"):
-            await self._changes.watch(await self._current(), ctx.params or {})
+            async with self._changes.watching(await self._current(), ctx.params or {}):
+                return await call_next(ctx)
         result = await call_next(ctx)
+        if ctx.method == "resources/unsubscribe":
+            await self._changes.forget()
         if ctx.method == "logging/setLevel":
             await asyncio.gather(*(each.tell_level() for each in self._servers.values()))
         if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):

@@ -69,6 +69,10 @@ class Sessions:
         self._uris(request).discard(params.uri)
         return types.EmptyResult()
 
+    def watched(self) -> set[str]:
+        """What open sessions watch."""
+        return set().union(*self._watched.values())
+
     def level(self, request: Request) -> str:
         """From which level on a session wants log messages."""
         return self._levels.get(_connection(request), "debug")
