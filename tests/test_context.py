@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkeel._records.reporter import PROGRESS_INTERVAL
+from toolkeel._common.reporter import PROGRESS_INTERVAL
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.events import Event, Progress, TurnStarted
 from toolkeel.messages import ToolCall

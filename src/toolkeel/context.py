@@ -10,9 +10,9 @@ from contextvars import ContextVar
 from time import perf_counter, time
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
 
-from toolkeel._records import reporter
-from toolkeel._records.cancel import CancelToken as CancelToken
-from toolkeel._records.cancel import log
+from toolkeel._common import reporter
+from toolkeel._common.cancel import CancelToken as CancelToken
+from toolkeel._common.cancel import log
 from toolkeel._records.record import NOTHING
 from toolkeel._records.taint_sources import Taint
 from toolkeel._records.tickets import Approver, Decision, Ticket

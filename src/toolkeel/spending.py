@@ -11,8 +11,8 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.peers_words import LIMITS, naming
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.peers_words import LIMITS, naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import LimitReached, MissingExtraError, SetupError
 from toolkeel.messages import Usage

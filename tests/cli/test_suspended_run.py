@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from toolkeel import RunState, SetupError, UserMessage
+from toolkeel._common.data_folder import state_folder
 from toolkeel._records import used_tickets as decided
-from toolkeel._records.data_folder import state_folder
 from toolkeel._records.tickets import Ticket
 from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.suspended_run import Saved, claim, free, keep, load, save, short

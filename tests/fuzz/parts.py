@@ -10,8 +10,8 @@ from contextlib import suppress
 
 from mcp.shared.message import SessionMessage
 
+from toolkeel._common.path_patterns import secret_part
 from toolkeel._records.entries_json import dump_entry, load_entry
-from toolkeel._records.path_patterns import secret_part
 from toolkeel.agent.transcript import repair
 from toolkeel.builtin.files.apply_patch import parse as parse_patch
 from toolkeel.builtin.files.apply_patch import patched

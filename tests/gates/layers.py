@@ -19,21 +19,21 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "_doors",
         "_records.record",
         "_records.record_json",
-        "_records.redact",
+        "_common.redact",
         "_records.kept_results",
         "_records.tickets",
         "_records.taint_sources",
-        "_records.path_patterns",
+        "_common.path_patterns",
         "content",
         "messages",
         "errors",
-        "_records.public_addresses",
-        "_records.needs_extra",
-        "_records.data_folder",
+        "_common.public_addresses",
+        "_common.needs_extra",
+        "_common.data_folder",
         "_records.used_tickets",
-        "_records.peers_words",
-        "_records.checked_arguments",
-        "_records.cancel",
+        "_common.peers_words",
+        "_common.checked_arguments",
+        "_common.cancel",
         "_records.messages_json",
         "_records.entries",
         "_records.entries_json",
@@ -42,8 +42,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "effects",
         "hosted",
         "events",
-        "_records.reporter",
-        "_records.unread_events",
+        "_common.reporter",
+        "_common.unread_events",
         "spending",
         "context",
     ),
@@ -671,7 +671,7 @@ def cycles(edges: Edges) -> list[list[str]]:
 def chapter_of(name: str) -> str:
     """The chapter a module belongs to."""
     parts = name.split(".")[1:]
-    is_word = bool(parts) and (parts[0] in WORDS or parts[0] == "_records")
+    is_word = bool(parts) and (parts[0] in WORDS or parts[0] in ("_common", "_records"))
     return "words" if is_word else parts[0] if parts else ""
 
 

@@ -79,7 +79,7 @@ BREAKS = (
     ),
     Break(
         "6: every address is public",
-        "_records/public_addresses.py",
+        "_common/public_addresses.py",
         "return not any(address in network for network in SPECIAL)",
         "return True",
         "tests/engines/test_network_reach.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",

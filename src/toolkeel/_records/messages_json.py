@@ -17,6 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic_core import to_json
 
+from toolkeel._common.redact import one_line
 from toolkeel._records.record_json import (
     Json,
     Way,
@@ -27,7 +28,6 @@ from toolkeel._records.record_json import (
     several,
     teach,
 )
-from toolkeel._records.redact import one_line
 from toolkeel.content import Audio, Block, Content, File, Image, sniff
 from toolkeel.errors import Kind, SetupError
 from toolkeel.messages import (

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from time import monotonic, time
 
-from toolkeel._records.data_folder import data_folder
+from toolkeel._common.data_folder import data_folder
 from toolkeel._records.tickets import PATIENCE, Decision, Ticket
 from toolkeel.errors import SetupError
 

@@ -12,7 +12,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Any, Literal, TypeAlias, TypeVar
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.history import Cut, SentHistory
 from toolkeel.call.steps.guard import SAME, Allow, Reject, Stop, Verdict

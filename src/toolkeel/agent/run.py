@@ -13,10 +13,10 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
+from toolkeel._common.unread_events import UnreadEvents
 from toolkeel._records.entries import RunBegan
 from toolkeel._records.record import InNotebooks
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel._records.unread_events import UnreadEvents
 from toolkeel.agent import resume as resuming
 from toolkeel.agent.guardrail import judge_answer
 from toolkeel.agent.loop import Progression

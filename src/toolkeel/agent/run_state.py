@@ -15,8 +15,8 @@ import json
 import math
 from collections.abc import Mapping
 
-from toolkeel._records.cancel import log
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.cancel import log
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.record_json import (

@@ -8,7 +8,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 

@@ -13,8 +13,8 @@ import re
 from typing import Literal
 from urllib.parse import urlsplit
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.web.service import json_of, status_and_body
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool

@@ -8,7 +8,7 @@ import functools
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import InNotebooks
 from toolkeel.call.arguments.mask import cover
 from toolkeel.call.batch import Batch, check_calls, check_run

@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from toolkeel._records.data_folder import sessions_file, state_folder
+from toolkeel._common.data_folder import sessions_file, state_folder
 from toolkeel.cli.terminal.streams import BOLD, DIM, layout, styled, width_of
 from toolkeel.cli.terminal.text import cells, fit, padded
 from toolkeel.observe.wording import count, visible_line

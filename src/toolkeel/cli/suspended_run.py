@@ -16,7 +16,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.data_folder import state_folder
+from toolkeel._common.data_folder import state_folder
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.used_tickets import is_id, note_decided

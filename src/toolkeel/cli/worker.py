@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.agent.agent import Agent
 from toolkeel.builtin.targets import load_object
 from toolkeel.cli.exit_codes import UsageProblem

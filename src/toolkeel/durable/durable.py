@@ -11,7 +11,7 @@ from contextlib import suppress
 from time import monotonic, sleep
 from typing import Any, Final, Unpack
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.options import RunOptions

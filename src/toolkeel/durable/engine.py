@@ -17,7 +17,7 @@ from time import monotonic, sleep
 from typing import Any, Final, cast
 from urllib.parse import quote
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.durable.journaled import Order
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError

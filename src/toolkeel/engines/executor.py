@@ -18,7 +18,7 @@ from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import Any, Protocol
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.context import ToolContext

@@ -19,7 +19,7 @@ from concurrent.futures import BrokenExecutor
 from contextlib import suppress
 from typing import Any, Protocol
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.call.body.stopped_text import left_behind
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.stopped_text import left_behind
 from toolkeel.call.body.thread_pool import LEAKS, ThreadPool

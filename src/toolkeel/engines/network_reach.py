@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from toolkeel._records.public_addresses import Network, is_public, unwrapped
+from toolkeel._common.public_addresses import Network, is_public, unwrapped
 from toolkeel.errors import SetupError, ToolError
 
 Resolve: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]

@@ -21,7 +21,7 @@ from collections.abc import Callable, Hashable
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines import warm_pool

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.data_folder import state_folder
+from toolkeel._common.data_folder import state_folder
 from toolkeel.errors import SetupError
 
 

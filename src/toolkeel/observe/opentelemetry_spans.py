@@ -16,7 +16,7 @@ from dataclasses import fields
 from typing import Any, Literal, TypeAlias
 
 from toolkeel import events
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed

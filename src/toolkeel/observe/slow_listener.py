@@ -5,8 +5,8 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from toolkeel._records.cancel import log
-from toolkeel._records.unread_events import MOST, UnreadEvents
+from toolkeel._common.cancel import log
+from toolkeel._common.unread_events import MOST, UnreadEvents
 from toolkeel.errors import SetupError
 from toolkeel.events import Event
 
@@ -16,7 +16,7 @@ class SlowListener:
 
     A run tells its listeners on the event loop, between two steps, so one that writes to a network
     would hold up all runs of the loop. Here events wait for it, as for a slow reader of a stream
-    (`toolkeel._records.unread_events`): pieces of replies join, and progress is left out.
+    (`toolkeel._common.unread_events`): pieces of replies join, and progress is left out.
 
     Args:
         listener: Takes an event; what it raises is logged.

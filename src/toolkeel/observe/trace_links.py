@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.context import RunContext
 
 with needs_extra("toolkeel.observe.trace_links", "otel"):

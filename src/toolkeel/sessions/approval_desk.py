@@ -18,7 +18,7 @@ from functools import partial
 from time import time
 from typing import Any, Final
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import SetupError

@@ -11,7 +11,7 @@ from dataclasses import replace
 from itertools import accumulate
 from string import ascii_letters
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.history import Count, Cut, View, as_line, is_note
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.transcript_media import media_size

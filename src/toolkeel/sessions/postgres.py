@@ -23,7 +23,7 @@ from threading import BoundedSemaphore
 from time import monotonic, sleep
 from typing import Any, Final, TypeVar, cast
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.database import PATIENCE, Database, database
 from toolkeel.sessions.errors import SessionError

@@ -13,7 +13,7 @@ from functools import partial
 from time import time
 from typing import Any
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.record import record

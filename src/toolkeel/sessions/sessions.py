@@ -10,8 +10,8 @@ from functools import partial
 from pathlib import Path
 from time import time
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.data_folder import sessions_file
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.data_folder import sessions_file
 from toolkeel._records.entries import Forked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text

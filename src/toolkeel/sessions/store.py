@@ -13,8 +13,8 @@ from pathlib import Path
 from time import time
 from typing import Any, Final, Protocol, TypeAlias
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.data_folder import data_folder
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.data_folder import data_folder
 from toolkeel._records.record import NOTHING, record
 from toolkeel.sessions.database import MEMORY
 from toolkeel.sessions.errors import SessionError

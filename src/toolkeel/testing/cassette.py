@@ -18,9 +18,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
+from toolkeel._common.redact import SHORTEST, Redactor
 from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record import record
-from toolkeel._records.redact import SHORTEST, Redactor
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall
 from toolkeel.model import ModelRequest, Settings, ToolDefinition

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_part
 from toolkeel.engines.sandbox import protected_files
 from toolkeel.engines.sandbox.mounts import places
 from toolkeel.engines.sandbox.protected_files import (

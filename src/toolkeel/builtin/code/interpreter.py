@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from typing import Any, Literal
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.builtin.code.folder import CodeFolder, Given, Written
 from toolkeel.builtin.code.run_limits import MAX_CODE, CodeLimits, Interpreter, Ran
 from toolkeel.builtin.code.tools import CodeTools

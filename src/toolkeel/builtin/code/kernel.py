@@ -21,7 +21,7 @@ from queue import Empty
 from time import perf_counter
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.code.kernel_sockets import Relay
 from toolkeel.builtin.code.run_limits import CodeLimits, Printed, Ran
 from toolkeel.content import Image

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.code.run_limits import CodeLimits, Printed, Ran, showing
 from toolkeel.builtin.code.tools import CodeTools, awaited_calls
 from toolkeel.context import RunContext, ToolContext

@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack, suppress
 from typing import Any, Literal
 from urllib.parse import urlsplit
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.engines.network_reach import PORTS, Reach
 from toolkeel.engines.proxy import Proxy
 from toolkeel.errors import SetupError, ToolError

@@ -13,7 +13,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.builtin.computer.actions import Action, Hands, from_anthropic, from_openai
 from toolkeel.content import Block, Image, Text, sniff

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import BinaryIO, NamedTuple
 
+from toolkeel._common.path_patterns import secret_part
 from toolkeel._records.kept_results import KEPT, PREFIX
-from toolkeel._records.path_patterns import secret_part
 from toolkeel._records.record import record
 from toolkeel._records.taint_sources import Source, as_details, mark_of
 from toolkeel.builtin.files import ripgrep

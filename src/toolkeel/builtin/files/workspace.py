@@ -23,7 +23,7 @@ from typing import Annotated, Any, NotRequired
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel.builtin.files.atomic_replace import replace
 from toolkeel.builtin.files.changed_since_read import MAX_FILE, Seen

@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 from urllib.parse import urljoin, urlsplit
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.builtin.pictures.too_large import check_picture
 from toolkeel.builtin.web.service import json_of, status_and_body
 from toolkeel.content import Image, Text, sniff

@@ -10,7 +10,7 @@ import codecs
 import re
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.builtin.search.hidden_html import shown, visible
 from toolkeel.content import sniff

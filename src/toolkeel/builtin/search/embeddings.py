@@ -11,8 +11,8 @@ from functools import cached_property
 from ssl import SSLContext
 from typing import TypeAlias
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.builtin.web.service import is_local, json_of
 from toolkeel.errors import SetupError, ToolError

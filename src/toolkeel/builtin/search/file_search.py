@@ -10,7 +10,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.builtin.search.filters import as_filter, compile_filter
 from toolkeel.builtin.search.open_store import is_address, open_store, shown, store_path
 from toolkeel.builtin.search.ranking import Hit, Ranking, search

@@ -7,8 +7,8 @@ import re
 from os import PathLike
 from pathlib import Path
 
-from toolkeel._records.data_folder import by_xdg
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.data_folder import by_xdg
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.search.stores import Embedder, Store
 from toolkeel.builtin.search.vector_store import VectorStore
 from toolkeel.errors import SetupError

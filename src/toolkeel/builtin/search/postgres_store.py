@@ -20,8 +20,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any, Final
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.search import stores
 from toolkeel.builtin.search.filters import FILE_ID, build
 from toolkeel.builtin.search.stores import Embedder, Passage, Source, Store, StoredFile

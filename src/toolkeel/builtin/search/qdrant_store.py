@@ -22,8 +22,8 @@ from threading import RLock
 from typing import Any, Final
 from weakref import WeakKeyDictionary
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.search import stores
 from toolkeel.builtin.search.filters import build
 from toolkeel.builtin.search.stores import Embedder, Passage, Source, Store, StoredFile

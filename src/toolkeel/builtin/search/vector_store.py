@@ -18,7 +18,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.builtin.search import stores
 from toolkeel.builtin.search.chunks import Chunk
 from toolkeel.builtin.search.filters import FILE_ID, compile_filter

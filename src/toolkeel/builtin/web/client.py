@@ -16,8 +16,8 @@ from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.bounded_decompression import Inflater, TooLarge
 from toolkeel.engines.network_reach import Reach

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, TypeAlias
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.builtin.web.search_backends import Found, Question, SearchBackend, backend_of
 from toolkeel.context import ToolContext

@@ -17,8 +17,8 @@ from types import MappingProxyType
 from typing import Any, Protocol
 from urllib.parse import urlsplit
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.builtin.web.service import json_of, status_and_body
 from toolkeel.engines.network_reach import is_below

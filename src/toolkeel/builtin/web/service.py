@@ -9,7 +9,7 @@ import json
 from typing import Any
 from urllib.parse import urlsplit
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.errors import ToolError
 

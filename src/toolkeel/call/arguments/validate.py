@@ -12,8 +12,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
+from toolkeel._common.redact import MASK
 from toolkeel._records.record import maker
-from toolkeel._records.redact import MASK
 from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_final
 from toolkeel.call.arguments.parse import MAX_SIZE, normalise, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments, PartialValue

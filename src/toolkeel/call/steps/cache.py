@@ -15,7 +15,7 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from time import monotonic
 from typing import Any, Literal, TypeAlias
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps.resources import Branch, branches_of, overlap, resource_keys

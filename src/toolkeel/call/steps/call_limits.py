@@ -11,7 +11,7 @@ from operator import itemgetter
 from time import monotonic
 from typing import Any, TypeVar
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Place, Prepared, Proceed
 from toolkeel.errors import LimitReached, RateLimited, SetupError

@@ -13,7 +13,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from time import perf_counter
 from typing import Any, Final, TypeAlias
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import revalidate

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TypeAlias
 
-from toolkeel._records.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_part
 from toolkeel.call.arguments.validate import ArgumentsView
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared

@@ -6,7 +6,7 @@ import asyncio
 import random
 from typing import Any
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Place, Prepared, Proceed
 from toolkeel.errors import Crashed, SetupError, TimedOut

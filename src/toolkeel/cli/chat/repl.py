@@ -17,7 +17,7 @@ from prompt_toolkit.formatted_text import ANSI
 from prompt_toolkit.history import FileHistory, History
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
-from toolkeel._records.data_folder import sessions_file
+from toolkeel._common.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
 from toolkeel.cli.chat.steering import SIGN, Steering
 from toolkeel.cli.commands.launch import (

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from toolkeel._records.data_folder import state_folder
+from toolkeel._common.data_folder import state_folder
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.cli.commands.launch import heading
 from toolkeel.cli.suspended_run import Saved, load

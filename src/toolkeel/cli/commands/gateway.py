@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.cli.commands.serve import (
     Drain,
     Hosts,

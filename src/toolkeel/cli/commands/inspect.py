@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.targets import ALL
 from toolkeel.cli.commands.approvals import Store
 from toolkeel.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 import typer
 
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.messages_json import is_text_type
-from toolkeel._records.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.commands.call import call_one

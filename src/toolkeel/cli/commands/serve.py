@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 
 import typer
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.targets import load_target, module_of
 from toolkeel.builtin.tools_in_module import public_of
 from toolkeel.call.steps.rules import Rules

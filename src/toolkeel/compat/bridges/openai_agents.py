@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.compat.bridges.run import Ours

@@ -6,7 +6,7 @@ from typing import Any
 
 from pydantic_core import ValidationError
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.compat.bridges.run import Ours
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool

@@ -14,7 +14,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.compat.openapi import document as openapi_document

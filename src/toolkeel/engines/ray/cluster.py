@@ -20,7 +20,7 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.engines.frames import Frames, Message
 from toolkeel.engines.ray import node
 from toolkeel.errors import SetupError, describe

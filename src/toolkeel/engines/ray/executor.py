@@ -19,7 +19,7 @@ import time
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities

@@ -26,7 +26,7 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Literal, TypeAlias
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.engines import cgroup_pids
 from toolkeel.engines.network_reach import Reach

@@ -4,7 +4,7 @@
 agent's orders): changing one asks a person first, and in a sandbox those that are there stay
 read-only. `BUILD` are run by the next ordinary build or test, so changing them is normal work,
 unless strangers' text was read. How names are matched, and which files hold secrets, stands in
-`toolkeel._records.path_patterns`.
+`toolkeel._common.path_patterns`.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from toolkeel._records.path_patterns import SECRET, folded, part_under
+from toolkeel._common.path_patterns import SECRET, folded, part_under
 
 _GIT = """
 .git/hooks .git/config .git/config.worktree .git/commondir .git/gitdir .git/modules .git/worktrees

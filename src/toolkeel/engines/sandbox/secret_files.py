@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
-from toolkeel._records.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_part
 from toolkeel._records.taint_sources import Source, as_details
 from toolkeel.engines.sandbox.protected_files import protected_below
 

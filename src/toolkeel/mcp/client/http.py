@@ -20,7 +20,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from toolkeel._records.public_addresses import is_public, unwrapped
+from toolkeel._common.public_addresses import is_public, unwrapped
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import FRAME_LIMIT

@@ -23,8 +23,8 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):

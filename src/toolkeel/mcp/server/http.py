@@ -19,7 +19,7 @@ from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.drain import DRAIN, METRICS, Drained, Draining, end_gently
 from toolkeel.mcp.server.kept_connections import web_config

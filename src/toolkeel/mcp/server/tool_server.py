@@ -13,8 +13,8 @@ from contextlib import asynccontextmanager
 from time import monotonic
 from typing import Any, TypeVar, cast
 
-from toolkeel._records.checked_arguments import checked
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.checked_arguments import checked
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError
 
 with needs_extra("A server of tools", "mcp"):

@@ -8,7 +8,7 @@ from functools import partial
 from types import SimpleNamespace
 from typing import Any, Unpack
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, ModelUnavailable, SetupError
 from toolkeel.providers.bedrock.encode import BedrockEncoder
 from toolkeel.providers.bedrock.profile import BedrockProfile

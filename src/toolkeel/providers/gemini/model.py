@@ -9,7 +9,7 @@ from contextlib import AbstractContextManager, aclosing, contextmanager
 from functools import partial
 from typing import Any, TypeVar, Unpack
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, ModelError, ModelUnavailable, SetupError
 from toolkeel.providers.gemini.encode import GeminiEncoder
 from toolkeel.providers.gemini.profile import GeminiProfile

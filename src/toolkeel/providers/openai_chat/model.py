@@ -6,7 +6,7 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import aclosing
 from typing import Literal, Unpack
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Delta, ModelRequest, ToolDefinition

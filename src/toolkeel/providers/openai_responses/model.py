@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError
 from toolkeel.providers.openai_responses.encode import ResponsesEncoder
 from toolkeel.providers.openai_responses.profile import WIRE

@@ -10,7 +10,7 @@ from typing import Any, Generic, Protocol, TypedDict, TypeVar
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, finalize
 
-from toolkeel._records.checked_arguments import check_values, kind_of
+from toolkeel._common.checked_arguments import check_values, kind_of
 from toolkeel.agent.transcript_media import MEDIA_LIMIT
 from toolkeel.errors import ModelError, SetupError, describe, model_error
 from toolkeel.providers.wire.body_cache import Media

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.path_patterns import SECRET, folded, part_under, secret_part
+from toolkeel._common.path_patterns import SECRET, folded, part_under, secret_part
 
 PARTS = st.lists(st.sampled_from(["a", "src", "..", ".", "", "x.y", "é", "config"]), max_size=4)
 

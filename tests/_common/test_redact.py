@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolkeel._records.redact import (
+from toolkeel._common.redact import (
     KEPT,
     MASK,
     SHORTEST,

@@ -11,7 +11,7 @@ import pytest
 
 import toolkeel
 from toolkeel import Agent, Settings, tool
-from toolkeel._records.peers_words import (
+from toolkeel._common.peers_words import (
     AGENT,
     AGENT_ATTRIBUTES,
     NAMES,

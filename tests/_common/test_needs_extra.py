@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from toolkeel._records.needs_extra import needs_extra
+from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import MissingExtraError
 
 

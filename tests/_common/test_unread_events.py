@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from tests.waiting import until
 from toolkeel import Agent
-from toolkeel._records.unread_events import PIECE, UnreadEvents
+from toolkeel._common.unread_events import PIECE, UnreadEvents
 from toolkeel.events import Emitted, Event, Nested, Progress, Replied, Streamed
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta

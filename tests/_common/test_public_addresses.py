@@ -7,7 +7,7 @@ import ipaddress
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.public_addresses import SPECIAL, is_public
+from toolkeel._common.public_addresses import SPECIAL, is_public
 
 
 @given(st.sampled_from(SPECIAL), st.integers(min_value=0))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkeel._records.data_folder import data_folder, sessions_file
+from toolkeel._common.data_folder import data_folder, sessions_file
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from toolkeel._records.cancel import CancelToken
+from toolkeel._common.cancel import CancelToken
 from toolkeel.errors import Cancelled
 
 

@@ -24,7 +24,7 @@ import hypothesis
 import pytest
 from hypothesis import strategies as st
 
-from toolkeel._records.checked_arguments import checked
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.handoff import Handoff
 from toolkeel.errors import SetupError
