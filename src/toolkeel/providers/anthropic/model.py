@@ -11,7 +11,8 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, SetupError
 from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import WIRE, AnthropicProfile
-from toolkeel.providers.wire.http import check_options, hosts_at
+from toolkeel.providers.chat_servers import provider_at
+from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.plain_json import Json, as_list
 from toolkeel.providers.wire.request import Prepared
@@ -33,8 +34,6 @@ Client: TypeAlias = (
     | AsyncAnthropicBedrockMantle
     | AsyncAnthropicVertex
 )
-
-_HOSTS = ("anthropic.com",)
 
 
 class AnthropicModelOptions(ModelOptions, total=False):
@@ -102,8 +101,8 @@ class AnthropicMessages(SdkModel):
         new = partial(own_client, anthropic, partial(_new_client, model), given)
         clients = sdk_clients(new, client)
         host = clients.first.sdk.base_url.host
-        self._own = host.endswith("anthropic.com")
-        hosts = options.get("hosts_tools", _hosts(base_url, client))
+        self._own = provider_at(host) == WIRE
+        hosts = options.get("hosts_tools", self._own)
         self.hosts = WIRE if hosts else ""
         profile = AnthropicProfile(
             model,
@@ -153,11 +152,3 @@ def _new_client(model: str, options: Mapping[str, Any]) -> anthropic.AsyncAnthro
     raise SetupError(
         f"AnthropicMessages({model!r}): no API key; set ANTHROPIC_API_KEY or pass api_key={why}"
     )
-
-
-def _hosts(base_url: str | None, client: Client | None) -> bool:
-    """Whether the server has tools of its own, by its address; clouds' Claude has few of them."""
-    if client is not None:
-        native = isinstance(client, anthropic.AsyncAnthropic)
-        return native and hosts_at(str(client.base_url), _HOSTS)
-    return hosts_at(base_url or os.environ.get("ANTHROPIC_BASE_URL"), _HOSTS)

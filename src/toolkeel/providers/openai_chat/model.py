@@ -26,7 +26,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("OpenAIChat", "openai") from error
 
-from toolkeel.providers.wire.openai_client import OpenAIModel, is_own_host, open_clients
+from toolkeel.providers.wire.openai_client import OpenAIModel, is_openai, open_clients
 
 
 class ChatOptions(ModelOptions, total=False):
@@ -82,7 +82,7 @@ class OpenAIChat(OpenAIModel):
         place = (base_url, api_key, options.get("timeout"))
         clients = open_clients("OpenAIChat", model, client, place)
         host = clients.first.sdk.base_url.host
-        self.profile = options.get("profile") or (OPENAI if is_own_host(host) else COMPATIBLE)
+        self.profile = options.get("profile") or (OPENAI if is_openai(host) else COMPATIBLE)
         self._text_calls = options.get("text_calls") == "auto"
         target = ChatTarget(model, stream, endpoint=host, server=self.profile)
         super().__init__(target, options, clients)

@@ -18,7 +18,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("OpenAIResponses", "openai") from error
 
-from toolkeel.providers.wire.openai_client import OpenAIModel, is_own_host, open_clients
+from toolkeel.providers.wire.openai_client import OpenAIModel, is_openai, open_clients
 
 
 class ResponsesOptions(ModelOptions, total=False):
@@ -72,7 +72,7 @@ class OpenAIResponses(OpenAIModel):
         place = (base_url, api_key, options.get("timeout"))
         clients = open_clients("OpenAIResponses", model, client, place)
         host = clients.first.sdk.base_url.host
-        self._own = is_own_host(host)
+        self._own = is_openai(host)
         hosts = options.get("hosts_tools", self._own)
         self.hosts = WIRE if hosts else ""
         super().__init__(Asked(model, stream, hosts, host), options, clients)

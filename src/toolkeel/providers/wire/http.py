@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from traceback import walk_tb
 from typing import Any, Generic, Protocol, TypedDict, TypeVar
-from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary, finalize
 
 from toolkeel._common.checked_arguments import check_values, kind_of
@@ -119,24 +118,6 @@ def check_options(model: str, given: Mapping[str, Any], known: Mapping[str, Any]
             f"{model}: no option {', '.join(sorted(unknown))}; there are {', '.join(known)}"
         )
     check_values(model, given, {name: kind_of(known[name], {}) for name in given})
-
-
-def hosts_at(base_url: str | None, vendor: Iterable[str]) -> bool:
-    """Whether an address is the vendor's own service, which has tools of its own.
-
-    Args:
-        base_url: None: the vendor's, as its SDK knows it.
-        vendor: Domains of the vendor.
-
-    >>> hosts_at(None, ["openai.com"]), hosts_at("https://eu.api.openai.com/v1", ["openai.com"])
-    (True, True)
-    >>> hosts_at("http://127.0.0.1:8000/v1", ["openai.com"])
-    False
-    """
-    if not base_url:
-        return True
-    host = urlsplit(base_url).hostname or ""
-    return any(host == domain or host.endswith(f".{domain}") for domain in vendor)
 
 
 @contextmanager

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from toolkeel.errors import MissingExtraError, SetupError
+from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.wire.http import PerLoop
 
 try:
@@ -18,12 +19,9 @@ except ImportError as error:
     raise MissingExtraError("OpenAI's models", "openai") from error
 
 
-_OWN_HOSTS = ("api.openai.com", ".openai.azure.com", ".api.openai.com")
-
-
-def is_own_host(host: str) -> bool:
+def is_openai(host: str) -> bool:
     """Whether a server is OpenAI's, or Azure's of theirs."""
-    return any(host == end or host.endswith(end) for end in _OWN_HOSTS)
+    return provider_at(host) in ("openai", "azure.ai.openai")
 
 
 def client_options(
