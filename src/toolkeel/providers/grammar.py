@@ -20,6 +20,8 @@ from functools import cache
 from typing import Any
 
 from toolkeel._records.record import record
+from toolkeel.define.dialect.normal_form import map_children
+from toolkeel.define.subschemas import Location
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DefinitionError, MissingExtraError
 
@@ -28,25 +30,11 @@ try:
 except ImportError as error:
     raise MissingExtraError("toolkeel.providers.grammar", "grammar") from error
 
-_MAPS = frozenset({"properties", "$defs", "definitions", "patternProperties"})
-_LISTS = frozenset({"anyOf", "oneOf", "allOf", "prefixItems"})
-_UNSAYABLE = frozenset(
-    [
-        "not",
-        "if",
-        "then",
-        "else",
-        "uniqueItems",
-        "contains",
-        "minContains",
-        "maxContains",
-        "propertyNames",
-        "dependentRequired",
-        "dependentSchemas",
-        "unevaluatedProperties",
-        "unevaluatedItems",
-    ]
-)
+_UNSAYABLE = frozenset([
+    "not", "if", "then", "else", "uniqueItems", "contains", "minContains", "maxContains",
+    "propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
+    "unevaluatedItems",
+])  # fmt: skip
 _DAY = (
     r"(?:(?:0[13578]|1[02])-(?:0[1-9]|[12][0-9]|3[01])|(?:0[469]|11)-(?:0[1-9]|[12][0-9]|30)"
     r"|02-(?:0[1-9]|1[0-9]|2[0-8]))"
@@ -183,18 +171,14 @@ def _node(node: Any, where: str, leave: Callable[[str, str], object]) -> Any:
         elif key == "pattern" and not _is_pattern(value):
             leave(where, f"pattern {value!r}")
         elif key != "format":
-            kept[key] = _within(key, value, f"{where}.{key}", leave)
+            kept[key] = value
+    kept = map_children(kept, lambda inner, keys: _node(inner, _inside(where, keys), leave))
     _put_format(kept, node.get("format"), where, leave)
     return kept
 
 
-def _within(key: str, value: Any, place: str, leave: Callable[[str, str], object]) -> Any:
-    """What a keyword holds, with the schemas in it gone through."""
-    if key in _MAPS and isinstance(value, Mapping):
-        return {name: _node(each, f"{place}.{name}", leave) for name, each in value.items()}
-    if key in _LISTS and isinstance(value, list):
-        return [_node(each, f"{place}[{n}]", leave) for n, each in enumerate(value)]
-    return _node(value, place, leave) if key in ("items", "additionalProperties") else value
+def _inside(where: str, keys: Location) -> str:
+    return where + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
 def _put_format(kept: dict[str, Any], format: object, where: str, leave: Any) -> None:
