@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from toolkeel.builtin.files.apply_patch import apply_patch as apply_patch
     from toolkeel.builtin.files.workspace import Workspace as Workspace
     from toolkeel.builtin.hosted_calls import hosted_items as hosted_items
+    from toolkeel.builtin.hosted_mcp import HostedMCP as HostedMCP
     from toolkeel.builtin.pictures.generate import ImageGenerationTool as ImageGenerationTool
     from toolkeel.builtin.search.embeddings import Embeddings as Embeddings
     from toolkeel.builtin.search.file_search import FileSearchTool as FileSearchTool
@@ -53,6 +54,7 @@ else:
             "builtin.files.apply_patch": "apply_patch",
             "builtin.files.workspace": "Workspace",
             "builtin.hosted_calls": "hosted_items",
+            "builtin.hosted_mcp": "HostedMCP",
             "builtin.pictures.generate": "ImageGenerationTool",
             "builtin.search.embeddings": "Embeddings",
             "builtin.search.file_search": "FileSearchTool",

@@ -458,6 +458,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "search.by_name",
         "hosted_calls",
         "catalog",
+        "hosted_mcp",
         "loading",
         "tools_in_module",
         "targets",

@@ -12,6 +12,7 @@ code             the Python a model writes, run apart from the program
 computer         a screen to look at and act on
 pictures         pictures: measured, made smaller, made
 hosted_calls     what tools hosted by providers did, in one form
+hosted_mcp       an MCP server that a provider may talk to by itself
 catalog          the tools that come along, by name; imported when asked for
 loading          import of a user's file, folder or module, with errors in the user's terms
 tools_in_module  the tools in a user's module or object

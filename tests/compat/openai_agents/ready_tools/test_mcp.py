@@ -18,6 +18,7 @@ from toolkeel.compat.openai_agents import (
     MCPToolApprovalFunctionResult,
     MCPToolApprovalRequest,
 )
+from toolkeel.errors import SetupError
 from toolkeel.messages import ToolMessage
 from toolkeel.model import ModelRequest
 from toolkeel.providers import anthropic, openai_responses
@@ -186,3 +187,24 @@ def test_anthropic_which_cannot_ask_hosts_only_what_asks_nobody(url: str) -> Non
     ]
     careful = HostedMCPTool(Mcp(url, "key", more), lambda request: {"approve": True})
     assert given(careful, "anthropic").names == ("echo",)
+
+
+def sent(config: dict[str, Any]) -> dict[str, Any]:
+    [body] = openai_responses.encode_tools(given(HostedMCPTool(config), "openai-responses"))
+    return body
+
+
+def test_a_connector_and_approvals_by_tool_reach_openai_as_they_are() -> None:
+    config = {
+        "type": "mcp",
+        "server_label": "google_calendar",
+        "connector_id": "connector_googlecalendar",
+        "authorization": "key",
+        "require_approval": {"never": {"tool_names": ["search"]}, "always": {"read_only": False}},
+    }
+    assert sent(config) == config
+
+
+def test_a_word_for_approvals_that_is_none_is_refused() -> None:
+    with pytest.raises(SetupError, match="sometimes"):
+        HostedMCPTool({"server_url": "https://a.example", "require_approval": "sometimes"})

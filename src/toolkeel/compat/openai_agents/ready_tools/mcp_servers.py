@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
+from toolkeel.builtin.hosted_mcp import own_name
 from toolkeel.compat.given import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.tools import held_strictly
@@ -88,12 +89,6 @@ def asking(tool: AnyTool, approvals: Approvals) -> AnyTool:
     name = own_name(tool)
     always = name in (approvals.get("always") or {}).get("tool_names", ())
     return replace(tool, approval=always or approvals.get(name) in ("always", True))
-
-
-def own_name(tool: AnyTool) -> str:
-    """What the server calls it."""
-    known = tool.metadata.get("mcp")
-    return str(known.get("tool") if isinstance(known, Mapping) else tool.name)
 
 
 class ServerOptions(TypedDict, total=False):
