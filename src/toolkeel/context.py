@@ -66,9 +66,9 @@ class RunContext(Generic[C]):
         deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
         waiting: Inner runs to go on with, by the id of the call that is each.
         failures: How calls of each tool failed, by its name; see `toolkeel.call.steps.call_limits`.
-        limits: What this run and all around and within it may spend; None if nothing is bounded.
+        spending: What this run and all around and within it may spend; None if nothing is bounded.
         parent: Id of the run it is within; empty if it is nobody's.
-        policy: The `Toolset` whose steps and rules hold for every call made in it, whoever makes
+        toolset: The `Toolset` whose steps and rules hold for every call made in it, whoever makes
             it; None if there are none but each set's own.
         lock: Held while `update` runs; who writes `state` in another way may hold it too.
         seen: How many of `taint.sources` the request had seen that made the calls that run now.
@@ -85,9 +85,9 @@ class RunContext(Generic[C]):
 
     __slots__ = (
         "agent", "approver", "cancel", "closers", "deadline", "decisions", "deps", "depth", "disabled",
-        "failures", "handing", "id", "inject", "later", "limits", "listeners", "lock", "mask", "notes",
-        "parent", "policy", "recorder", "said", "seen", "seq", "skipping", "state", "store", "suspends", "taint",
-        "told", "transcript", "usage", "waiting",
+        "failures", "handing", "id", "inject", "later", "listeners", "lock", "mask", "notes",
+        "parent", "recorder", "said", "seen", "seq", "skipping", "spending", "state", "store", "suspends", "taint",
+        "told", "toolset", "transcript", "usage", "waiting",
     )  # fmt: skip
 
     def __init__(
@@ -131,9 +131,9 @@ class RunContext(Generic[C]):
         self.later: list[Message] = []
         self.skipping = False
         self.recorder: Recorder | None = None
-        self.limits: Spending | None = None
+        self.spending: Spending | None = None
         self.parent = ""
-        self.policy: Any = None
+        self.toolset: Any = None
         self.taint: Taint | None = None
         self.seen = 0
 
@@ -193,7 +193,7 @@ class RunContext(Generic[C]):
         inner.depth = self.depth + 1
         inner.deadline = call.deadline
         inner.notes = self.notes
-        inner.limits, inner.policy, inner.parent = self.limits, self.policy, self.id
+        inner.spending, inner.toolset, inner.parent = self.spending, self.toolset, self.id
         inner.taint = self.shared_taint()
         inner.seen = len(inner.taint.sources)
         if self.recorder is not None:

@@ -66,7 +66,7 @@ class Finish:
 
 
 @record
-class Retry:
+class RetryDelta:
     """The request failed before anything was said; the model sends it again.
 
     Args:
@@ -82,7 +82,7 @@ class Retry:
     status: int | None = None
 
 
-Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | Retry | Finish
+Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | RetryDelta | Finish
 
 
 class ToolDefinition(Protocol):
@@ -168,7 +168,7 @@ class Model(Protocol):
     """Anything that answers a transcript.
 
     `stream` yields deltas and ends with `Finish`; a model that has the reply whole yields the
-    one `AssistantMessage` instead. `Retry` may come before either. It raises `ModelError` if there
+    one `AssistantMessage` instead. `RetryDelta` may come before either. It raises `ModelError` if there
     is no reply to be had.
     """
 

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from toolkeel.model import ModelRequest as ModelRequest
     from toolkeel.model import OutputFormat as OutputFormat
     from toolkeel.model import ReasoningDelta as ReasoningDelta
-    from toolkeel.model import Retry as Retry
+    from toolkeel.model import RetryDelta as RetryDelta
     from toolkeel.model import Settings as Settings
     from toolkeel.model import TextDelta as TextDelta
     from toolkeel.model import ToolDefinition as ToolDefinition
@@ -33,7 +33,7 @@ else:
         __name__,
         {
             "errors": "ModelError model_error",
-            "model": "CallDelta Finish Model ModelRequest OutputFormat ReasoningDelta Retry Settings TextDelta ToolDefinition",
+            "model": "CallDelta Finish Model ModelRequest OutputFormat ReasoningDelta RetryDelta Settings TextDelta ToolDefinition",
             "providers.anthropic.model": "AnthropicMessages",
             "providers.default_model": "choose",
             "providers.bedrock.model": "BedrockConverse",

@@ -447,7 +447,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "search.open_store",
         "search.ranking",
         "search.indexing",
-        "code.run_limits",
+        "code.code_limits",
         "code.tools",
         "code.folder",
         "code.monty",

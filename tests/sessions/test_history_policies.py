@@ -279,7 +279,7 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
     assert result.output == "done"
     asked = len(writer.requests)
     assert asked > 1 and result.usage == Usage(asked, 10 * asked, 5 * asked)
-    spent = result.run.context.limits
+    spent = result.run.context.spending
     assert spent is not None and spent.requests == asked + len(model.requests)
     assert max(estimated_tokens(r.messages) for r in writer.requests) < 25_500
     [summary] = [m.text for m in model.requests[-1].messages if "Numbers" in m.text]

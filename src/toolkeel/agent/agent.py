@@ -292,7 +292,7 @@ class Agent(Generic[C, T]):
         run = call.run.within(call, self.name, deps)
         run.agent, run.suspends = self, call.run.can_wait
         if plan.limits is not None:
-            run.limits = Spending(plan.limits, TREE * plan.max_turns, run.limits)
+            run.spending = Spending(plan.limits, TREE * plan.max_turns, run.spending)
         return Run(plan, run, prompt)
 
     def planned_for(self, asked: Mapping[str, Any]) -> Plan:
@@ -351,7 +351,7 @@ class Agent(Generic[C, T]):
         session = given.pop("session", None)
         run = RunContext(given.pop("deps", None), agent=self, listeners=listeners, **given)
         run.suspends = True
-        run.limits = Spending(plan.limits or RunLimits(), TREE * plan.max_turns)
+        run.spending = Spending(plan.limits or RunLimits(), TREE * plan.max_turns)
         within = None if session is None else conversation(session)
         return Run(plan, run, prompt, decisions, within)
 

@@ -14,7 +14,7 @@ from dataclasses import replace
 from toolkeel._records.record import NOTHING
 from toolkeel.content import Content, Text
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall
-from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, Retry, TextDelta
+from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, RetryDelta, TextDelta
 
 _WHOLE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
 """How a reply ends whose calls may run."""
@@ -93,7 +93,7 @@ class Assembly:
             self._think(delta)
         elif isinstance(delta, Finish):
             self._finish = delta
-        elif not isinstance(delta, Retry):  # before a repetition nothing was said
+        elif not isinstance(delta, RetryDelta):  # before a repetition nothing was said
             self._whole = reliable(delta)
 
     def reply(self) -> AssistantMessage:

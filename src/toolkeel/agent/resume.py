@@ -189,10 +189,10 @@ def kept_of(
     """
     with run.lock:
         values, left = plain_values(run.state)
-    limits = run.limits if own or not run.parent else None
-    if limits is None:
+    pool = run.spending if own or not run.parent else None
+    if pool is None:
         return values, left, 0.0, {}
-    return values, left, limits.cost, limits.counts
+    return values, left, pool.cost, pool.counts
 
 
 def as_left(run: RunContext[Any], given: object, waits: Mapping[str, Suspend] | None) -> RunState:
@@ -222,7 +222,7 @@ def take_back(run: RunContext[Any], state: RunState, *, own: bool) -> None:
     run.later.extend(state.later)
     if not run.parent:
         run.usage = state.usage
-    if run.limits is not None and (own or not run.parent):
+    if run.spending is not None and (own or not run.parent):
         usage = state.usage
         known = {"requests": usage.requests, "tokens": usage.total_tokens}
-        run.limits.take_back({**known, **state.counts}, state.cost)
+        run.spending.take_back({**known, **state.counts}, state.cost)

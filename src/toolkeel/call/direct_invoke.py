@@ -30,7 +30,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext[Any] | None) -> 
         [message] = await Toolset([tool]).run([call], run)
         return message
     call = ToolCall("", tool.name, _arguments(tool, value))
-    handle = awaited(Toolset([tool]).under(run.policy).find(tool.name).begin)
+    handle = awaited(Toolset([tool]).under(run.toolset).find(tool.name).begin)
     context = ToolContext(call, tool.name, run)
     try:
         return await handle(prepare(call, tool), context)

@@ -108,8 +108,8 @@ def start_call(
         prepared = ready.prepared if ready else prepare(call, tool, at_once=True)
         if entry.meant or prepared.changes:
             prepared = _telling_changes(prepared, entry.meant, run)
-        if run.limits is not None and run.limits.watches:
-            run.limits.take_call(tool.name)
+        if run.spending is not None and run.spending.watches:
+            run.spending.take_call(tool.name)
         context = _blank(ToolContext)
         _fill(context, call, tool.name, run)
         context.started = started
@@ -223,8 +223,8 @@ def _end(
 
 def _suspended(run: RunContext[Any], call: ToolCall, name: str, wait: Suspend) -> None:
     """Tell that a call waits, and give back what it would have counted."""
-    if run.limits is not None and run.limits.watches:
-        run.limits.return_call(name)
+    if run.spending is not None and run.spending.watches:
+        run.spending.return_call(name)
     if run.listeners:
         run.tell(ToolSuspended(*run.next(), call.id, wait.ticket))
 

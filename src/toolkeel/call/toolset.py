@@ -304,8 +304,8 @@ class Toolset(InNotebooks):
                 return await by_code(calls, self, run)
             if run.taint is not None:
                 run.seen = len(run.taint.sources)
-            if run.policy is not None and run.policy is not self:
-                self = self.under(run.policy)
+            if run.toolset is not None and run.toolset is not self:
+                self = self.under(run.toolset)
             if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
                 check_calls(calls)
                 batch = self.batch(calls, run)

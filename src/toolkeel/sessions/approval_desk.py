@@ -35,7 +35,7 @@ _PLACE = ("toolkeel", "desk")
 
 
 @record
-class Settled:
+class Decided:
     """How a call was decided.
 
     Args:
@@ -83,10 +83,10 @@ class Desk:
             return (await asyncio.to_thread(self._write_once, late, "time")).decision
         except asyncio.CancelledError:
             await asyncio.wait([begun])
-            settled = await asyncio.to_thread(self._write_once, late, "elsewhere")
-            if settled.who == "elsewhere":
+            decided = await asyncio.to_thread(self._write_once, late, "elsewhere")
+            if decided.who == "elsewhere":
                 raise
-            return settled.decision
+            return decided.decision
 
     def waiting(self) -> list[Ticket]:
         """Calls nobody has decided yet, the one that has waited longest first."""
@@ -94,7 +94,7 @@ class Desk:
         open = [item.value for item in reversed(found) if item.value.get("until", 0.0) > time()]
         return [_ticket(value["ticket"]) for value in open]
 
-    def decide(self, decision: Decision, who: str) -> Settled | None:
+    def decide(self, decision: Decision, who: str) -> Decided | None:
         """Decide about a call.
 
         Args:
@@ -107,18 +107,18 @@ class Desk:
         Raises:
             SetupError: no such call waits, or it is another than was shown.
         """
-        settled = self._write_once(decision, who)
-        return None if settled.decision == decision else settled
+        decided = self._write_once(decision, who)
+        return None if decided.decision == decision else decided
 
-    def _write_once(self, decision: Decision, who: str) -> Settled:
-        first: list[Settled] = []
+    def _write_once(self, decision: Decision, who: str) -> Decided:
+        first: list[Decided] = []
 
         def write(value: dict[str, Any]) -> Mapping[str, Any] | None:
             if "decision" in value:
                 told = Decision.from_dict(value["decision"])
-                first.append(Settled(told, str(value.get("who"))))
+                first.append(Decided(told, str(value.get("who"))))
             elif "ticket" in value and _ticket(value["ticket"]).seal == decision.seal:
-                first.append(Settled(decision, who))
+                first.append(Decided(decision, who))
                 return {"decision": decision.to_dict(), "who": who}  # what was asked is gone
             return None
 

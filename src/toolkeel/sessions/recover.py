@@ -33,10 +33,10 @@ QUESTION = (
 async def recover(
     journal: SessionJournal, run: RunContext[Any], decisions: Mapping[str, Decision]
 ) -> list[Ticket]:
-    """Settle what the crash of a run has left open.
+    """Find out what became of the calls that the crash of a run has left open.
 
     Args:
-        journal: Of the session; is told what was settled.
+        journal: Of the session; is told what became of them.
         run: Goes on; its approver is asked.
         decisions: What was decided already, by the ticket's id.
 
@@ -46,8 +46,8 @@ async def recover(
     fold = journal.fold
     undecided = []
     for call in fold.unknown:
-        is_settled = key_of(call) not in fold.intended  # with the call whose code made it
-        if is_settled or call.repeatable or _is_answered(fold, call):
+        has_outcome = key_of(call) not in fold.intended  # with the call whose code made it
+        if has_outcome or call.repeatable or _is_answered(fold, call):
             continue
         ticket = _asked(fold, call)
         if ticket is None:

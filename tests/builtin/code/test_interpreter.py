@@ -15,8 +15,8 @@ import pytest
 from tests.builtin.code_cases import ESCAPES, STARVATION
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset, tool
+from toolkeel.builtin.code.code_limits import CodeLimits
 from toolkeel.builtin.code.interpreter import CodeInterpreterTool
-from toolkeel.builtin.code.run_limits import CodeLimits
 from toolkeel.builtin.hosted_calls import hosted_items
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
 from toolkeel.context import CancelToken

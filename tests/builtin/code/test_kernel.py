@@ -14,8 +14,8 @@ from tests.builtin.code.test_interpreter import check_escape, results
 from tests.builtin.code_cases import ESCAPES, STARVATION
 from tests.shared import cannot_run
 from toolkeel import Image
+from toolkeel.builtin.code.code_limits import CodeLimits
 from toolkeel.builtin.code.interpreter import CodeInterpreterTool
-from toolkeel.builtin.code.run_limits import CodeLimits
 from toolkeel.engines.sandbox.confine import features
 
 SMALL = CodeLimits(seconds=3.0, memory=512 << 20, files=4 << 20)

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from tests.waiting import run as run_async
 from toolkeel import RunContext, ToolCall, ToolContext
+from toolkeel.builtin.code.code_limits import CodeLimits, Ran
 from toolkeel.builtin.code.monty import MontyInterpreter
-from toolkeel.builtin.code.run_limits import CodeLimits, Ran
 from toolkeel.builtin.code.tools import CodeTools
 
 

@@ -27,7 +27,7 @@ from toolkeel.errors import (
 )
 from toolkeel.events import Event, Retrying, Streamed
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.model import Delta, Finish, ModelRequest, Retry, TextDelta
+from toolkeel.model import Delta, Finish, ModelRequest, RetryDelta, TextDelta
 from toolkeel.providers.wire import retry
 from toolkeel.providers.wire.retry import Deltas, Retries
 
@@ -245,5 +245,5 @@ def test_deltas_of_a_model_used_alone_say_so_too() -> None:
             return deltas
 
     first, *_ = asyncio.run(read())
-    assert isinstance(first, Retry)
+    assert isinstance(first, RetryDelta)
     assert (first.attempt, first.status) == (1, 500)

@@ -23,7 +23,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, describe
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage
-from toolkeel.model import Delta, ModelRequest, Retry, Settings, provider_of
+from toolkeel.model import Delta, ModelRequest, RetryDelta, Settings, provider_of
 
 
 class AtLimit(BaseException):
@@ -75,7 +75,7 @@ class Asking:
     @property
     def over(self) -> str:
         """The bound at which the run ended; empty if at none."""
-        pool = self._run.limits
+        pool = self._run.spending
         return self._cost.over or (pool.over if pool is not None else "")
 
     def called(self) -> None:
@@ -137,7 +137,7 @@ class Asking:
             ModelError: the model failed.
         """
         run, model = self._run, request.model or self._model
-        pool = run.limits
+        pool = run.spending
         if pool is not None and pool.plain and not pool.over and pool.requests < pool.most:
             pool.requests += 1  # here, since a function more in every turn is counted
         elif not self._cost.reserve(request, model.name):
@@ -171,7 +171,7 @@ class Asking:
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
         """Settle what a request has cost, and let go of its connection."""
-        pool = self._run.limits
+        pool = self._run.spending
         if pool is not None and pool.weighs:
             self._cost.settle(reply, model)
         if (aclose := getattr(stream, "aclose", None)) is not None:
@@ -196,7 +196,7 @@ class Asking:
         run = self._run
         if self._held is not None:
             self._held.append(delta)
-        elif isinstance(delta, Retry):
+        elif isinstance(delta, RetryDelta):
             seq, at, run_id = run.next()
             retry = (delta.attempt, delta.wait, delta.error, delta.status)
             run.tell(Retrying(seq, at, run_id, *retry))

@@ -44,27 +44,27 @@ class RequestCost:
         self.over = ""
 
     def _price(self, model: str) -> PriceOf | None:
-        limits = self._run.limits
+        pool = self._run.spending
         if model not in self._prices:
-            weighs = limits is not None and limits.weighs
-            self._prices[model] = limits.price(model) if limits is not None and weighs else None
+            weighs = pool is not None and pool.weighs
+            self._prices[model] = pool.price(model) if pool is not None and weighs else None
         return self._prices[model]
 
     def reserve(self, request: ModelRequest, model: str) -> bool:
         """Take what a request may need; whether it may be sent."""
-        limits = self._run.limits
-        if limits is None:
+        pool = self._run.spending
+        if pool is None:
             return True
-        self._reserved = self._expected(request, model) if limits.weighs else _FREE
-        self.over = limits.reserve(*self._reserved)
+        self._reserved = self._expected(request, model) if pool.weighs else _FREE
+        self.over = pool.reserve(*self._reserved)
         return not self.over
 
     def settle(self, reply: AssistantMessage | None, model: str) -> None:
         """Note what it took; None if there is no reply."""
-        limits, price = self._run.limits, self._price(model)
-        if limits is not None and limits.weighs:
+        pool, price = self._run.spending, self._price(model)
+        if pool is not None and pool.weighs:
             usage = reply.usage if reply is not None else Usage()
-            limits.settle(self._reserved, (usage, self._noted(price, usage)))
+            pool.settle(self._reserved, (usage, self._noted(price, usage)))
             if reply is not None:
                 self._size = usage.total_tokens or self._size
                 self._longest = max(self._longest, usage.output_tokens)
@@ -72,11 +72,11 @@ class RequestCost:
 
     def add(self, used: Usage, *models: str) -> None:
         """Count a request that was made beside those of the run, as for a summary, by a model."""
-        limits = self._run.limits
-        if limits is not None:
+        pool = self._run.spending
+        if pool is not None:
             price = self._price(models[0]) if models else None
-            limits.reserve(Usage(), 0.0)
-            limits.settle((Usage(), 0.0), (used, self._noted(price, used)))
+            pool.reserve(Usage(), 0.0)
+            pool.settle((Usage(), 0.0), (used, self._noted(price, used)))
 
     def _noted(self, price: PriceOf | None, used: Usage) -> float:
         """What some usage has cost; the journal is told, so that it counts after a kill as well."""

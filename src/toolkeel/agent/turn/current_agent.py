@@ -48,7 +48,7 @@ class InCharge:
         self.most = plan.max_turns
         self.reader = ""
         self._run = run
-        self._around: Toolset | None = run.policy
+        self._around: Toolset | None = run.toolset
         self._history: HistoryPolicy | None = None
         self._whole: Whole | None = None
         self._looks = False
@@ -109,7 +109,7 @@ class InCharge:
             tools = await gather(plan.sources, tools, run)
         for earlier in self.before:
             outer = earlier.tools.under(outer)
-        tools = run.policy = tools.under(outer)
+        tools = run.toolset = tools.under(outer)
         if plan.output is not None:
             check_answers(tools)
         return tools

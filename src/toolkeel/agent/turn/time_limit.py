@@ -20,7 +20,7 @@ def bound_time(run: RunContext[Any], *, own: bool) -> Callable[[], object] | Non
     Returns:
         What ends that.
     """
-    pool = run.limits
+    pool = run.spending
     if pool is None or (seconds := pool.limits.seconds) is None or (run.parent and not own):
         return None
     outer, run.cancel = run.cancel, (inner := CancelToken())

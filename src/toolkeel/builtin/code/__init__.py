@@ -1,6 +1,6 @@
 """Running the Python a model writes, and the tools that code may call.
 
-run_limits      what every way of running code has in common: its limits, and what comes of a run
+code_limits     what every way of running code has in common: its limits, and what comes of a run
 tools           tools that code may call as functions, each call through the whole pipeline
 folder          the folder that code works in: files go in, and what code has written comes out
 monty           Python without the machine: pydantic-monty, a Python of its own in a process of its own

@@ -15,8 +15,8 @@ from importlib import import_module
 from typing import Any, Literal
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel.builtin.code.code_limits import MAX_CODE, CodeLimits, Interpreter, Ran
 from toolkeel.builtin.code.folder import CodeFolder, Given, Written
-from toolkeel.builtin.code.run_limits import MAX_CODE, CodeLimits, Interpreter, Ran
 from toolkeel.builtin.code.tools import CodeTools
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.content import Block, Image, Text

@@ -22,8 +22,8 @@ from time import perf_counter
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.builtin.code.code_limits import CodeLimits, Printed, Ran
 from toolkeel.builtin.code.kernel_sockets import Relay
-from toolkeel.builtin.code.run_limits import CodeLimits, Printed, Ran
 from toolkeel.content import Image
 from toolkeel.context import ToolContext
 from toolkeel.engines.process_tree import Command, Running, start

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.builtin.code.run_limits import CodeLimits, Printed, Ran, showing
+from toolkeel.builtin.code.code_limits import CodeLimits, Printed, Ran, showing
 from toolkeel.builtin.code.tools import CodeTools, awaited_calls
 from toolkeel.context import RunContext, ToolContext
 

@@ -48,8 +48,8 @@ def note(run: RunContext[Any], call: ToolCall, message: ToolMessage) -> None:
         return
     known = run.failures.get(call.name)
     if message.status == "error":
-        if run.limits is not None and run.limits.watches:
-            run.limits.note_failure(message.name)
+        if run.spending is not None and run.spending.watches:
+            run.spending.note_failure(message.name)
         if known is None:
             known = run.failures[call.name] = Failures()
         known.add(call, message.text)

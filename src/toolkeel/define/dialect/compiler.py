@@ -32,7 +32,7 @@ from toolkeel.define.dialect.normal_form import (
     name_of,
     normalise,
 )
-from toolkeel.define.dialect.provider_facts import DIALECTS, LIMITS, Dialect, Limits, Loss, Target
+from toolkeel.define.dialect.provider_facts import DIALECTS, LIMITS, Dialect, Loss, Sizes, Target
 from toolkeel.define.dialect.rewrite_rules import rewrite
 from toolkeel.define.dialect.unions import expand, merge_all_of, opened, without
 from toolkeel.define.names import hashed_name
@@ -180,7 +180,7 @@ def _prune(root: Node) -> Node:
 # — size —
 
 
-def _check_limits(root: Node, limits: Limits, place: Place, run: Conversion) -> None:
+def _check_limits(root: Node, limits: Sizes, place: Place, run: Conversion) -> None:
     nodes = list(all_subschemas(root))
     names = [name for node in nodes for name in node.get("properties", ())]
     values = [value for node in nodes for value in constants(node) or ()]

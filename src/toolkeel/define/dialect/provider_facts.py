@@ -224,7 +224,7 @@ MAX_DEPTH = 100
 
 
 @record
-class Limits:
+class Sizes:
     """Sizes above which a provider refuses a strict schema.
 
     Args:
@@ -240,7 +240,7 @@ class Limits:
     characters: int
 
 
-LIMITS: Mapping[Target, Limits] = MappingProxyType(
+LIMITS: Mapping[Target, Sizes] = MappingProxyType(
     # OpenAI guide "Structured Outputs", "Objects have limitations on nesting depth and size"
-    {"openai-strict": Limits(properties=5000, depth=10, enum_values=1000, characters=120_000)}
+    {"openai-strict": Sizes(properties=5000, depth=10, enum_values=1000, characters=120_000)}
 )

@@ -7,5 +7,5 @@ pydantic_errors    pydantic's errors, in the same words
 error_budget       explaining what is wrong within a budget, where pydantic would report a million faults
 flat_unions        a JSON Schema whose unions report themselves without their branches
 mismatch           why a value does not match a JSON Schema, field by field
-schema_limits      what a JSON Schema from elsewhere may cost, settled before it is compiled
+schema_limits      what a JSON Schema from elsewhere may cost, judged before it is compiled
 """

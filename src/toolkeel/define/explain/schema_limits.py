@@ -1,4 +1,4 @@
-"""What a JSON Schema from elsewhere may cost, settled before it is compiled.
+"""What a JSON Schema from elsewhere may cost, judged before it is compiled.
 
 Size and depth of the text, and how many alternatives one value can be tried against once
 references are followed: there small schemas hide endless work.

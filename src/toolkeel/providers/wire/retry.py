@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from toolkeel.errors import ModelError, ModelUnavailable, RateLimited, SetupError
 from toolkeel.messages import AssistantMessage, Usage
-from toolkeel.model import Delta, Finish, Retry
+from toolkeel.model import Delta, Finish, RetryDelta
 
 MAX_RETRIES = 2
 FIRST_WAIT = 0.5
@@ -82,7 +82,7 @@ class Retries:
                 error.usage = spent = spent + error.usage
                 if wait is None:
                     raise
-                retry = Retry(failed, wait, str(error), error.status)
+                retry = RetryDelta(failed, wait, str(error), error.status)
             yield [retry]
             await asyncio.sleep(wait)
 

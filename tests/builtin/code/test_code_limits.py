@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.builtin.code.run_limits import Printed, showing
+from toolkeel.builtin.code.code_limits import Printed, showing
 
 
 @pytest.mark.parametrize(
