@@ -21,12 +21,12 @@ same name.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Mapping
 
 from toolkeel._records.record import NOTHING
 from toolkeel.model import CallDelta
 from toolkeel.providers.wire.plain_json import (
+    Brackets,
     Json,
     TextPieces,
     arguments_text,
@@ -36,33 +36,8 @@ from toolkeel.providers.wire.plain_json import (
     dumps,
 )
 
-_TOKEN = re.compile(r'\\(?:.|$)|["{}\[\]]', re.DOTALL)
 _KNOWN_KEYS = frozenset({"index", "id", "type", "function", "custom"})
 _decode_one = json.JSONDecoder().raw_decode
-
-
-class _JsonEnd:
-    """Tells when the pieces of an object or array make a whole one; reads each piece once."""
-
-    __slots__ = ("_carry", "_depth", "_in_string", "ended")
-
-    def __init__(self) -> None:
-        self._depth = 0
-        self._in_string = False
-        self._carry = ""
-        self.ended = False
-
-    def feed(self, text: str) -> None:
-        text, self._carry = self._carry + text, ""
-        for match in _TOKEN.finditer(text):
-            token = match.group()
-            if token == "\\":
-                self._carry = token
-            elif token == '"':
-                self._in_string = not self._in_string
-            elif not self._in_string and len(token) == 1:
-                self._depth += 1 if token in "{[" else -1
-                self.ended = self.ended or self._depth <= 0
 
 
 class _Piece:
@@ -104,7 +79,7 @@ class _OpenCall:
         self.more: list[str] = []
         """What came after the arguments were complete."""
         self._pairs = TextPieces(keep_lone=True)
-        self._end = _JsonEnd()
+        self._end = Brackets('"')
         self._scanned = 0
 
     @property
@@ -119,7 +94,7 @@ class _OpenCall:
         while self._scanned < len(self.pieces):
             self._end.feed(self.pieces[self._scanned])
             self._scanned += 1
-        return self._end.ended
+        return self._end.end > 0
 
     def take(self, text: str) -> str:
         """Keep a piece of the arguments; return it unless it comes after their end."""

@@ -9,11 +9,11 @@ from typing import Literal, Unpack
 from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Delta, ModelRequest, ToolDefinition
+from toolkeel.model import ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
-from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
+from toolkeel.providers.text_calls.decoder import TextCalls
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
@@ -106,11 +106,9 @@ async def _with_calls(
     texts = TextCalls(tools)
     async with aclosing(plain) as parts:
         async for deltas in parts:
-            found: list[Delta | AssistantMessage] = []
-            for delta in deltas:
-                if isinstance(delta, AssistantMessage):
-                    yield [*found, find_calls(delta, tools)]
-                    return
-                found += texts.feed(delta)
-            yield found
+            yield [
+                found
+                for delta in deltas
+                for found in ([delta] if isinstance(delta, AssistantMessage) else texts.feed(delta))
+            ]
     yield texts.finish()

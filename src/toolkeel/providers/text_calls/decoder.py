@@ -24,6 +24,7 @@ from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.model import CallDelta, Delta, Finish, TextDelta, ToolDefinition
 from toolkeel.providers.text_calls.forms import FORMS, Call, TextForm, json_calls, python_calls
 from toolkeel.providers.wire.media import words_alone
+from toolkeel.providers.wire.plain_json import Brackets
 
 _FORMS = {form.open: form for form in FORMS}
 _MARKS = (*_FORMS, "<think>", "</think>")
@@ -32,39 +33,11 @@ _LONGEST = max(map(len, _MARKS))
 _TRIES = 16
 """How often what ends a form may turn out to be part of an argument."""
 _ENDS = re.compile(r"(?:\s|<\|(?:eom_id|eot_id|im_end|end|endoftext)\|>|</s>)*\Z")
-_INSIDE = re.compile(r"\\.|[\[\](){}'\"]", re.DOTALL)
 
 _LIST = TextForm("[", "", python_calls, may_end=False)
 _JSON = TextForm("{", "", json_calls)
 _UNCERTAIN = TextForm("", "", json_calls)
 """Stands for a form that may begin here, or not: what comes next tells."""
-
-
-class _Brackets:
-    """Finds the end of a Python list, piece by piece; strings in it may hold brackets."""
-
-    def __init__(self) -> None:
-        self._at = 0
-        self._depth = 0
-        self._quote = ""
-
-    def end(self, text: str) -> int:
-        """Where the list that `text` begins with ends; 0 as long as it does not."""
-        for match in _INSIDE.finditer(text, self._at):
-            token = match.group()
-            if token[0] == "\\":
-                self._at = match.end()
-                continue
-            self._at = match.end()
-            if self._quote:
-                self._quote = "" if token == self._quote else self._quote
-            elif token in "'\"":
-                self._quote = token
-            else:
-                self._depth += 1 if token in "[({" else -1
-                if self._depth == 0:
-                    return match.end()
-        return 0
 
 
 class TextCalls:
@@ -94,7 +67,7 @@ class TextCalls:
         self._names = {alias: name for name, alias in aliases.items()}
         self._held = ""
         self._form: TextForm | None = None
-        self._brackets = _Brackets()
+        self._brackets = Brackets("'\"")
         self._searched = 0
         self._tries = 0
         self._begun = False
@@ -229,12 +202,13 @@ class TextCalls:
         self._form = form
         self._held = self._held[past:]
         self._searched = self._tries = 0
-        self._brackets = _Brackets()
+        self._brackets = Brackets("'\"")
 
     def _end_form(self, form: TextForm, over: bool) -> list[Delta]:
         """The calls of the form that was entered, once its end is there."""
         if form is _LIST:
-            end = self._brackets.end(self._held)
+            self._brackets.feed(self._held[self._searched :])
+            self._searched, end = len(self._held), self._brackets.end
             if end and (calls := form.parse(self._held[:end], self._schemas)):
                 return self._calls(calls, end)
             return self._give_up(form) if end or over else []

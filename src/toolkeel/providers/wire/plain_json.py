@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
@@ -21,6 +22,7 @@ WIRES = frozenset({"anthropic", "bedrock", "gemini", "openai-responses"})
 What Chat Completions wants back stands beside them.
 """
 
+_BRACKETS = re.compile(r"""\\(?:.|$)|[\[\](){}'"]""", re.DOTALL)
 _EXCERPT = 1000
 """The most characters of unreadable arguments that are shown to the model again."""
 
@@ -211,6 +213,43 @@ class TextPieces:
         if text.isascii():
             return text
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+
+
+class Brackets:
+    """Finds where the outermost brackets of a text end that comes in pieces.
+
+    Args:
+        quotes: What strings in it, which may hold brackets, stand between.
+
+    Attributes:
+        end: How many characters there are up to the end; 0 as long as it is not there.
+    """
+
+    __slots__ = ("_depth", "_escaping", "_quote", "_quotes", "_read", "end")
+
+    def __init__(self, quotes: str) -> None:
+        self._quotes = quotes
+        self._quote = ""
+        self._depth = self._read = self.end = 0
+        self._escaping = ""
+
+    def feed(self, piece: str) -> None:
+        """Read on."""
+        start = self._read - len(self._escaping)
+        text, self._escaping = self._escaping + piece, ""
+        self._read = start + len(text)
+        for match in _BRACKETS.finditer(text):
+            token = match.group()
+            if token == "\\":
+                self._escaping = token
+            elif self._quote:
+                self._quote = "" if token == self._quote else self._quote
+            elif token in self._quotes:
+                self._quote = token
+            elif token in "()[]{}":
+                self._depth += 1 if token in "([{" else -1
+                if self._depth <= 0 and not self.end:
+                    self.end = start + match.end()
 
 
 def dumps(value: object) -> str:
