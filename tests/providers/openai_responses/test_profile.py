@@ -1,9 +1,9 @@
-"""Output items that are still coming."""
+"""What a call's item says beside the call, and what was spent."""
 
 from __future__ import annotations
 
 from toolkeel.messages import Usage
-from toolkeel.providers.openai_responses.profile import Item, call_extra, spoken, usage_of
+from toolkeel.providers.openai_responses.profile import call_extra, spoken, usage_of
 
 
 def test_a_calls_own_id_and_namespace_are_kept_and_null_is_not() -> None:
@@ -26,27 +26,6 @@ def test_the_text_of_a_message_is_all_its_parts() -> None:
     assert spoken({"type": "message", "content": parts}) == "ab"
     assert spoken({"type": "message", "content": "plain"}) == "plain"
     assert spoken({"type": "web_search_call", "content": "x"}) == ""
-
-
-def test_arguments_that_came_as_an_object_are_text() -> None:
-    assert Item({"type": "function_call", "arguments": {"a": "北"}}, 0).text() == '{"a":"北"}'
-
-
-def test_parts_of_reasoning_stand_apart() -> None:
-    item = Item({"type": "reasoning"}, 0)
-    assert item.separator(0) == ""
-    item.said.append("x")
-    assert (item.separator(0), item.separator(1)) == ("", "\n\n")
-
-
-def test_pieces_become_the_items_own_form_only_if_it_has_none() -> None:
-    item = Item({"type": "function_call", "arguments": ""}, 0)
-    item.said.append("{}")
-    item.complete()
-    assert item.wire["arguments"] == "{}"
-    item.said.append("more")
-    item.complete()
-    assert item.wire["arguments"] == "{}"
 
 
 def test_tokens_are_counted_and_nonsense_is_none() -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from toolkeel.messages import FinishReason, Usage
-from toolkeel.model import CallDelta, Delta, ReasoningDelta
+from toolkeel.model import CallDelta, Delta
 from toolkeel.providers.anthropic.profile import PAUSE, REASONS, WIRE, usage_of
 from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
@@ -21,11 +21,9 @@ from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_dict,
-    as_key,
     as_list,
     as_text,
     by_word,
-    clean_text,
     dumps,
     parsed_input,
 )
@@ -82,7 +80,7 @@ def grow(wire: Json, delta: Json) -> None:
             wire[key] = value
 
 
-class StreamDecoder(BlockDecoder):
+class StreamDecoder(BlockDecoder[MessageBlock]):
     """Events in, deltas out, nothing else: feed it from any client, sync or async.
 
     Args:
@@ -101,6 +99,7 @@ class StreamDecoder(BlockDecoder):
     reasons = REASONS
     usage_of = staticmethod(usage_of)
     call_keys = frozenset({"type", "id", "name", "input"})
+    index = "index"
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
@@ -189,23 +188,21 @@ class StreamDecoder(BlockDecoder):
         return deltas
 
     def _open(self, data: Json) -> list[Delta]:
-        block = MessageBlock(dict(as_dict(data.get("content_block"))))
-        self._blocks.append(block)
-        self._by_index[as_key(data.get("index"))] = block
-        wire = block.wire
+        wire = dict(as_dict(data.get("content_block")))
+        block = self._add(self._place(data), MessageBlock(wire))
         match wire.get("type"):
             case "text":
                 return self._say(as_text(wire.get("text")), block.pieces)
             case "thinking":
                 thought = self._think(as_text(wire.get("thinking")), block.pieces)
-                return thought + self._sign(block, as_text(wire.get("signature")))
+                return thought + self._sign(block, wire.get("signature"))
             case "tool_use":
                 return self._begin_call(block, wire.get("id"))
         return []
 
     def _piece(self, data: Json) -> list[Delta]:
         delta = as_dict(data.get("delta"))
-        block = self._by_index.get(as_key(data.get("index")))
+        block = self._by_index.get(self._place(data))
         deltas: list[Delta] = []
         if block is None:  # its start never came
             started = {"text_delta": "text", "thinking_delta": "thinking"}
@@ -213,14 +210,14 @@ class StreamDecoder(BlockDecoder):
             if kind is None:
                 return []
             deltas += self._open({"index": data.get("index"), "content_block": {"type": kind}})
-            block = self._by_index[as_key(data.get("index"))]
+            block = self._by_index[self._place(data)]
         match delta.get("type"):
             case "text_delta":
                 return deltas + self._say(as_text(delta.get("text")), block.pieces)
             case "thinking_delta":
                 return deltas + self._think(as_text(delta.get("thinking")), block.pieces)
             case "signature_delta":
-                return deltas + self._sign(block, as_text(delta.get("signature")))
+                return deltas + self._sign(block, delta.get("signature"))
             case "input_json_delta":
                 return self._argue(block, as_text(delta.get("partial_json")))
             case "citations_delta":
@@ -229,10 +226,6 @@ class StreamDecoder(BlockDecoder):
             case _:
                 grow(block.wire, delta)
         return deltas
-
-    def _stop(self, data: Json) -> list[Delta]:
-        block = self._by_index.get(as_key(data.get("index")))
-        return self._close(block) if block is not None else []
 
     def _end_delta(self, data: Json) -> list[Delta]:
         delta = as_dict(data.get("delta"))
@@ -260,13 +253,6 @@ class StreamDecoder(BlockDecoder):
 
     # — blocks —
 
-    def _sign(self, block: Block, signature: str) -> list[Delta]:
-        signature = clean_text(signature)
-        if not signature:
-            return []
-        block.wire["signature"] = signature
-        return [ReasoningDelta("", signature)]
-
     def _whole_call(self, block: Block, text: str) -> CallDelta:
         """A call said at once; that of a tool of Anthropic's own with its input as it goes back."""
         if block.name not in self._tools.natives:
@@ -285,7 +271,7 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
         StreamDecoder._start: "message_start",
         StreamDecoder._open: "content_block_start",
         StreamDecoder._piece: "content_block_delta",
-        StreamDecoder._stop: "content_block_stop",
+        StreamDecoder._end_block: "content_block_stop",
         StreamDecoder._end_delta: "message_delta",
         StreamDecoder._end: "message_stop",
         StreamDecoder._fail: "error",

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from toolkeel.messages import FinishReason
-from toolkeel.model import Delta, ReasoningDelta
+from toolkeel.model import Delta
 from toolkeel.providers.bedrock.profile import (
     REASONS,
     WIRE,
@@ -27,11 +27,9 @@ from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_dict,
-    as_key,
     as_list,
     as_text,
     by_word,
-    clean_text,
     parsed_input,
 )
 from toolkeel.providers.wire.server_errors import no_answer, sent_error
@@ -73,7 +71,7 @@ class ConverseBlock(Block):
         return {self.key: packed(self.wire, raw=True)}
 
 
-class StreamDecoder(BlockDecoder):
+class StreamDecoder(BlockDecoder[ConverseBlock]):
     """Events in, deltas out, nothing else: feed it from any client, sync or async.
 
     Args:
@@ -92,6 +90,7 @@ class StreamDecoder(BlockDecoder):
     usage_of = staticmethod(usage_of)
     says_model = False
     call_keys = frozenset({"toolUseId", "name", "input", "type"})
+    index = "contentBlockIndex"
 
     def take(self, data: Json) -> list[Delta]:
         """The deltas in one event: a dict with the event under its name."""
@@ -139,18 +138,14 @@ class StreamDecoder(BlockDecoder):
     def _start(self, data: Json) -> list[Delta]:
         start = as_dict(data.get("start"))
         for key, body in start.items():
-            return self._open(as_key(data.get("contentBlockIndex")), key, dict(as_dict(body)))
+            return self._open(self._place(data), key, dict(as_dict(body)))
         return []
 
     def _piece(self, data: Json) -> list[Delta]:
         deltas: list[Delta] = []
         for key, piece in as_dict(data.get("delta")).items():
-            deltas += self._grow(as_key(data.get("contentBlockIndex")), key, piece)
+            deltas += self._grow(self._place(data), key, piece)
         return deltas
-
-    def _end(self, data: Json) -> list[Delta]:
-        block = self._by_index.get(as_key(data.get("contentBlockIndex")))
-        return self._close(block) if block is not None else []
 
     def _stop(self, data: Json) -> list[Delta]:
         self._reason = as_text(data.get("stopReason"))
@@ -216,24 +211,12 @@ class StreamDecoder(BlockDecoder):
 
     def _at(self, index: object, kind: Kind, key: str) -> ConverseBlock:
         """The block at `index`, which may begin without a start event."""
-        known = self._by_index.get(index)
-        if isinstance(known, ConverseBlock):
-            return known
-        return self._add(index, ConverseBlock(kind, key, {}))
-
-    def _add(self, index: object, block: ConverseBlock) -> ConverseBlock:
-        self._blocks.append(block)
-        self._by_index[index] = block
-        return block
+        return self._by_index.get(index) or self._add(index, ConverseBlock(kind, key, {}))
 
     def _reason_on(self, block: ConverseBlock, piece: Json) -> list[Delta]:
-        redacted = piece.get("redactedContent")
-        signature = clean_text(as_text(piece.get("signature")))
         deltas = self._think(as_text(piece.get("text")), block.pieces)
-        if signature:
-            block.wire["signature"] = signature
-            deltas.append(ReasoningDelta("", signature))
-        if redacted:
+        deltas += self._sign(block, piece.get("signature"))
+        if redacted := piece.get("redactedContent"):
             block.kind = "other"
             block.wire["redactedContent"] = joined(block.wire.get("redactedContent"), redacted)
         return deltas
@@ -251,7 +234,7 @@ _HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
     {
         StreamDecoder._start: "contentBlockStart",
         StreamDecoder._piece: "contentBlockDelta",
-        StreamDecoder._end: "contentBlockStop",
+        StreamDecoder._end_block: "contentBlockStop",
         StreamDecoder._stop: "messageStop",
         StreamDecoder._metadata: "metadata",
     }

@@ -28,6 +28,7 @@ try:
         SdkClient,
         SdkModel,
         draft_of,
+        http_errors,
         keep_key_home,
         sdk_clients,
     )
@@ -201,16 +202,15 @@ def _new_client(
 @contextmanager
 def _model_errors(model: str) -> Iterator[None]:
     """Turn the SDK's exceptions into `ModelError`, by status and headers, never by text."""
-    try:
-        yield
-    except errors.APIError as error:
-        headers = getattr(error.response, "headers", None) or {}
-        status = error.code if 400 <= (error.code or 0) < 600 else None
-        said = error.message or error.status or ""
-        raise refused(status, error.details, headers, said).about(model) from error
-    except (httpx2.HTTPError, OSError) as error:
-        raise ModelUnavailable(f"{model}: {str(error) or type(error).__name__}") from error
-    except (errors.UnknownApiResponseError, json.JSONDecodeError) as error:
-        raise ModelError(f"{model}: the server sent something that is not JSON") from error
-    except ModelError as error:
-        raise error.about(model) from error
+    with http_errors(model):
+        try:
+            yield
+        except errors.APIError as error:
+            headers = getattr(error.response, "headers", None) or {}
+            status = error.code if 400 <= (error.code or 0) < 600 else None
+            said = error.message or error.status or ""
+            raise refused(status, error.details, headers, said) from error
+        except errors.UnknownApiResponseError as error:
+            raise ModelError("the server sent something that is not JSON") from error
+        except OSError as error:
+            raise ModelUnavailable(str(error) or type(error).__name__) from error

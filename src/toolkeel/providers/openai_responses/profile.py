@@ -9,13 +9,11 @@ from typing import Final
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.providers.wire.plain_json import (
     Json,
-    TextPieces,
     as_count,
     as_dict,
     as_list,
     as_text,
     extra_under,
-    input_text,
 )
 
 WIRE: Final = "openai-responses"
@@ -36,59 +34,7 @@ INCOMPLETE: Mapping[str, FinishReason] = MappingProxyType(
 """Why a response is incomplete; any other reason counts as ``length``."""
 
 _SAID = frozenset({"type", "call_id", "name", "arguments", "input"})
-_BREAK = "\n\n"
 _NOT_SENT = frozenset({"created_by", "parsed_arguments", "status"})
-
-
-class Item:
-    """An output item whose pieces are still coming.
-
-    Args:
-        wire: As it was last seen.
-        number: Of a call, which one of the reply it is.
-    """
-
-    __slots__ = ("arguments", "done", "number", "part", "said", "wire")
-
-    def __init__(self, wire: Json, number: int) -> None:
-        self.wire = wire
-        self.number = number
-        self.arguments = TextPieces(keep_lone=True)
-        self.said: list[str] = []
-        """What was said, thought or argued so far."""
-        self.part: object = None
-        """Which part of the reasoning is coming."""
-        self.done = False
-
-    @property
-    def type(self) -> str:
-        return as_text(self.wire.get("type"))
-
-    def text(self) -> str:
-        """What the item itself says, thinks or argues, once it is whole."""
-        if self.type in CALLS:
-            value = self.wire.get(CALLS[self.type])
-            return input_text(value) if value else ""
-        if self.type == "reasoning":
-            parts = [*as_list(self.wire.get("summary")), *as_list(self.wire.get("content"))]
-            return _BREAK.join(text for part in parts if (text := part_text(part)))
-        return spoken(self.wire)
-
-    def complete(self) -> None:
-        """Put what was only said in pieces into the item's own form."""
-        said = "".join(self.said)
-        if said and not self.text():
-            if self.type in CALLS:
-                self.wire = {**self.wire, CALLS[self.type]: said}
-            elif self.type == "message":
-                part = {"type": "output_text", "text": said, "annotations": []}
-                self.wire = {**self.wire, "role": "assistant", "content": [part]}
-
-    def separator(self, part: object) -> str:
-        """What stands before a piece of reasoning: a blank line if another part begins."""
-        begins = self.part is not None and self.part != part and bool(self.said)
-        self.part = part
-        return _BREAK if begins else ""
 
 
 def place_of(event: Json) -> int:

@@ -24,13 +24,14 @@ from toolkeel.providers.openai_responses.profile import (
     CALLS,
     INCOMPLETE,
     WIRE,
-    Item,
     call_extra,
+    part_text,
     place_of,
     refuses,
+    spoken,
     usage_of,
 )
-from toolkeel.providers.wire.decoder import Decoder
+from toolkeel.providers.wire.decoder import Block, Decoder
 from toolkeel.providers.wire.part_order import CALL
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -41,12 +42,61 @@ from toolkeel.providers.wire.plain_json import (
     by_word,
     clean_text,
     extra_under,
+    input_text,
 )
 from toolkeel.providers.wire.server_errors import no_answer, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
+_BREAK = "\n\n"
 _TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
+
+
+class Item(Block):
+    """An output item whose pieces are still coming.
+
+    Args:
+        wire: As it was last seen.
+        number: Of a call, which one of the reply it is.
+    """
+
+    __slots__ = ("section",)
+
+    def __init__(self, wire: Json, number: int) -> None:
+        super().__init__(wire)
+        self.number = number
+        self.section: object = None
+        """Which part of the reasoning is coming."""
+
+    @property
+    def type(self) -> str:
+        return as_text(self.wire.get("type"))
+
+    def text(self) -> str:
+        """What the item itself says, thinks or argues, once it is whole."""
+        if self.type in CALLS:
+            value = self.wire.get(CALLS[self.type])
+            return input_text(value) if value else ""
+        if self.type == "reasoning":
+            parts = [*as_list(self.wire.get("summary")), *as_list(self.wire.get("content"))]
+            return _BREAK.join(text for part in parts if (text := part_text(part)))
+        return spoken(self.wire)
+
+    def complete(self) -> None:
+        """Put what was only said in pieces into the item's own form."""
+        said = "".join(self.pieces)
+        if said and not self.text():
+            if self.type in CALLS:
+                self.wire = {**self.wire, CALLS[self.type]: said}
+            elif self.type == "message":
+                part = {"type": "output_text", "text": said, "annotations": []}
+                self.wire = {**self.wire, "role": "assistant", "content": [part]}
+
+    def separator(self, section: object) -> str:
+        """What stands before a piece of reasoning: a blank line if another part begins."""
+        begins = self.section is not None and self.section != section and bool(self.pieces)
+        self.section = section
+        return _BREAK if begins else ""
 
 
 class StreamDecoder(Decoder):
@@ -182,7 +232,7 @@ class StreamDecoder(Decoder):
 
     def _say_on(self, data: Json) -> list[Delta]:
         item, deltas = self._item(data, "message")
-        return deltas + self._say(as_text(data.get("delta")), item.said)
+        return deltas + self._say(as_text(data.get("delta")), item.pieces)
 
     def _refuse(self, data: Json) -> list[Delta]:
         self._refused = True
@@ -192,13 +242,13 @@ class StreamDecoder(Decoder):
         item, deltas = self._item(data, "reasoning")
         key = "summary_index" if "summary_index" in data else "content_index"
         piece = item.separator((key, data.get(key))) + as_text(data.get("delta"))
-        return deltas + self._think(piece, item.said)
+        return deltas + self._think(piece, item.pieces)
 
     def _argue(self, data: Json) -> list[Delta]:
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
         item, deltas = self._item(data, kind)
         text = item.arguments.feed(as_text(data.get("delta")))
-        item.said.append(text)
+        item.pieces.append(text)
         if text and not self._is_renamed(item):
             deltas.append(CallDelta(item.number, arguments=text))
         return deltas
@@ -250,7 +300,7 @@ class StreamDecoder(Decoder):
         if not wire:
             return []
         item = self._same(index, wire)
-        if item is not None and item.done:
+        if item is not None and not item.open:
             return []
         deltas: list[Delta] = []
         if item is None:
@@ -273,14 +323,14 @@ class StreamDecoder(Decoder):
         return there if there is not None and there.type == kind else None
 
     def _close(self, item: Item) -> list[Delta]:
-        if item.done:
+        if not item.open:
             return []
         deltas = self._missing(item)
         item.complete()
-        item.done = True
+        item.open = False
         self._refused = self._refused or refuses(item.wire)
-        if item.type in CALLS and (self._is_renamed(item) or not "".join(item.said).strip()):
-            text = "".join(item.said)
+        if item.type in CALLS and (self._is_renamed(item) or not "".join(item.pieces).strip()):
+            text = "".join(item.pieces)
             if item.type == "function_call":
                 text = self._tools.from_wire(self._name(item), text) if text.strip() else "{}"
             deltas.append(CallDelta(item.number, arguments=text))
@@ -294,7 +344,7 @@ class StreamDecoder(Decoder):
 
     def _missing(self, item: Item) -> list[Delta]:
         """What an item's own form says beyond its pieces."""
-        text, said = item.text(), "".join(item.said)
+        text, said = item.text(), "".join(item.pieces)
         if item.type not in CALLS:
             text = clean_text(text)
         if item.type not in {*CALLS, "message", "reasoning"} or not text or text == said:
@@ -303,7 +353,7 @@ class StreamDecoder(Decoder):
             self._contradicted = self._contradicted or item.type != "reasoning"
             return []
         rest = text[len(said) :]
-        item.said.append(rest)
+        item.pieces.append(rest)
         if item.type == "message":
             return [TextDelta(rest)]
         if item.type == "reasoning":

@@ -7,7 +7,7 @@ gives to programs; a wire's own says what its events mean.
 from __future__ import annotations
 
 from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Mapping
-from typing import ClassVar
+from typing import ClassVar, Generic, TypeVar
 
 from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble, reliable
@@ -21,7 +21,9 @@ from toolkeel.providers.wire.plain_json import (
     Json,
     TextPieces,
     as_dict,
+    as_key,
     as_text,
+    clean_text,
     extra_under,
     input_text,
     plain,
@@ -265,20 +267,39 @@ class Block:
         raise NotImplementedError
 
 
-class BlockDecoder(Decoder):
+B = TypeVar("B", bound=Block)
+
+
+class BlockDecoder(Decoder, Generic[B]):
     """What wires share whose answers are content blocks: each has a start, pieces and an end.
 
     Attributes:
         call_keys: What of a call's block a program knows; the rest is kept beside the call.
+        index: Under which key an event says which block it is about.
     """
 
     call_keys: ClassVar[frozenset[str]]
+    index: ClassVar[str]
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
-        self._blocks: list[Block] = []
-        self._by_index: dict[object, Block] = {}
+        self._blocks: list[B] = []
+        self._by_index: dict[object, B] = {}
         self._told: Json = {}
+
+    def _place(self, event: Json) -> object:
+        """Which block an event is about."""
+        return as_key(event.get(self.index))
+
+    def _add(self, place: object, block: B) -> B:
+        """A block that begins."""
+        self._blocks.append(block)
+        self._by_index[place] = block
+        return block
+
+    def _end_block(self, event: Json) -> list[Delta]:
+        block = self._by_index.get(self._place(event))
+        return self._close(block) if block is not None else []
 
     def rest(self) -> Iterable[Delta]:
         """The ends of blocks that the server left open."""
@@ -289,6 +310,14 @@ class BlockDecoder(Decoder):
         layout = layout_of([(one.part, one.back()) for one in self._blocks if one.part])
         told = self._told | ({"content": layout} if layout else {})
         return extra_under(self.target, told)
+
+    def _sign(self, block: Block, signature: object) -> list[Delta]:
+        """The signature of what was thought."""
+        signed = clean_text(as_text(signature))
+        if not signed:
+            return []
+        block.wire["signature"] = signed
+        return [ReasoningDelta("", signed)]
 
     def _begin_call(self, block: Block, id: object) -> list[Delta]:
         """The call that a block begins."""
