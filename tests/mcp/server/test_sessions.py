@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Awaitable, Callable
+from types import SimpleNamespace
 from typing import Any
 
+import mcp_types as types
 import pytest
 from mcp.client.client import Client as Peer
+from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from pydantic import BaseModel
 
 from tests.mcp.serving import deprecations, talk
-from tests.waiting import until
+from tests.waiting import run, until
 from toolkeel import Toolset, tool
 from toolkeel.mcp.server import sessions
 from toolkeel.mcp.server.prompts_resources import resource
@@ -124,3 +129,43 @@ def test_a_client_watches_no_more_addresses_than_there_is_room_for(
 
     talk(server, legacy, "legacy")
     talk(server, modern)
+
+
+class Line:
+    """The way to a client, which takes what is sent as long as the client reads."""
+
+    def __init__(self) -> None:
+        self.reads = asyncio.Event()
+        self.took: list[str] = []
+
+    async def notify(self, method: str, params: Any, opts: Any = None) -> None:
+        await self.reads.wait()
+        self.took.append((params or {}).get("uri", method))
+
+    async def send_raw_request(self, method: str, params: Any, opts: Any = None) -> Any:
+        raise AssertionError("nothing is asked")
+
+
+def test_a_client_that_does_not_read_holds_up_no_other_and_is_told_all_of_it_later() -> None:
+    told = sessions.Sessions()
+    lines = [Line(), Line()]
+
+    async def use() -> None:
+        lines[1].reads.set()
+        connections = [Connection.for_loop(line) for line in lines]
+        for each in connections:
+            request: Any = SimpleNamespace(session=SimpleNamespace(_connection=each))
+            for uri in ("app://a", "app://b"):
+                await told.watch(request, types.SubscribeRequestParams(uri=uri))
+        for _ in range(200):
+            for uri in ("app://a", "app://b"):
+                await told.tell(ResourceUpdated(uri))
+        await until(lambda: len(lines[1].took) == 400)
+        assert not lines[0].took
+        lines[0].reads.set()
+        await until(lambda: set(lines[0].took) == {"app://a", "app://b"})
+        await told.tell(ToolsListChanged())
+
+    run(use)
+    assert lines[0].took[-1] == lines[1].took[-1] == "notifications/tools/list_changed"
+    assert len(lines[0].took) == 4, "each change once more after the one on its way"

@@ -6,6 +6,7 @@ what it wants to be told.
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import weakref
 from collections.abc import Collection
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
 
 WATCHED = 1000
 """Addresses that a session, or a stream of changes, may watch."""
+PATIENCE = 0.2
+"""Seconds for which who tells of a change waits for sessions that do not read."""
 
 log = logging.getLogger("toolkeel")
 
@@ -41,6 +44,8 @@ class Sessions:
             weakref.WeakKeyDictionary()
         )
         self._watched: weakref.WeakKeyDictionary[Connection, set[str]] = weakref.WeakKeyDictionary()
+        self._untold: dict[Connection, dict[ServerEvent, None]] = {}
+        self._telling: dict[Connection, asyncio.Task[None]] = {}
 
     async def begin(self, request: Request, _: types.NotificationParams) -> None:
         """Handle ``notifications/initialized``."""
@@ -82,12 +87,30 @@ class Sessions:
         return min(self._levels.values(), key=LEVELS.index, default=None)
 
     async def tell(self, event: ServerEvent) -> None:
-        """Send an event to every session that it concerns."""
+        """Send an event to every session that it concerns; one that does not read holds up no other."""
         for connection, uris in list(self._watched.items()):
-            try:
-                await _send(connection, event, uris)
-            except Exception as error:  # one session that goes down keeps nothing from the others
-                log.debug("a session could not be told of %r: %r", event, error)
+            if not isinstance(event, ResourceUpdated) or event.uri in uris:
+                self._untold.setdefault(connection, {})[event] = None
+        fresh = {
+            one: asyncio.create_task(self._tell(one))
+            for one in self._untold.keys() - self._telling.keys()
+        }
+        self._telling |= fresh
+        if fresh:
+            await asyncio.wait(fresh.values(), timeout=PATIENCE)
+
+    async def _tell(self, connection: Connection) -> None:
+        """Tell a session what it has not been told yet: of several changes of one thing once."""
+        untold = self._untold[connection]
+        try:
+            while untold:
+                event = next(iter(untold))
+                del untold[event]
+                await _send(connection, event)
+        except Exception as error:  # it goes down
+            log.debug("a session could not be told of a change: %r", error)
+        finally:
+            del self._untold[connection], self._telling[connection]
 
     def _uris(self, request: Request) -> set[str]:
         return self._watched.setdefault(_connection(request), set())
@@ -108,7 +131,7 @@ def _connection(request: Request) -> Connection:
     return request.session._connection  # pyright: ignore[reportPrivateUsage]
 
 
-async def _send(connection: Connection, event: ServerEvent, uris: set[str]) -> None:
+async def _send(connection: Connection, event: ServerEvent) -> None:
     match event:
         case ToolsListChanged():
             await connection.send_tool_list_changed()
@@ -117,5 +140,4 @@ async def _send(connection: Connection, event: ServerEvent, uris: set[str]) -> N
         case ResourcesListChanged():
             await connection.send_resource_list_changed()
         case ResourceUpdated(uri):
-            if uri in uris:
-                await connection.send_resource_updated(uri)
+            await connection.send_resource_updated(uri)
