@@ -15,6 +15,7 @@ from mcp.client.session import LoggingFnT
 from mcp.shared.exceptions import MCPError
 
 from tests.waiting import run, until
+from toolkeel.mcp.client import raw_requests
 from toolkeel.mcp.client.frames import Frames
 from toolkeel.mcp.client.raw_requests import FIRST, UNTOLD, RawRequests
 from toolkeel.mcp.client.salvage import LOST, Sift
@@ -197,6 +198,36 @@ def test_whatever_an_answer_holds_its_request_ends_or_waits_on(value: Any, key: 
     run(use)
 
 
+def test_who_takes_no_progress_makes_nobody_else_wait_and_is_told_nothing_after_the_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    gone: list[str] = []
+
+    async def stuck(*_: object) -> None:
+        try:
+            await asyncio.Event().wait()
+        except asyncio.CancelledError:
+            gone.append("cancelled")
+            raise
+
+    async def use() -> None:
+        raw, pipe, frames = started()
+        calls = [asyncio.ensure_future(raw.send("tools/call", {}, 60, stuck)) for _ in range(2)]
+        await until(lambda: len(pipe.lines) == 2)
+        [first, second] = (line["id"] for line in pipe.lines)
+        said = {"progressToken": first, "progress": 1}
+        list(frames.feed(answer(method="notifications/progress", params=said) * 2 * UNTOLD))
+        monkeypatch.setattr(raw_requests, "TOLD", 600)
+        list(frames.feed(answer(id=second, result={})))
+        await calls[1]
+        monkeypatch.setattr(raw_requests, "TOLD", 0.01)
+        list(frames.feed(answer(id=first, result={})))
+        await calls[0]
+        await until(lambda: len(gone) == UNTOLD)
+
+    run(use)
+
+
 def test_nothing_is_sent_once_the_process_has_ended() -> None:
     raw, pipe, _ = started()
     raw.end()
@@ -218,7 +249,7 @@ def test_what_nobody_takes_is_not_kept_without_end() -> None:
         await until(lambda: len(pipe.lines) == 1)
         line = answer(method="notifications/message", params={"level": "info", "data": "x"})
         assert list(frames.feed(line * 2500)) == []
-        kept = len(raw._telling)
+        kept = len(raw._logging)
         gate.set()
         asked.cancel()
         await asyncio.wait([asked])

@@ -9,7 +9,8 @@ from typing import Any
 import mcp_types as types
 
 from tests.mcp.gateway.behind import Asked, config
-from toolkeel.mcp.gateway.lane import Lane, current
+from tests.waiting import run, until
+from toolkeel.mcp.gateway.lane import Lane, at_most, current
 from toolkeel.mcp.server.sessions import Sessions
 
 ASKED = types.ElicitRequestFormParams(
@@ -86,3 +87,24 @@ def test_a_question_in_answer_to_a_request_belongs_to_that_call_whoever_else_cal
 
     assert asyncio.run(use()) == ["decline", "accept", "cancel"]
     assert told == [True, True]
+
+
+def test_what_a_client_that_does_not_read_is_told_of_its_calls_is_not_kept_without_end() -> None:
+    told: list[int] = []
+
+    async def use() -> None:
+        reads = asyncio.Event()
+
+        async def tell(n: int) -> None:
+            await reads.wait()
+            told.append(n)
+
+        bounded = at_most(tell, 3)
+        tasks = [asyncio.create_task(bounded(n)) for n in range(10)]
+        await until(lambda: sum(task.done() for task in tasks) == 7)
+        reads.set()
+        await asyncio.gather(*tasks)
+        await bounded(10)
+
+    run(use)
+    assert told == [0, 1, 2, 10]

@@ -38,6 +38,7 @@ class _Waiting:
     method: str
     answer: asyncio.Future[dict[str, Any]]
     progressed: Progressed | None
+    telling: set[asyncio.Future[None]]
 
 
 class RawRequests:
@@ -56,7 +57,7 @@ class RawRequests:
         self._stdin: asyncio.StreamWriter | None = None
         self._next = FIRST
         self._waiting: dict[int, _Waiting] = {}
-        self._telling: set[asyncio.Future[None]] = set()
+        self._logging: set[asyncio.Future[None]] = set()
 
     @property
     def usable(self) -> bool:
@@ -97,13 +98,15 @@ class RawRequests:
         if progressed is not None:
             params = {**params, "_meta": {**(params.get("_meta") or {}), "progressToken": id}}
         loop = asyncio.get_running_loop()
-        waiting = self._waiting[id] = _Waiting(method, loop.create_future(), progressed)
+        waiting = self._waiting[id] = _Waiting(method, loop.create_future(), progressed, set())
+        before = set(self._logging)
         timer = loop.call_later(timeout, self._expire, id, method)
         try:
             await self._write({"id": id, "method": method, "params": params})
             answer = await waiting.answer
-            if self._telling:  # what was said before the answer comes before it
-                await asyncio.wait(self._telling, timeout=TOLD)
+            # What was said for it comes before it; what others do not take is not waited for.
+            if said := waiting.telling | (self._logging - before):
+                await asyncio.wait(said, timeout=TOLD)
             return answer
         except asyncio.CancelledError:
             self._cancel(id, "caller cancelled")
@@ -111,6 +114,8 @@ class RawRequests:
         finally:
             timer.cancel()
             del self._waiting[id]
+            for each in list(waiting.telling):
+                each.cancel()
 
     async def _write(self, message: dict[str, Any]) -> None:
         stdin = self._stdin
@@ -185,10 +190,11 @@ class RawRequests:
         if waiting is None:
             return False
         done, total = _number(said.get("progress")), _number(said.get("total"))
-        if waiting.progressed is None or done is None or not self._admits():
+        if waiting.progressed is None or done is None or not self._admits(waiting.telling):
             return True
         message = said.get("message")
-        self._tell(waiting.progressed(done, total, message if isinstance(message, str) else None))
+        message = message if isinstance(message, str) else None
+        _tell(waiting.progressed(done, total, message), waiting.telling)
         return True
 
     def _logged(self, params: object) -> bool:
@@ -196,21 +202,22 @@ class RawRequests:
             said = types.LoggingMessageNotificationParams.model_validate(params)
         except ValidationError:
             return False
-        if self._admits():
-            self._tell(self._log(said))
+        if self._admits(self._logging):
+            _tell(self._log(said), self._logging)
         return True
 
-    def _admits(self) -> bool:
+    def _admits(self, untold: set[asyncio.Future[None]]) -> bool:
         """Whether one more thing is passed on: not faster than it can be, nor while nobody takes it."""
-        return len(self._telling) < UNTOLD and self._rate.admits_one()
-
-    def _tell(self, told: Awaitable[None]) -> None:
-        task = asyncio.ensure_future(told)
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        return len(untold) < UNTOLD and self._rate.admits_one()
 
 
 _CLOSED = "Connection closed"
+
+
+def _tell(told: Awaitable[None], telling: set[asyncio.Future[None]]) -> None:
+    task = asyncio.ensure_future(told)
+    telling.add(task)
+    task.add_done_callback(telling.discard)
 
 
 def _number(value: object) -> float | None:

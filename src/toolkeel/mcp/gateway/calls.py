@@ -29,6 +29,7 @@ from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.gateway.approve import decided, ticket_for
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
 from toolkeel.mcp.gateway.cache import Cache, key_of
+from toolkeel.mcp.gateway.lane import at_most
 from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.gateway.table import Route
@@ -349,7 +350,7 @@ def progress_of(request: Request) -> Progressed | None:
         with suppress(MCPError):
             await request.session.report_progress(progress, total, message)
 
-    return tell
+    return at_most(tell)
 
 
 async def answered(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
 from typing import Any
@@ -23,6 +23,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 from toolkeel._records.record import record
 from toolkeel.mcp.client.connection import Link, LinkOptions
 from toolkeel.mcp.client.login import kept
+from toolkeel.mcp.client.raw_requests import UNTOLD
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level
 from toolkeel.mcp.server.rounds import Exchange, is_modern
@@ -85,7 +86,7 @@ class Lane:
             config, kept(config), self._elicit, *seconds, self._sample, self._roots
         )
         self.link = Link(options)
-        self.link.logged, self.link.opens = self._logged, self._tell_level
+        self.link.logged, self.link.opens = at_most(self._logged), self._tell_level
         self._running: dict[int, Running] = {}
         self._turn = asyncio.Lock()
         self.used = time.monotonic()
@@ -203,6 +204,24 @@ class Lane:
         if LEVELS.index(params.level) >= LEVELS.index(call.level):
             said = f"{self._name}: {params.logger}" if params.logger else self._name
             await Client(call.exchange).log(params.level, params.data, said)
+
+
+def at_most(
+    tell: Callable[..., Awaitable[None]], many: int = UNTOLD
+) -> Callable[..., Coroutine[Any, Any, None]]:
+    """The same, without what comes while so much waits for a client that does not read."""
+    waiting = 0
+
+    async def told(*said: object) -> None:
+        nonlocal waiting
+        if waiting < many:
+            waiting += 1
+            try:
+                await tell(*said)
+            finally:
+                waiting -= 1
+
+    return told
 
 
 def current() -> Lane | None:
