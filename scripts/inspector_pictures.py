@@ -111,9 +111,9 @@ def audited(folder: str) -> Path:
     """The log of a gateway."""
     log = Path(folder, "calls.jsonl")
     told = [
-        ("claude-desktop", "files", "read_file", "outcome", "ok"),
-        ("cursor", "search", "搜索", "outcome", "ok"),
-        ("cursor", "files", "write_file", "why", "denied"),
+        ("claude-desktop", "files", "read_file", "outcome", "success"),
+        ("cursor", "search", "搜索", "outcome", "success"),
+        ("cursor", "files", "write_file", "why", "a rule denies it"),
     ]
     lines = [
         {"event": "end" if key == "outcome" else "refused", "client": client, "server": server}
@@ -139,6 +139,7 @@ def show(page: Page, server: Served, look: str) -> None:
     page.fill("[name='/query']", "keel")
     page.fill("[name='/limit']", "eleven")
     page.click("button.first")
+    page.wait_for_selector("[aria-invalid]")
     page.evaluate("() => window.scrollTo(0, 0)")
     page.screenshot(path=PICTURES / f"tool-{look}.png")
     for name, path in PAGES.items():

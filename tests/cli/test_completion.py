@@ -30,6 +30,7 @@ printf '%s\\n' "${COMPREPLY[@]}"
         (("mcp", "add", "--h"), ["--header", "--help"]),
         (("sessions", "fork", "--tu"), ["--turn"]),
         (("completion", "f"), ["fish"]),
+        (("schema", "-p", "o"), ["openai", "openai-chat", "openai-responses"]),
         (("nonsense", "zzz"), []),
     ],
 )
@@ -69,4 +70,6 @@ def test_fish_is_told_every_command_and_its_options(here: Here) -> None:
     for name, (_, summary) in COMMANDS.items():
         assert f"-n __fish_use_subcommand -a {name} -d " in script, name
         assert summary.split("'")[0] in script
-    assert "-l approve -r -a 'ask deny'" in script
+    assert "-l approve -x -a 'ask deny'" in script
+    assert "-l model -s m -r -a 'auto offline'" in script
+    assert "-f -n '__fish_seen_subcommand_from completion' -a 'bash zsh fish'" in script

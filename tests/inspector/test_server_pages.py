@@ -81,6 +81,7 @@ def test_the_last_calls_of_a_gateway_are_shown_whatever_else_stands_in_its_log(
     rows = [
         json.dumps({"event": "call", **said}),
         json.dumps({"event": "end", "outcome": "success", "seconds": 0.25, **said}),
+        json.dumps({"event": "cached", **said}),
         "half a li",
         "[1]",
         json.dumps({"event": "refused", "why": "a rule denies it", **said}),
@@ -93,6 +94,8 @@ def test_the_last_calls_of_a_gateway_are_shown_whatever_else_stands_in_its_log(
     text = text_of(Agent(Scripted([])), tmp_path, audit)
     assert "success" in text and "250 ms" in text and "a rule denies it" in text
     assert text.index("a rule denies it") < text.index("success") and "<script>window" not in text
+    assert '"Outcome">cached<' in text
+    assert "1970" not in text  # a time that is not known is not shown as one
 
 
 def test_a_log_that_is_not_there_shows_no_call(tmp_path: Path) -> None:

@@ -41,6 +41,11 @@ def test_a_run_is_watched_decided_and_seen_to_its_end(tmp_path: Path) -> None:
         assert (
             again == page.place + place
         )  # at "#end", where forms lead, an address loads nothing anew
+        assert '<a href="?still=1#end">' in live and live.count(' live"') == 2
+        wrong = page.post(place, _do="fork", turn="", to=place.rpartition("/")[2], text="half a")
+        assert "half a" in wrong.text and wrong.status_code == 409
+        for typed_in in (wrong.text, page.client.get(f"{place}?still=1").text):
+            assert "http-equiv" not in typed_in and ' live"' not in typed_in
         page.post(place, _do="say", text="and hurry")
         page.until(place, "and hurry")
         GATE.set()

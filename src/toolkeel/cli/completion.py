@@ -8,12 +8,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator
 from enum import StrEnum
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
 import typer
 
 from toolkeel._records.record import record
 from toolkeel.cli.terminal.streams import answer
+from toolkeel.define.dialect.definition import Form
 from toolkeel.providers.model_by_name import AUTO
 
 
@@ -25,7 +26,10 @@ class Shell(StrEnum):
     FISH = "fish"
 
 
-_VALUES = {"--model": (AUTO, "offline"), "--tools": ("builtin", "calculator", "clock", "files")}
+_VALUES = {
+    "--model": (AUTO, "offline"),
+    "--tools": ("builtin", "calculator", "clock", "files", "weather"),
+}
 """What may stand after an option, beside the names of files."""
 
 
@@ -75,7 +79,14 @@ def _values(param: Any) -> tuple[str, ...]:
     """What a person may choose from."""
     if isinstance(param.default, StrEnum):
         return tuple(type(param.default))
+    if "--provider" in param.opts:
+        return ("openai", *get_args(Form))
     return next((_VALUES[name] for name in param.opts if name in _VALUES), ())
+
+
+def _files_too(values: tuple[str, ...]) -> bool:
+    """Whether the name of a file may stand there as well."""
+    return not values or values in _VALUES.values()
 
 
 def _bash(known: list[Known], shell: Shell) -> Iterator[str]:
@@ -95,7 +106,7 @@ def _bash(known: list[Known], shell: Shell) -> Iterator[str]:
         for spellings, _, takes, values in each.options:
             if takes:
                 cases = "|".join(f'"{" ".join(each.words)} {one}|"*' for one in spellings)
-                files = "" if not values or values in _VALUES.values() else " files="
+                files = "" if _files_too(values) else " files="
                 yield f'        {cases}) names="{" ".join(values)}"{files} ;;'
     for each in known:
         longest = " ".join(max(spellings, key=len) for spellings, *_ in each.options)
@@ -132,9 +143,11 @@ def _fish(known: list[Known]) -> Iterator[str]:
             words += [
                 f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in spellings
             ]
-            words += ["-r"] if takes else []
+            words += ["-r" if _files_too(values) else "-x"] if takes else []
             words += [f"-a {shlex.quote(' '.join(values))}"] if values else []
             yield _fish_line(" ".join(words), told)
+    shells = f"-f -n '__fish_seen_subcommand_from completion' -a '{' '.join(Shell)}'"
+    yield _fish_line(shells, "Of which shell.")
 
 
 def _fish_line(words: str, told: str) -> str:

@@ -17,6 +17,8 @@ from toolkeel.inspector.site import page
 
 SHOWN = 200
 """Calls of a gateway that the page shows."""
+ENDS = ("end", "refused", "cached")
+"""What a gateway writes when a call has its answer."""
 _TAIL = 1 << 18
 
 
@@ -47,7 +49,7 @@ class ServerPages:
 
 
 def calls_in(audit: Path) -> Iterator[dict[str, object]]:
-    """The calls in the log of a gateway that have ended or were refused, the last one first.
+    """The calls in the log of a gateway that have their answer, the last one first.
 
     Args:
         audit: The file; what it holds that is no such line is passed over.
@@ -64,7 +66,7 @@ def calls_in(audit: Path) -> Iterator[dict[str, object]]:
             entry = json.loads(line)
         except (ValueError, RecursionError):
             continue
-        if isinstance(entry, dict) and entry.get("event") in ("end", "refused"):
+        if isinstance(entry, dict) and entry.get("event") in ENDS:
             yield _call(entry)
 
 
@@ -75,5 +77,5 @@ def _call(entry: dict[str, Any]) -> dict[str, object]:
         value if isinstance(value := entry.get(key), int | float) and 0 <= value < 1e11 else None
         for key in ("at", "seconds")
     )
-    outcome = str(entry.get("why") or entry.get("outcome", ""))
-    return {**told, "outcome": outcome, "at": at or 0.0, "seconds": seconds}
+    outcome = str(entry.get("why") or entry.get("outcome", entry["event"]))
+    return {**told, "outcome": outcome, "at": at, "seconds": seconds}

@@ -149,8 +149,10 @@ class SessionPages:
         given["activity"] = _heights(session) if head > WINDOW else ()
         given["unread"] = session.unread if upto == head else ()
         given |= {"told": told, "problem": told or self._runs.problems.get(name, "")}
-        running = self._runs.is_running(name)
-        return self._page("session.html", request, running=running, **given)
+        given["running"] = running = self._runs.is_running(name)
+        still = typed or given["question"] or "still" in request.query_params
+        given["renews"] = running and upto == head and not still  # it would lose what is typed
+        return self._page("session.html", request, **given)
 
     async def act(self, request: Request) -> Response:
         """Say, stop, fork, go on or decide."""
