@@ -75,7 +75,12 @@ class Screen:
         return done.stdout.decode()
 
     def run(self, *words: str) -> None:
-        """A command of ours."""
+        """A command of ours, on an empty screen: what stood there before answers for nothing."""
+        self.type("clear")
+        for _ in range(600):
+            if self._tmux("capture-pane", "-p").strip() == "$":
+                break
+            time.sleep(0.05)
         self.type(f"clear; {shlex.join([sys.executable, '-m', 'toolkeel', *words])}; echo code=$?")
 
     def type(self, text: str, key: str = "Enter") -> None:
@@ -96,6 +101,16 @@ class Screen:
                 return [line.rstrip() for line in shown.splitlines()]
             time.sleep(0.1)
         raise AssertionError(f"never seen: {texts}\n{shown}")
+
+    def say(self, text: str) -> None:
+        """Type a line while a run works, until it has been heard: then it is in the history."""
+        self.type(text)
+        history = self._folder / "data" / "chat-history"
+        for _ in range(1200):
+            if f"+{text}\n" in history.read_text("utf-8"):
+                return
+            time.sleep(0.05)
+        raise AssertionError(f"never heard: {text}")
 
     def end(self) -> None:
         """Close it."""
@@ -127,10 +142,9 @@ def test_a_newcomer_tries_talks_watches_steers_approves_resumes_forks_and_compar
         seen.until("2 tools", "›")
         seen.type("去哪里？")
         seen.until('call    look(city="杭州")', 'call    look(city="苏州")')
-        seen.type("坐火车去")
+        seen.say("坐火车去")
         (tmp_path / "go").touch()
         seen.until('done    look(city="苏州")', "Run it?", '"city": "杭州"')
-        time.sleep(0.5)  # what is typed as the question appears answers nothing
         seen.press("y")
         seen.until("heard 去哪里？、坐火车去")
         seen.type("/fork 1 另")
@@ -159,12 +173,9 @@ def test_ctrl_c_leaves_the_line_that_is_begun_and_the_history_has_what_was_said(
         seen.until("2 tools", "›")
         seen.type("去哪里？")
         seen.until('call    look(city="苏州")')
-        seen.type("坐火车去")
-        history = tmp_path / "data" / "chat-history"
-        while "+坐火车去\n" not in history.read_text("utf-8"):
-            time.sleep(0.05)
+        seen.say("坐火车去")
         seen.type("一半", "C-c")
         seen.until("it ended: cancelled", "› 一半")
-        assert "一半" not in history.read_text("utf-8")
+        assert "一半" not in (tmp_path / "data" / "chat-history").read_text("utf-8")
         seen.press("C-u", "Up")
         seen.until("› 坐火车去")

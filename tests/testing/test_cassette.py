@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from base64 import b64encode
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 from urllib.parse import quote
 
 import pytest
@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from toolkeel import Agent, SetupError, tool
 from toolkeel.messages import AssistantMessage, SystemMessage, UserMessage
 from toolkeel.model import ModelRequest, Settings
-from toolkeel.testing.cassette import Cassette, CassetteMismatch, _lines, _whole
+from toolkeel.testing.cassette import Cassette, CassetteMismatch, Mode, _lines, _whole
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel.testing.taped import TapedModel
 
@@ -161,7 +161,27 @@ def test_what_may_differ_is_kept_in_the_file(tmp_path: Path) -> None:
         agent(Cassette(path)).run_sync("It was 23:59.")
 
 
-@pytest.mark.parametrize("text", ["", "{", "[]", '{"cassette": 1}', '{"cassette": 2, "model": ""}'])
+def test_what_may_differ_can_be_said_after_it_was_recorded(tmp_path: Path) -> None:
+    path = tmp_path / "run.json"
+    agent(Cassette(path, "once"), "ok").run_sync("It is 10:15.")
+    now = Cassette(path, "new_episodes", ignore=[r"\d\d:\d\d"])
+    assert agent(now, "asked anew").run_sync("It is 23:59.").output == "ok"
+    with pytest.raises(CassetteMismatch):
+        agent(Cassette(path)).run_sync("It is 23:59.")
+
+
+def test_a_folder_or_a_file_that_cannot_be_made_is_told_by_its_name(tmp_path: Path) -> None:
+    for mode in get_args(Mode):
+        with pytest.raises(SetupError, match="is a folder; a cassette is a file"):
+            Cassette(tmp_path, mode)
+    (tmp_path / "file").touch()
+    with pytest.raises(SetupError, match=r"run\.json cannot be written: "):
+        agent(Cassette(tmp_path / "file" / "run.json", "once"), "ok").run_sync("Hello.")
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "[" * 100_000, '{"cassette": 1}', '{"cassette": 2, "model": ""}']
+)
 def test_a_file_that_is_no_cassette_is_refused_by_name(tmp_path: Path, text: str) -> None:
     path = tmp_path / "broken.json"
     path.write_text(text, "utf-8")

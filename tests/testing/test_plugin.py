@@ -35,6 +35,7 @@ def test_a_scripted_model_drives_an_agent_and_the_recorder_hears_it(scripted, re
 
 
 TEST = '''
+import pytest
 from toolkeel import Agent, tool
 from toolkeel.testing.scripted import Scripted, call
 
@@ -43,6 +44,7 @@ def add(a: int, b: int) -> int:
     """Add."""
     return a + b
 
+MARKED
 def test_sum(cassette):
     script = Scripted([call("add", {"a": 1, "b": 2}), "three"])
     agent = Agent(cassette.model(script), [add], steps=[cassette.tools()])
@@ -55,8 +57,8 @@ def test_the_cassette_fixture_records_once_plays_ever_after_and_fails_on_a_chang
 ) -> None:
     file = tmp_path / "test_sum.py"
 
-    def run(said: str, *options: str) -> subprocess.CompletedProcess[str]:
-        file.write_text(TEST.replace("SAID", said), "utf-8")
+    def run(said: str, *options: str, mark: str = "") -> subprocess.CompletedProcess[str]:
+        file.write_text(TEST.replace("SAID", said).replace("MARKED", mark), "utf-8")
         argv = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", *options, str(file)]
         return subprocess.run(argv, cwd=tmp_path, capture_output=True, text=True, timeout=60)
 
@@ -66,3 +68,5 @@ def test_the_cassette_fixture_records_once_plays_ever_after_and_fails_on_a_chang
     assert run("1 + 2").returncode == 0
     changed = run("2 + 1").stdout
     assert "differs in message 1 (user)" in changed and "2 + 1" in changed
+    ignored = '@pytest.mark.cassette(ignore=[r"[0-9]"])'
+    assert run("2 + 1", "--strict-markers", mark=ignored).returncode == 0

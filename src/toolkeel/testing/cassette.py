@@ -15,6 +15,7 @@ import difflib
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
@@ -62,7 +63,8 @@ class Cassette:
         path: The file, UTF-8 JSON; its folder is made when it is written.
         mode: ``none`` plays and never records; ``once`` records if there is no file, else plays;
             ``new_episodes`` plays what is there and records the rest; ``rewrite`` records anew.
-        ignore: Regular expressions of what may differ in any text (times, ids); kept in the file.
+        ignore: Regular expressions of what may differ in any text (times, ids), also of what was
+            recorded without them; kept in the file.
         secrets: Values of four characters or more that are replaced before anything is written or
             compared, however they are written (JSON, an address, base64).
 
@@ -70,7 +72,7 @@ class Cassette:
         played: Places of the exchanges that were played.
 
     Raises:
-        SetupError: the file is no cassette, `mode` is ``none`` and there is no file, or a pattern
+        SetupError: the file is no cassette or cannot be read, `mode` is ``none`` and there is no file, or a pattern
             of `ignore` is none.
     """
 
@@ -85,13 +87,15 @@ class Cassette:
         if mode not in get_args(Mode):
             raise SetupError(f"Cassette: mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
         self.path = Path(path)
+        if self.path.is_dir():
+            raise SetupError(f"{self.path} is a folder; a cassette is a file")
         self.played: set[int] = set()
         self.model_name = ""
         self.holds_output = False
         self._patterns = list(ignore)
         self._redactors = [(n, Redactor([s])) for n, s in enumerate(_longest_first(secrets), 1)]
         self._exchanges: list[Exchange] = []
-        exists = self.path.is_file()
+        exists = self.path.exists()
         self.records = mode in ("new_episodes", "rewrite") or (mode == "once" and not exists)
         if mode != "rewrite" and exists:
             self._read()
@@ -101,6 +105,7 @@ class Cassette:
             self._ignore = re.compile("|".join(f"(?:{p})" for p in self._patterns) or r"(?!)")
         except re.error as error:
             raise SetupError(f"Cassette: ignore={self._patterns!r:.200}: {error}") from None
+        self._exchanges = [replace(e, request=self._clean(e.request)) for e in self._exchanges]
 
     @property
     def first(self) -> list[Message]:
@@ -145,9 +150,11 @@ class Cassette:
             messages: list[Json] = exchange.request["messages"]
             if not any(made in message.get("tool_calls", ()) for message in messages):
                 continue  # of another run, whose ids may be the same
-            for message in messages[len(messages) - exchange.fresh :]:
-                if (message.get("tool_call_id"), message.get("name")) == (call.id, name):
-                    return message
+            fresh = messages[len(messages) - exchange.fresh :]
+            asked = made["id"], name
+            found = [m for m in fresh if (m.get("tool_call_id"), m.get("name")) == asked]
+            if len(found) == 1:  # of several, `ignore` has made the ids alike
+                return {**found[0], "tool_call_id": call.id}
         return None
 
     def check_all_played(self) -> None:
@@ -226,7 +233,16 @@ class Cassette:
             self._patterns += [p for p in data["ignore"] if p not in self._patterns]
             for row in data["exchanges"]:
                 self._exchanges.append(self._load(row))
-        except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
+        except OSError as error:
+            raise SetupError(f"{self.path} cannot be read: {error.strerror}") from None
+        except (
+            ValueError,
+            KeyError,
+            TypeError,
+            IndexError,
+            AttributeError,
+            RecursionError,
+        ) as error:
             raise SetupError(f"{self.path} is no cassette: {error!r}"[:300]) from None
 
     def _load(self, row: Json) -> Exchange:
@@ -253,10 +269,13 @@ class Cassette:
             "ignore": self._patterns,
             "exchanges": [self._dump(exchange) for exchange in self._exchanges],
         }
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        beside = self.path.with_name(self.path.name + ".new")
-        beside.write_text(_text(data) + "\n", "utf-8")
-        beside.replace(self.path)
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            beside = self.path.with_name(self.path.name + ".new")
+            beside.write_text(_text(data) + "\n", "utf-8")
+            beside.replace(self.path)
+        except OSError as error:
+            raise SetupError(f"{self.path} cannot be written: {error.strerror}") from None
 
     def _dump(self, exchange: Exchange) -> Json:
         row: Json = {"after": exchange.after}

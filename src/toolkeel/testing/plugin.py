@@ -95,6 +95,12 @@ class Tape:
         return TapedTools(self.cassette)
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Make the marker known."""
+    told = "cassette(ignore): regular expressions of what may differ in requests (times, ids)"
+    config.addinivalue_line("markers", told)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add ``--cassette-mode``."""
     parser.getgroup("toolkeel").addoption(
@@ -111,11 +117,14 @@ def cassette(request: pytest.FixtureRequest) -> Iterator[Tape]:
 
     ``pytest --cassette-mode=once`` records it; without the option it is played, needs no key, and
     fails if a request differs from the recorded one or was not made. Keys in the environment
-    (``*_API_KEY``, ``*_TOKEN``) never reach the file.
+    (``*_API_KEY``, ``*_TOKEN``) never reach the file. What may differ is named by a marker:
+    ``@pytest.mark.cassette(ignore=[r"\\d\\d:\\d\\d"])``.
     """
     folder = request.path.parent / "cassettes" / request.path.stem
     name = re.sub(r"[^\w.\[\]-]+", "_", request.node.name)
     mode: Any = request.config.getoption("--cassette-mode")
-    tape = Cassette(folder / f"{name}.json", mode, secrets=keys_of(os.environ))
+    marker = request.node.get_closest_marker("cassette")
+    options = marker.kwargs if marker is not None else {}
+    tape = Cassette(folder / f"{name}.json", mode, secrets=keys_of(os.environ), **options)
     yield Tape(tape)
     tape.check_all_played()
