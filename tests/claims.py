@@ -194,7 +194,7 @@ CLAIMS: tuple[Claim, ...] = (
           "tests/builtin/web/test_search_backends.py::test_what_goes_wrong_is_told_without_the_key", "only reads"),
     Claim("compat/langchain/ready_middleware.py", "and the run was ended",
           "tests/compat/langchain/test_ready_middleware.py::test_a_tool_that_raised_is_run_again", DOER),
-    Claim("compat/langchain/errors.py", "and the run was ended", "tests/compat/langchain/test_errors.py::test_an_error_that_is_not_handled_is_raised", DOER),
+    Claim("compat/langchain/tool_node.py", "and the run was ended", "tests/compat/langchain/test_tool_node.py::test_an_error_that_is_not_handled_is_raised", DOER),
     Claim("compat/openai_agents/tools.py", "and the run was ended", "tests/compat/openai_agents/test_tools.py::test_a_tool_told_to_raise_ends_the_run_with_what_the_body_raised", DOER),
     Claim("compat/langchain/threads.py", "was not approved",
           "tests/compat/langchain/test_threads.py::test_a_call_waits_in_its_thread_until_somebody_decides", UNTRIED),

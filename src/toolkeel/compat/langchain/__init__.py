@@ -1,8 +1,7 @@
 """LangChain's names over this core: change the import lines, keep the tools.
 
 messages          LangChain's messages and calls, over the core's records
-inject            LangChain's markers of parameters that the program fills
-runtime           what a running tool is handed by the type of a parameter: config, runtime, callbacks
+runtime           what a running tool is handed by marker or type: ids, state, config, runtime, callbacks
 interrupts        `interrupt` in a tool: its run waits for a value from outside
 history           which messages a model is shown: `trim_messages`, `RemoveMessage`
 middleware        middleware of an agent: steps around requests and calls
@@ -10,9 +9,8 @@ ready_middleware  middleware that is there: limits, retries, another model, a li
 fields            pydantic's words in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool      ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
-errors            `handle_tool_errors` of a `ToolNode`
 wrapping          `wrap_tool_call`, and `Command` from a tool
-tool_node         `ToolNode` and `tools_condition`: the calls of the last reply are run
+tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
 chat_models       `init_chat_model`, and a chat model with bound tools
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
 agent             `create_agent`
@@ -38,12 +36,6 @@ from toolkeel.compat.langchain.convert_tool import (
     render_text_description_and_args,
 )
 from toolkeel.compat.langchain.history import REMOVE_ALL_MESSAGES, RemoveMessage, trim_messages
-from toolkeel.compat.langchain.inject import (
-    InjectedState,
-    InjectedStore,
-    InjectedToolArg,
-    InjectedToolCallId,
-)
 from toolkeel.compat.langchain.interrupts import Interrupt, get_stream_writer, interrupt
 from toolkeel.compat.langchain.messages import (
     AIMessage,
@@ -84,6 +76,10 @@ from toolkeel.compat.langchain.ready_middleware import (
 from toolkeel.compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
     CallbackManagerForToolRun,
+    InjectedState,
+    InjectedStore,
+    InjectedToolArg,
+    InjectedToolCallId,
     RunnableConfig,
     ToolRuntime,
 )

@@ -23,7 +23,7 @@ from toolkeel.compat.langchain.interrupts import (
     interrupting,
     interrupts,
 )
-from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.compat.langchain.middleware import (
     AgentMiddleware,
     Hooks,
@@ -42,12 +42,13 @@ from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
-from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.messages import SystemMessage
 from toolkeel.model import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel.spending import RunLimits
 
 MODES = ("messages", "updates", "values", "custom")
+INTERRUPT = "__interrupt__"
 
 
 class AgentOptions(TypedDict, total=False):
@@ -108,9 +109,8 @@ class CompiledAgent:
         self._structured = options.get("response_format") is not None
         asks = [one for one in options.get("middleware") or () if hasattr(one, "interrupt")]
         self._asks = asks[0] if asks else HumanInTheLoopMiddleware({})
-        middleware = list(options.get("middleware") or ())
         self._reducers = _reducers(options)
-        self._hooks = Hooks(middleware, self._reducers)
+        self._hooks = Hooks(options.get("middleware") or (), self._reducers)
         self._context_schema = options.get("context_schema")
         self.node = "model"
 
@@ -126,9 +126,8 @@ class CompiledAgent:
         if self._saver is None:
             raise SetupError("get_state() needs an agent with a checkpointer")
         snapshot = self._saver.snapshot(config)
-        waits = self._waiting(
-            snapshot.waits, snapshot.values, Runtime(None, self._store, lambda _: None)
-        )
+        unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
+        waits = self._waiting(snapshot.waits, snapshot.values, unseen)
         return dataclasses.replace(snapshot, interrupts=tuple(waits))
 
     def _waiting(
@@ -167,8 +166,7 @@ class CompiledAgent:
             if session is None:
                 raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
             found = answered(state.resume, session.pending)
-            own = self._asks.decide(state.resume, session.pending) if found is None else found
-            given["decisions"] = own
+            given["decisions"] = found or self._asks.decide(state.resume, session.pending)
             return None, given, {}
         shared: dict[str, Any] = {}
         for key, value in state.items():
@@ -196,7 +194,7 @@ class CompiledAgent:
         state = {**shared, **kept, "messages": convert_to_messages(result.messages)}
         if result.reason == "waiting":
             waits = self._waiting(result.pending, state, runtime_of(run.context))
-            state["__interrupt__"] = waits
+            state[INTERRUPT] = waits
         else:
             await self._hooks.told("after_agent", state, run.context)
         if self._structured and result.answered:
@@ -244,10 +242,6 @@ class CompiledAgent:
         """Run to the end, and tell what happens; see `stream`."""
         alone = isinstance(stream_mode, str)
         modes = [stream_mode] if isinstance(stream_mode, str) else list(stream_mode)
-
-        def told(mode: str, part: Any) -> Any:
-            return part if alone else (mode, part)
-
         if strange := [mode for mode in modes if mode not in MODES]:
             raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
         prompt, options, shared = await self._begin(state, config, context)
@@ -255,58 +249,46 @@ class CompiledAgent:
         before = session.messages if session is not None and session.exists else []
         seen = convert_to_messages([*before, *(prompt or ())])
         if "values" in modes:
-            yield told("values", {**shared, "messages": list(seen)})
+            begun = {**shared, "messages": list(seen)}
+            yield begun if alone else ("values", begun)
         run = self.agent.stream(prompt, **options)
         async for event in run:
             if isinstance(event, Replied | ToolFinished):
                 seen += convert_to_messages([event.message])
             for mode in sorted(modes, key=MODES.index):
                 for part in _parts(mode, event, {**shared, "messages": list(seen)}, self.node):
-                    yield told(mode, part)
-        final = await self._ended(run, shared)
-        if "__interrupt__" in final and "updates" in modes:
-            yield told("updates", {"__interrupt__": final["__interrupt__"]})
+                    yield part if alone else (mode, part)
+        asked = {key: v for key, v in (await self._ended(run, shared)).items() if key == INTERRUPT}
+        if asked and "updates" in modes:
+            yield asked if alone else ("updates", asked)
 
-    def stream(
-        self,
-        state: Any,
-        config: Config = None,
-        *,
-        context: object = None,
-        stream_mode: str | Sequence[str] = "updates",
-    ) -> Iterator[Any]:
+    def stream(self, state: Any, config: Config = None, **given: Any) -> Iterator[Any]:
         """Run to the end, and tell what happens as it does.
 
         Args:
             state: See `invoke`, as the others.
             config: The same.
-            context: The same.
-            stream_mode: ``updates``: what the model or a tool added; ``values``: the messages so
-                far; ``messages``: pieces of replies; ``custom``: what tools write. Several give
-                pairs of mode and part.
+            given: ``context``, and ``stream_mode``: ``updates``: what the model or a tool added;
+                ``values``: the messages so far; ``messages``: pieces of replies; ``custom``: what
+                tools write. Several give pairs of mode and part.
         """
-        make = partial(self.astream, state, config, context=context, stream_mode=stream_mode)
-        return iter(Pieces(make))
+        return iter(Pieces(partial(self.astream, state, config, **given)))
 
 
 def _parts(mode: str, event: Event, state: dict[str, Any], node: str) -> Iterator[Any]:
     """What one event is in a mode; `state` is what there is by now, `node` what the model is called."""
+    node = "tools" if isinstance(event, ToolFinished) else node
     match mode, event:
-        case "updates", Replied(message=message):
+        case "updates", Replied(message=message) | ToolFinished(message=message):
             yield {node: {"messages": convert_to_messages([message])}}
-        case "updates", ToolFinished(message=message):
-            yield {"tools": {"messages": convert_to_messages([message])}}
         case "values", Replied() | ToolFinished():
             yield state
         case "messages", Streamed(delta=TextDelta(text=text)):
-            [piece] = convert_to_messages([AssistantMessage(text)])
-            yield piece, {"langgraph_node": node}
+            yield AIMessage(text), {"langgraph_node": node}
         case "messages", Replied(message=message) if message.tool_calls:
-            [piece] = convert_to_messages([AssistantMessage("", message.tool_calls)])
-            yield piece, {"langgraph_node": node}
+            yield AIMessage("", message.tool_calls), {"langgraph_node": node}
         case "messages", ToolFinished(message=message):
-            [piece] = convert_to_messages([message])
-            yield piece, {"langgraph_node": "tools"}
+            yield convert_to_messages([message])[0], {"langgraph_node": node}
         case "custom", Emitted(value=value):
             yield value
 
@@ -347,10 +329,11 @@ def create_agent(
     asked, form = answering(asked, options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
+    words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
     agent: Agent[Any, Any] = Agent(
         asked,
         held,
-        instructions=_words_of(system_prompt),
+        instructions=words or "",
         name=options.get("name") or "agent",
         settings=settings,
         output_type=form,
@@ -358,10 +341,6 @@ def create_agent(
         model_steps=around_models,
     )
     return CompiledAgent(agent, options)
-
-
-def _words_of(prompt: str | SystemMessage | None) -> str:
-    return prompt.text if isinstance(prompt, SystemMessage) else prompt or ""
 
 
 def _reducers(options: AgentOptions) -> Reducers | None:

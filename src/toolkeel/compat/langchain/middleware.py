@@ -114,6 +114,7 @@ class AgentMiddleware(Generic[S, C, R]):
 
     state_schema: Any = None
     tools: Sequence[Any] = ()
+    model_step: Any = None
 
     @property
     def name(self) -> str:
@@ -263,8 +264,11 @@ def _update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
     return said or {}, goal
 
 
-def around_model(hook: Callable[..., Any]) -> Any:
-    """The model step that a ``wrap_model_call`` is."""
+def _wrap(one: object) -> Any:
+    """The model step that the ``wrap_model_call`` of middleware is, or its own; None if it has none."""
+    own, hook = getattr(one, "model_step", None), hook_of(one, WRAPS[0])
+    if own is not None or hook is None:
+        return own
 
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
         told, messages = apart(request, run)
@@ -302,18 +306,9 @@ def around_model(hook: Callable[..., Any]) -> Any:
     return step
 
 
-def _wrap(one: object) -> Any:
-    hook = hook_of(one, WRAPS[0])
-    return None if hook is None else around_model(hook)
-
-
 def steps_of(middleware: Sequence[Any], reducers: Reducers | None) -> tuple[list[Any], list[Step]]:
     """Steps around requests, and steps around calls, outermost first."""
-    hooks = (
-        [Hooks(middleware, reducers)]
-        if any(hook_of(m, k) for m in middleware for k in HOOKS)
-        else []
-    )
-    models = [getattr(m, "model_step", None) or _wrap(m) for m in middleware]
+    told = any(hook_of(one, kind) for one in middleware for kind in HOOKS)
+    models = [Hooks(middleware, reducers) if told else None, *map(_wrap, middleware)]
     calls = [wrapping(hook) for m in middleware if (hook := hook_of(m, WRAPS[1])) is not None]
-    return [*hooks, *filter(None, models)], calls
+    return [*filter(None, models)], calls

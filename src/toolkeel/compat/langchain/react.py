@@ -13,32 +13,24 @@ from toolkeel.compat.langchain.agent import AgentOptions, CompiledAgent, create_
 from toolkeel.compat.langchain.chat_models import ChatModel
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.middleware import AgentMiddleware, apart, called
-from toolkeel.compat.langchain.runtime import RunnableConfig
+from toolkeel.compat.langchain.runtime import config_of
 from toolkeel.compat.langchain.tool_node import ToolNode
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import Model, ModelRequest
 
 
-class _Prompted(AgentMiddleware):
-    """Shows the model what a function makes of the state.
+def _prompted(prompt: Callable[..., Any]) -> AgentMiddleware:
+    """Middleware that shows the model what a function makes of the state, or of it and the config."""
+    takes, made = len(inspect.signature(prompt).parameters), AgentMiddleware[Any, Any, Any]()
 
-    Args:
-        prompt: Of the state, or of the state and the config; gives messages.
-    """
-
-    def __init__(self, prompt: Callable[..., Any]) -> None:
-        self._prompt = prompt
-        self._takes = len(inspect.signature(prompt).parameters)
-
-    async def model_step(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
-    ) -> AssistantMessage:
-        """The step around each request."""
+    async def step(request: ModelRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
         state = {**run.state, "messages": apart(request, run)[1]}
-        config = RunnableConfig(run.inject.get("config") or {})  # type: ignore[call-overload]
-        shown = await called(self._prompt, *(state, config)[: self._takes])
+        shown = await called(prompt, *(state, config_of(run))[:takes])
         return await proceed(dataclasses.replace(request, messages=convert_to_messages(shown)))
+
+    made.model_step = step
+    return made
 
 
 def create_react_agent(
@@ -61,7 +53,7 @@ def create_react_agent(
     """
     held = tools.tools if isinstance(tools, ToolNode) else tools
     if callable(prompt):
-        options["middleware"] = [*(options.get("middleware") or ()), _Prompted(prompt)]
+        options["middleware"] = [*(options.get("middleware") or ()), _prompted(prompt)]
         prompt = None
     made = create_agent(model, held, system_prompt=prompt, **options)
     made.node = "agent"

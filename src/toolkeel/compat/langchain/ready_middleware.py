@@ -11,9 +11,9 @@ from typing_extensions import TypedDict
 
 from toolkeel.agent.turn.ready_steps import Fallback
 from toolkeel.compat.langchain.chat_models import ChatModel
-from toolkeel.compat.langchain.inject import InjectedToolCallId
 from toolkeel.compat.langchain.messages import AIMessage, HumanMessage, ToolMessage
 from toolkeel.compat.langchain.middleware import AgentMiddleware
+from toolkeel.compat.langchain.runtime import InjectedToolCallId
 from toolkeel.compat.langchain.tools import tool
 from toolkeel.compat.langchain.wrapping import Command
 from toolkeel.errors import RunStopped, SetupError
@@ -45,23 +45,20 @@ class _Limit(AgentMiddleware):
             raise ValueError("At least one limit must be specified (thread_limit or run_limit)")
         if exit_behavior not in self._behaviors:
             raise SetupError(f"exit_behavior={exit_behavior!r}: here it is {self._behaviors}")
-        self.thread_limit, self.run_limit = thread_limit, run_limit
+        self._limits = {"thread": thread_limit, "run": run_limit}
         self.exit_behavior = exit_behavior
 
-    def _reached(self, counted: Sequence[bool]) -> list[str]:
+    def _reached(self, counted: Sequence[bool]) -> str:
         """Which limits are reached; of what is counted each says whether it is of this run."""
-        have = {"thread": (len(counted), self.thread_limit), "run": (sum(counted), self.run_limit)}
-        limits = have.items()
-        return [
-            f"{n} limit ({c}/{most})" for n, (c, most) in limits if most is not None and c >= most
-        ]
+        have = {"thread": len(counted), "run": sum(counted)}
+        known = [(name, most) for name, most in self._limits.items() if most is not None]
+        return ", ".join(f"{n} limit ({have[n]}/{most})" for n, most in known if have[n] >= most)
 
 
 def _replies(messages: Sequence[Any]) -> list[tuple[Any, bool]]:
     """Replies of the model, each with whether a person has not spoken since."""
-    spoken = [n for n, one in enumerate(messages) if isinstance(one, HumanMessage)]
-    last = spoken[-1] if spoken else -1
-    return [(one, n > last) for n, one in enumerate(messages) if isinstance(one, AIMessage)]
+    spoken = max((n for n, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
+    return [(one, n > spoken) for n, one in enumerate(messages) if isinstance(one, AIMessage)]
 
 
 class ModelCallLimitMiddleware(_Limit):
@@ -77,7 +74,7 @@ class ModelCallLimitMiddleware(_Limit):
         reached = self._reached([fresh for _, fresh in _replies(state["messages"])])
         if not reached:
             return None
-        text = f"Model call limits exceeded: {', '.join(reached)}"
+        text = f"Model call limits exceeded: {reached}"
         if self.exit_behavior == "error":
             raise ModelCallLimitExceededError(text)
         return {"jump_to": "end", "messages": [AIMessage(text)]}
@@ -119,8 +116,7 @@ class ToolCallLimitMiddleware(_Limit):
         again = f"call {named!r} again" if named else "make additional tool calls"
         text = f"Tool call limit exceeded. Do not {again}."
         if self.exit_behavior == "error":
-            error = ToolCallLimitExceededError(f"{text} Reached: {', '.join(reached)}")
-            raise RunStopped(text, error)
+            raise RunStopped(text, ToolCallLimitExceededError(f"{text} Reached: {reached}"))
         return ToolMessage(text, request.tool_call.id, request.tool_call.name, "error")
 
 

@@ -1,18 +1,62 @@
-"""What a running tool is handed by the type of a parameter, under LangChain's names."""
+"""What a running tool is handed by a marker or by the type of a parameter, under LangChain's names."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any, Generic, cast
+from collections.abc import Callable
+from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
 from toolkeel._records.record import record
-from toolkeel.compat.langchain.inject import state_of
-from toolkeel.context import ToolContext
+from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.inject import Injected
 
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)
+InjectedToolArg = Injected
+
+
+class InjectedToolCallId(Injected):
+    """Marks a parameter that receives the id of the call."""
+
+    crosses = True
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        return context.call.id
+
+
+class InjectedState(Injected):
+    """Marks a parameter that receives the run's state, or one field of it.
+
+    Args:
+        field: Key of the state, or ``messages`` for the transcript; None for all of the state.
+    """
+
+    def __init__(self, field: str | None = None) -> None:
+        self.field = field
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        state = state_of(context)
+        if self.field == "messages" and self.field not in state:
+            return context.messages
+        return state if self.field is None else state[self.field]
+
+
+def state_of(context: ToolContext[Any]) -> Any:
+    """A run's state as a tool sees it: with its messages, which an agent keeps elsewhere."""
+    if "messages" in context.state or not context.messages:
+        return context.state
+    return {**context.state, "messages": convert_to_messages(context.messages)}
+
+
+class InjectedStore(Injected):
+    """Marks a parameter that receives the run's store."""
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        if context.store is None:
+            raise KeyError(name)
+        return context.store
 
 
 class RunnableConfig(dict[str, Any]):
@@ -21,7 +65,13 @@ class RunnableConfig(dict[str, Any]):
     @classmethod
     def from_tool_context(cls, context: ToolContext[Any]) -> RunnableConfig:
         """That of the running call."""
-        return cls(cast("Mapping[str, Any]", context.run.inject.get("config", {})))
+        return config_of(context.run)
+
+
+def config_of(run: RunContext[Any]) -> RunnableConfig:
+    """The config a run was given."""
+    config: Any = run.inject.get("config") or {}
+    return RunnableConfig(config)
 
 
 class CallbackManagerForToolRun:

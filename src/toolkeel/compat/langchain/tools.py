@@ -15,8 +15,8 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.direct_invoke import as_call
 from toolkeel.compat.langchain.convert_tool import Schema
 from toolkeel.compat.langchain.fields import model_of
-from toolkeel.compat.langchain.inject import InjectedToolCallId
 from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.runtime import InjectedToolCallId
 from toolkeel.compat.langchain.tool_node import Config, run_of
 from toolkeel.compat.langchain.wrapping import Command, told
 from toolkeel.context import ToolContext

@@ -10,12 +10,14 @@ Source: https://spec.openapis.org/oas/v3.1.1.html and https://spec.openapis.org/
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 from urllib.parse import unquote
 
 from toolkeel._records.record import record
+from toolkeel.define.dialect.normal_form import map_children
 from toolkeel.define.schema.foreign import or_null
+from toolkeel.define.subschemas import all_subschemas, target_of
 from toolkeel.errors import SetupError
 
 Json = dict[str, Any]
@@ -217,13 +219,8 @@ class _Reader:
             raise SetupError(
                 f"the OpenAPI document refers to {target!r}, outside itself; bundle it"
             )
-        found: Any = self._document
-        for part in target[2:].split("/"):
-            key = unquote(part).replace("~1", "/").replace("~0", "~")
-            try:
-                found = found[int(key)] if isinstance(found, Sequence) else found[key]
-            except (KeyError, IndexError, ValueError):
-                raise SetupError(f"the OpenAPI document has no {target!r}") from None
+        if (found := target_of(unquote(target), self._document)) is None:
+            raise SetupError(f"the OpenAPI document has no {target!r}")
         return found
 
     # — schemas —
@@ -240,21 +237,13 @@ class _Reader:
             if node["$ref"] != f"#/components/schemas/{name}":
                 return self._schema(self._resolve(dict(node)))
             return {"$ref": f"#/$defs/{name}"}
-        made = {key: self._part(key, value) for key, value in node.items() if key not in _DROPPED}
+        kept = {key: value for key, value in node.items() if key not in _DROPPED}
+        made = map_children(kept, lambda child, _: self._schema(child))
         if isinstance(made.get("properties"), dict):
             self._without_read_only(node, made)
         if self._old:
             _modernise(node, made)
         return made
-
-    def _part(self, key: str, value: Any) -> Any:
-        if key in ("properties", "patternProperties", "$defs"):
-            return {name: self._schema(schema) for name, schema in value.items()}
-        if key in ("allOf", "anyOf", "oneOf", "prefixItems"):
-            return [self._schema(schema) for schema in value]
-        if key in ("items", "additionalProperties", "not", "contains", "propertyNames"):
-            return self._schema(value)
-        return value
 
     def _without_read_only(self, node: Mapping[str, Any], made: Json) -> None:
         sent = {
@@ -270,7 +259,7 @@ class _Reader:
     def _used(self, schema: Json) -> Json:
         """The components that a schema refers to, directly or not."""
         defs: Json = {}
-        waiting = list(_names(schema))
+        waiting = _names(schema)
         while waiting:
             name = waiting.pop()
             if name not in defs:
@@ -282,19 +271,15 @@ class _Reader:
         """A component, and those that it refers to."""
         if name not in self._known:
             made = self._schema(self._at(f"#/components/schemas/{name}"))
-            self._known[name] = made, list(dict.fromkeys(_names(made)))
+            self._known[name] = made, _names(made)
         return self._known[name]
 
 
-def _names(schema: Any) -> Iterator[str]:
-    if isinstance(schema, Mapping):
-        if isinstance(schema.get("$ref"), str):
-            yield schema["$ref"].removeprefix("#/$defs/")
-        for value in schema.values():
-            yield from _names(value)
-    elif isinstance(schema, list):
-        for value in schema:
-            yield from _names(value)
+def _names(schema: Any) -> list[str]:
+    """The components that a schema names, each once."""
+    parts = all_subschemas(schema) if isinstance(schema, Mapping) else ()
+    found = [str(part["$ref"]).removeprefix("#/$defs/") for part in parts if "$ref" in part]
+    return list(dict.fromkeys(found))
 
 
 _MEDIA = (
