@@ -319,6 +319,17 @@ def test_what_was_typed_stays_when_a_name_cannot_be_one_or_is_taken(tmp_path: Pa
         assert "<option selected>0</option>" in taken.text
 
 
+def test_a_reply_with_more_calls_than_a_page_has_entries_is_shown_whole(tmp_path: Path) -> None:
+    calls = [call("search", {"query": f"猫 {n}"}) for n in range(400)]
+    with served(tmp_path, [calls, "done"]) as page:
+        page.post("/sessions", text="Search.", name="many")
+        latest = page.until("/sessions/many", 'class="answer"')
+        assert latest.count('class="call done" id') == 400
+        assert "the last 200 of 402 lines" in latest
+        middle = page.client.get("/sessions/many?before=300").text
+        assert middle.count('class="call done" id') == 400  # none of them runs any more
+
+
 def test_a_page_of_a_long_session_reads_its_window_and_nothing_before_it(tmp_path: Path) -> None:
     with served(tmp_path) as page:
         spent = Usage(input_tokens=3, output_tokens=2, requests=1)

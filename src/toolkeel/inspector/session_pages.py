@@ -12,6 +12,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
 
+from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
 from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
 from toolkeel.inspector.compare import compare
 from toolkeel.inspector.forms import changed, form_of, number_of, pointer_of, typed_of
@@ -24,6 +25,10 @@ from toolkeel.sessions.session import Session
 
 WINDOW = 600
 """Entries of a journal that one page shows."""
+STEP = 50
+"""Entries that are read at once to find where a request began."""
+BEGINS = (RunBegan, PersonSaid, ModelAsked)
+"""Between these and what is before them a journal is parted into pages."""
 PARTS = 60
 """Parts into which the time of a long session is cut for its overview."""
 LOOK = 0.2
@@ -134,8 +139,8 @@ class SessionPages:
         info = session.info  # once: what is written meanwhile comes as what is new
         head = info.head
         wanted = request.query_params.get("before", "")
-        upto = min((number_of(wanted) or head + 1) - 1, head)
-        after = max(0, upto - WINDOW)
+        upto = _end(session, min((number_of(wanted) or head + 1) - 1, head), head)
+        after = _begin(session, upto - WINDOW)
         story = story_of(session.entries(after, upto))
         name = session.name
         live = self._runs.live.get(name)
@@ -145,7 +150,6 @@ class SessionPages:
         given["typed"] = typed
         given["question"] = _question(live, typed, errors)
         given |= {"timeline": timeline_of(_last_run(story)), "earlier": after + 1 if after else 0}
-        given["before_turns"] = info.turns - len(story.turns) if after else 0
         given["activity"] = _heights(session) if head > WINDOW else ()
         given["unread"] = session.unread if upto == head else ()
         given |= {"told": told, "problem": told or self._runs.problems.get(name, "")}
@@ -261,6 +265,22 @@ class SessionPages:
         if a in names and b in names:
             found = await asyncio.to_thread(compare, self._sessions[a], self._sessions[b])
         return HTMLResponse(self._page("compare.html", request, names=names, a=a, b=b, found=found))
+
+
+def _begin(session: Session, seq: int) -> int:
+    """From where on a page shows entries: a request with its calls is not torn, if it is not huge."""
+    for upto in range(seq + 1, max(0, seq - 10 * WINDOW), -STEP):
+        for each in reversed(session.entries(max(0, upto - STEP), upto)):
+            if isinstance(each.entry, BEGINS):
+                return each.seq - 1
+    return max(0, seq)
+
+
+def _end(session: Session, seq: int, head: int) -> int:
+    """Up to where a page shows entries; where a request was at work, up to its end."""
+    rest = session.entries(seq, seq + 2 * WINDOW) if seq < head else []
+    ends = (each.seq - 1 for each in rest if isinstance(each.entry, BEGINS))
+    return next(ends, min(seq + len(rest), head))
 
 
 def _question(
