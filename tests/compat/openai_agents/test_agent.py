@@ -260,3 +260,12 @@ def test_a_body_that_gives_none_gives_none_and_a_text_its_text() -> None:
     results = [item for item in items if item.type == "tool_call_output_item"]
     assert [item.output for item in results] == [None, "None"]
     assert [item.raw_item["output"] for item in results] == ["None", "None"]
+
+
+def test_settings_that_an_agent_was_not_given_can_be_changed_all_the_same() -> None:
+    model = Scripted(["a"])
+    agent = Agent(name="a", model=model)
+    assert agent.model_settings.temperature is None
+    agent.model_settings.temperature = 0.5
+    Runner.run_sync(agent, "go")
+    assert model.requests[0].settings.temperature == 0.5

@@ -10,11 +10,13 @@ from toolkeel.compat.openai_agents import (
     GuardrailFunctionOutput,
     ModelSettings,
     RunConfig,
+    RunContextWrapper,
     Runner,
     RunResult,
     ScriptedModel,
     ToolsToFinalOutputResult,
     assistant_message,
+    default_tool_error_function,
     function_call,
     function_tool,
     input_guardrail,
@@ -92,3 +94,10 @@ def test_an_answer_that_was_cut_off_is_no_result() -> None:
     inner = Agent("inner", model=Scripted([[TextDelta("as far as"), Finish("length")]]))
     result = Runner.run_sync(asking(inner), "go")
     assert "gave no whole answer (cut_off): as far as" in answer_of(result)
+
+
+def test_of_an_agent_that_crashed_the_model_reads_the_words_of_a_tool_that_did() -> None:
+    broken = Agent("inner", model=ScriptedModel([RuntimeError("dead")]))
+    assert answer_of(Runner.run_sync(asking(broken), "go")) == default_tool_error_function(
+        RunContextWrapper(), RuntimeError("dead")
+    )

@@ -9,5 +9,5 @@ def test_what_ends_a_run_names_its_guardrail() -> None:
     error = ToolInputGuardrailTripwireTriggered("guard", "output")
     assert isinstance(error, AgentsException)
     assert (error.guardrail, error.output) == ("guard", "output")
-    assert "guard" in str(error)
+    assert str(error) == "Tool input guardrail str triggered tripwire"
     assert str(ToolInputGuardrailTripwireTriggered("g", "o", "why")) == "why"

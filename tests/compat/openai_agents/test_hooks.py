@@ -99,3 +99,19 @@ def test_a_call_that_waits_or_is_rejected_is_not_told_as_one_that_runs() -> None
     state.reject(result.interruptions[1])
     Runner.run_sync(agent, state, hooks=Told())
     assert noted == ["agent", "start", "paid 1", "agent"]
+
+
+def test_of_a_reply_the_agents_own_hooks_are_told_first() -> None:
+    seen: list[str] = []
+
+    class Mine(AgentHooks):
+        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
+            seen.append("agent")
+
+    class Runs(RunHooks):
+        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
+            seen.append("run")
+
+    clerk = Agent(name="clerk", model=Scripted(["done"]), hooks=Mine())
+    Runner.run_sync(clerk, "go", hooks=Runs())
+    assert seen == ["agent", "run"]

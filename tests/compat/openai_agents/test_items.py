@@ -170,3 +170,11 @@ def test_helpers_read_items_of_openais_own_types_too() -> None:
         "type": "function_call_output",
     }
     assert ItemHelpers.tool_call_output_item(call, [1])["output"] == "[1]"
+
+
+def test_what_a_program_wrote_in_the_models_name_goes_back_as_it_wrote_it() -> None:
+    said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
+    assert input_list(messages_of(said)) == said
+    part = {"type": "output_text", "text": "b", "annotations": [{"url": "https://a.example"}]}
+    cited = [{"type": "message", "role": "assistant", "content": [part]}]
+    assert input_list(messages_of(cited)) == cited

@@ -52,6 +52,8 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 
+__all__ = ["Agent", "AgentBase"]
+
 T = TypeVar("T")
 C = TypeVar("C", default=Any)
 Instructions: TypeAlias = "Callable[[RunContextWrapper[Any], Agent[Any]], str | Awaitable[str]]"
@@ -245,6 +247,8 @@ class Agent(core.Agent[C, Any], Generic[C]):
 
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__.get("_fields", {})
+        if name == "model_settings" and name in fields and fields[name] is None:
+            fields[name] = default_settings(fields["model"])  # what is changed of it counts
         if name in fields:
             return fields[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")

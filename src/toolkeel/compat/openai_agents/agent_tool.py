@@ -5,6 +5,7 @@ As there, a run within a call has the settings of the run around it and the hook
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias, TypedDict
 
@@ -18,6 +19,7 @@ from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage, of_r
 from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
 from toolkeel.compat.openai_agents.stream import telling
 from toolkeel.compat.openai_agents.tools import (
+    FAILED,
     UNSET,
     Approval,
     Enabled,
@@ -110,6 +112,7 @@ def agent_as_tool(
         parameters=options.get("parameters") or AgentAsToolInput,
         steps=[_within(agent, told is not None), *heard],
     )
+    inner = dataclasses.replace(inner, on_crash=FAILED)
     inner = failing_as_told(inner, options.get("failure_error_function", UNSET))
     made = (inner.name, inner.description, inner.parameters, Invoker(inner))
     return FunctionTool(

@@ -27,6 +27,8 @@ from toolkeel.errors import OutputError, SetupError
 from toolkeel.messages import AssistantMessage, Message
 from toolkeel.model import ModelRequest
 
+__all__ = ["RunErrorHandlerInput", "RunErrorHandlerResult"]
+
 C = TypeVar("C")
 
 

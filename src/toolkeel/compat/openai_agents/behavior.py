@@ -17,6 +17,10 @@ from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model import ModelRequest
 from toolkeel.providers.wire.plain_json import dumps
 
+__all__ = [
+    "FunctionToolResult", "StopAtTools", "ToolsToFinalOutputFunction", "ToolsToFinalOutputResult",
+]  # fmt: skip
+
 
 @record
 class StopAtTools:

@@ -15,6 +15,8 @@ from toolkeel.messages import Usage as CoreUsage
 from toolkeel.providers.openai_responses.profile import WIRE
 from toolkeel.providers.wire.plain_json import arguments_text, as_dict
 
+__all__ = ["RunContextWrapper", "RunItem", "TResponseInputItem", "ToolContext", "Usage"]
+
 C = TypeVar("C")
 
 

@@ -6,6 +6,12 @@ from typing import Any
 
 from toolkeel.errors import OutputError, SetupError
 
+__all__ = [
+    "AgentsException", "InputGuardrailTripwireTriggered", "MaxTurnsExceeded", "ModelBehaviorError",
+    "OutputGuardrailTripwireTriggered", "ToolInputGuardrailTripwireTriggered",
+    "ToolOutputGuardrailTripwireTriggered", "ToolTimeoutError", "UserError",
+]  # fmt: skip
+
 
 class AgentsException(Exception):
     """What ends a run.
@@ -70,11 +76,15 @@ class ToolInputGuardrailTripwireTriggered(AgentsException):
         message: Why.
     """
 
+    _kind = "Tool input guardrail"
+
     def __init__(self, guardrail: object, output: object, message: str = "") -> None:
-        super().__init__(message or f"{type(self).__name__}: {guardrail}")
+        super().__init__(message or f"{self._kind} {type(guardrail).__name__} triggered tripwire")
         self.guardrail = guardrail
         self.output = output
 
 
 class ToolOutputGuardrailTripwireTriggered(ToolInputGuardrailTripwireTriggered):
     """An output guardrail of a tool ended the run."""
+
+    _kind = "Tool output guardrail"

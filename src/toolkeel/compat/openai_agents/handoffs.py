@@ -21,6 +21,12 @@ from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, held_strictl
 from toolkeel.context import RunContext
 from toolkeel.messages import Message
 
+__all__ = [
+    "RECOMMENDED_PROMPT_PREFIX", "Handoff", "HandoffHistoryMapper", "HandoffInputData",
+    "HandoffInputFilter", "default_handoff_history_mapper", "handoff", "nest_handoff_history",
+    "prompt_with_handoff_instructions", "remove_all_tools",
+]  # fmt: skip
+
 RECOMMENDED_PROMPT_PREFIX = (
     "You are one of several agents that share a conversation. A function named "
     "transfer_to_<agent> hands it over to that agent; who takes it goes on at once. Do not speak "

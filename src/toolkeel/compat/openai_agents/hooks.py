@@ -17,6 +17,8 @@ from toolkeel.define.tool import Place, Prepared, Proceed, Step
 from toolkeel.messages import AssistantMessage, ToolOutput
 from toolkeel.model import ModelRequest
 
+__all__ = ["AgentHookContext", "AgentHooks", "RunHooks"]
+
 C = TypeVar("C", default=Any)
 AgentHookContext = RunContextWrapper
 
@@ -143,7 +145,8 @@ def around_requests(
         await tell(hooks, "on_llm_start", wrapper, agent, told, items)
         reply = await proceed(request)
         wrapper.just_now = reply.usage
-        await tell(hooks, "on_llm_end", wrapper, agent, response_of(reply, agent))
+        # The agent's own first, as there.
+        await tell(reversed(hooks), "on_llm_end", wrapper, agent, response_of(reply, agent))
         wrapper.just_now = type(reply.usage)()
         return reply
 

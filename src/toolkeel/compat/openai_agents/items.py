@@ -32,6 +32,11 @@ from toolkeel.messages import (
 from toolkeel.providers.openai_responses import decode_messages, encode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE
 
+__all__ = [
+    "HandoffCallItem", "HandoffOutputItem", "ItemHelpers", "MessageOutputItem", "ReasoningItem",
+    "ToolCallItem", "ToolCallOutputItem",
+]  # fmt: skip
+
 
 @record
 class MessageOutputItem(RunItem):
@@ -227,7 +232,17 @@ def _as_input(message: Message) -> list[TResponseInputItem]:
     if isinstance(message, UserMessage | SystemMessage):
         items = encode_messages([message])
         return [{"content": item["content"], "role": item["role"]} for item in items]
-    return [item.to_input_item() for item in items_of(None, message)]
+    return [_short(item.to_input_item()) for item in items_of(None, message)]
+
+
+def _short(item: TResponseInputItem) -> TResponseInputItem:
+    """A message of the model's that a program has written, as a text, as it wrote it."""
+    parts: list[Any] = item.get("content") or []
+    if item.get("type") != "message" or {"id", "status"} & item.keys() or len(parts) != 1:
+        return item
+    [part] = parts
+    plainly = part.keys() <= {"type", "text", "annotations"} and not part.get("annotations")
+    return {"content": part["text"], "role": "assistant"} if plainly else item
 
 
 def as_input(said: Iterable[Message], *, instructed: bool = False) -> Any:

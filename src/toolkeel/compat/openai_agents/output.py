@@ -22,6 +22,8 @@ from toolkeel.compat.openai_agents.exceptions import ModelBehaviorError
 from toolkeel.define.output_type import answer_form
 from toolkeel.providers.wire.plain_json import dumps
 
+__all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
+
 
 @record
 class AgentOutputSchema:

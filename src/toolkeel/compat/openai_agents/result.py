@@ -33,6 +33,8 @@ from toolkeel.compat.openai_agents.state import RunState, ToolApprovalItem
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage
 
+__all__ = ["RunResult"]
+
 T = TypeVar("T")
 
 

@@ -19,6 +19,8 @@ from toolkeel.compat.openai_agents.tools import FunctionTool
 from toolkeel.context import RunContext
 from toolkeel.messages import ToolCall
 
+__all__ = ["Runner", "execute_tool"]
+
 
 class Runner:
     """Runs agents."""

@@ -23,6 +23,8 @@ from toolkeel.compat.openai_agents.models.named import default_client
 from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
 
+__all__ = ["OpenAIConversationsSession", "SQLiteSession", "Session", "SessionABC"]
+
 _TABLES = """
 CREATE TABLE IF NOT EXISTS "{sessions}" (
     session_id TEXT PRIMARY KEY,
@@ -99,47 +101,45 @@ class SQLiteSession(SessionABC):
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
-        rows = await self._run(
-            'SELECT message_data FROM "{messages}" WHERE session_id = ? ORDER BY id DESC LIMIT ?',
-            (self.session_id, -1 if limit is None else limit),
-        )
+        read = 'SELECT message_data FROM "{messages}" WHERE session_id = ? ORDER BY id DESC LIMIT ?'
+        rows = await self._run((read, (self.session_id, -1 if limit is None else limit)))
         return [json.loads(row[0]) for row in reversed(rows)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        rows = [(self.session_id, json_text(item)) for item in items]
-        await asyncio.to_thread(self._insert, rows)
+        id = self.session_id
+        rows = [(id, json_text(item)) for item in items]
+        insert = 'INSERT INTO "{messages}" (session_id, message_data) VALUES (?, ?)'
+        await self._run(
+            ('INSERT OR IGNORE INTO "{sessions}" (session_id) VALUES (?)', (id,)),
+            *((insert, row) for row in rows),
+            ('UPDATE "{sessions}" SET updated_at = CURRENT_TIMESTAMP WHERE session_id = ?', (id,)),
+        )
 
     async def pop_item(self) -> TResponseInputItem | None:
-        rows = await self._run(
-            'DELETE FROM "{messages}" WHERE id = (SELECT max(id) FROM "{messages}" '
-            "WHERE session_id = ?) RETURNING message_data",
-            (self.session_id,),
-        )
+        last = '(SELECT max(id) FROM "{messages}" WHERE session_id = ?)'
+        take = f'DELETE FROM "{{messages}}" WHERE id = {last} RETURNING message_data'
+        rows = await self._run((take, (self.session_id,)))
         return json.loads(rows[0][0]) if rows else None
 
     async def clear_session(self) -> None:
-        for table in ("messages", "sessions"):
-            await self._run(f'DELETE FROM "{{{table}}}" WHERE session_id = ?', (self.session_id,))
+        gone = 'DELETE FROM "{%s}" WHERE session_id = ?'
+        await self._run(*((gone % one, (self.session_id,)) for one in ("messages", "sessions")))
 
     def close(self) -> None:
         """Close the file."""
         self._db.close()
 
-    async def _run(self, statement: str, values: Sequence[object]) -> list[tuple[Any, ...]]:
+    async def _run(self, *steps: tuple[str, Sequence[object]]) -> list[tuple[Any, ...]]:
+        """The rows of the last of some statements, all done or none."""
+
         def run() -> list[tuple[Any, ...]]:
+            rows: list[tuple[Any, ...]] = []
             with self._lock, self._db:
-                return self._db.execute(statement.format(**self._names), values).fetchall()
+                for statement, values in steps:
+                    rows = self._db.execute(statement.format(**self._names), values).fetchall()
+            return rows
 
         return await asyncio.to_thread(run)
-
-    def _insert(self, rows: Sequence[tuple[str, str]]) -> None:
-        made = 'INSERT OR IGNORE INTO "{sessions}" (session_id) VALUES (?)'
-        kept = 'INSERT INTO "{messages}" (session_id, message_data) VALUES (?, ?)'
-        touched = 'UPDATE "{sessions}" SET updated_at = CURRENT_TIMESTAMP WHERE session_id = ?'
-        with self._lock, self._db:
-            self._db.execute(made.format(**self._names), (self.session_id,))
-            self._db.executemany(kept.format(**self._names), rows)
-            self._db.execute(touched.format(**self._names), (self.session_id,))
 
 
 class OpenAIConversationsSession(SessionABC):

@@ -13,6 +13,8 @@ from typing import Any
 from toolkeel.errors import SetupError
 from toolkeel.model import Model, Settings
 
+__all__ = ["MCPToolChoice", "ModelSettings", "RunConfig", "SessionSettings"]
+
 MAX_TURNS = 10
 _REFUSED: Mapping[str, str] = {
     "retry": "the model's own max_retries says how often a failed request is sent again",

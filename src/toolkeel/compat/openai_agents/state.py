@@ -16,6 +16,8 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.providers.wire.plain_json import arguments_text
 
+__all__ = ["RunState", "ToolApprovalItem", "ToolErrorFormatterArgs"]
+
 C = TypeVar("C")
 REJECTED = "Tool execution was not approved."
 """What a model is told of a call that a person rejected without a reason."""

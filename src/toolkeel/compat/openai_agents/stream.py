@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
-from typing import Any, ClassVar, Literal, TypeAlias, TypedDict
+from functools import cache
+from importlib import import_module
+from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, get_args
 
 from toolkeel._records.record import record
 from toolkeel.agent.run import Run
@@ -17,10 +19,10 @@ from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
 from toolkeel.model import CallDelta, ReasoningDelta, TextDelta
 
-try:
-    from openai.types import responses as typed
-except ImportError:  # programs that look at raw events have it, others need not
-    typed = None  # type: ignore[assignment]
+__all__ = [
+    "AgentToolStreamEvent", "AgentUpdatedStreamEvent", "RawResponsesStreamEvent",
+    "RunItemStreamEvent", "RunResultStreaming", "StreamEvent",
+]  # fmt: skip
 
 _NAMES = {
     "message_output_item": "message_output_created",
@@ -226,24 +228,19 @@ def _response(output: list[Any]) -> dict[str, Any]:
 
 def _typed(fields: dict[str, Any]) -> Any:
     """An event with the type that OpenAI's SDK gives it, if that is there."""
-    cls = getattr(typed, _TYPES[fields["type"]], None)
+    cls = _types().get(fields["type"])
     return Raw(fields) if cls is None else cls.construct(**fields)
 
 
-_TYPES: Mapping[str, str] = {
-    "response.created": "ResponseCreatedEvent",
-    "response.in_progress": "ResponseInProgressEvent",
-    "response.content_part.added": "ResponseContentPartAddedEvent",
-    "response.output_text.done": "ResponseTextDoneEvent",
-    "response.content_part.done": "ResponseContentPartDoneEvent",
-    "response.output_item.added": "ResponseOutputItemAddedEvent",
-    "response.output_text.delta": "ResponseTextDeltaEvent",
-    "response.reasoning_summary_text.delta": "ResponseReasoningSummaryTextDeltaEvent",
-    "response.function_call_arguments.delta": "ResponseFunctionCallArgumentsDeltaEvent",
-    "response.function_call_arguments.done": "ResponseFunctionCallArgumentsDoneEvent",
-    "response.output_item.done": "ResponseOutputItemDoneEvent",
-    "response.completed": "ResponseCompletedEvent",
-}
+@cache
+def _types() -> Mapping[str, Any]:
+    """OpenAI's types of events, by their ``type``: programs that look at raw events have its SDK."""
+    try:
+        union = import_module("openai.types.responses").ResponseStreamEvent
+    except ImportError:
+        return {}
+    each = get_args(get_args(union)[0])
+    return {get_args(one.model_fields["type"].annotation)[0]: one for one in each}
 
 
 class AgentToolStreamEvent(TypedDict):

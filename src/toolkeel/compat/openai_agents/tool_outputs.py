@@ -10,6 +10,11 @@ from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from toolkeel.compat.content_blocks import block_of
 from toolkeel.content import File, Image, Text
 
+__all__ = [
+    "ToolOutputFileContent", "ToolOutputFileContentDict", "ToolOutputImage", "ToolOutputImageDict",
+    "ToolOutputText", "ToolOutputTextDict",
+]  # fmt: skip
+
 Detail: TypeAlias = Literal["low", "high", "auto"]
 _CLOSED = ConfigDict(extra="forbid")
 

@@ -25,6 +25,8 @@ from toolkeel.errors import Crashed, Denied, Refused, RunStopped, SetupError, Ti
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
 
+__all__ = ["FunctionTool", "Tool", "default_tool_error_function", "function_tool", "tool"]
+
 Enabled: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any], "bool | Awaitable[bool]"]
 OnFailure: TypeAlias = Callable[[RunContextWrapper[Any], Exception], "str | Awaitable[str]"]
 Approval: TypeAlias = (
@@ -32,7 +34,7 @@ Approval: TypeAlias = (
 )
 """Whether a person must approve: always, never, or ``(context, arguments, call id)`` decides."""
 UNSET: Any = object()
-_FAILED = "An error occurred while running the tool. Please try again."
+FAILED = "An error occurred while running the tool. Please try again."
 STRICT: Mapping[str, object] = {"strict": True}
 """What says of a tool that the provider shall hold its arguments to the schema."""
 _asked: ContextVar[CoreContext[Any] | None] = ContextVar("_asked", default=None)
@@ -41,7 +43,7 @@ _asked: ContextVar[CoreContext[Any] | None] = ContextVar("_asked", default=None)
 
 def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
     """What a model is told by default: nothing of the error itself."""
-    return _FAILED
+    return FAILED
 
 
 class FunctionToolOptions(TypedDict, total=False):
@@ -215,7 +217,7 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         options.get("name_override"),
         description=told,
         docstring="parse" if reads else "plain",
-        on_crash=_FAILED,
+        on_crash=FAILED,
     )
 
     def make(function: Callable[..., Any]) -> FunctionTool:

@@ -17,6 +17,13 @@ from typing import Any, Protocol, Self
 
 from toolkeel.events import Event, Replied, RunFinished, ToolFinished, ToolStarted, TurnStarted
 
+__all__ = [
+    "BatchTraceProcessor", "Span", "Trace", "TracingExporter", "TracingProcessor",
+    "add_trace_processor", "agent_span", "custom_span", "flush_traces", "function_span",
+    "gen_span_id", "gen_trace_id", "generation_span", "get_current_span", "get_current_trace",
+    "set_trace_processors", "set_tracing_disabled", "set_tracing_export_api_key", "trace",
+]  # fmt: skip
+
 
 class TracingProcessor(Protocol):
     """What is told of traces and spans."""

@@ -17,6 +17,11 @@ from toolkeel.compat.openai_agents.exceptions import (
 from toolkeel.compat.openai_agents.items import as_input
 from toolkeel.context import RunContext
 
+__all__ = [
+    "GuardrailFunctionOutput", "InputGuardrail", "InputGuardrailResult", "OutputGuardrail",
+    "OutputGuardrailResult", "input_guardrail", "output_guardrail",
+]  # fmt: skip
+
 Function: TypeAlias = Callable[[RunContextWrapper[Any], Any, Any], Any]
 """``(context, agent, input or output) -> GuardrailFunctionOutput``; may be async."""
 

@@ -20,6 +20,13 @@ from toolkeel.define.tool import Prepared
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
 
+__all__ = [
+    "AllowBehavior", "RaiseExceptionBehavior", "RejectContentBehavior",
+    "ToolGuardrailFunctionOutput", "ToolInputGuardrail", "ToolInputGuardrailData",
+    "ToolInputGuardrailResult", "ToolOutputGuardrail", "ToolOutputGuardrailData",
+    "ToolOutputGuardrailResult", "tool_input_guardrail", "tool_output_guardrail",
+]  # fmt: skip
+
 
 def _field(record: Any, name: str) -> Any:
     """A field by its name as a key."""

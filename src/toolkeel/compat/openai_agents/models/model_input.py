@@ -18,6 +18,11 @@ from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import ModelRequest
 
+__all__ = [
+    "CallModelData", "CallModelInputFilter", "DynamicPromptFunction", "GenerateDynamicPromptData",
+    "ModelInputData", "Prompt",
+]  # fmt: skip
+
 C = TypeVar("C")
 Prompt: TypeAlias = Mapping[str, Any]
 """Its ``id``, and perhaps ``version`` and ``variables``."""

@@ -10,8 +10,7 @@ from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Literal, get_args
 
-from toolkeel.agent.bind_tools import Binds
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.bind_tools import Binds, Bound
 from toolkeel.call.toolset import as_toolset
 from toolkeel.compat.openai_agents.items import messages_of
 from toolkeel.compat.openai_agents.models.own import ModelResponse, response_of
@@ -21,6 +20,12 @@ from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model import Delta, HoldsOutput, Model, ModelRequest, OutputFormat
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.model_by_name import connect
+
+__all__ = [
+    "AnyLLMModel", "LitellmModel", "ModelProvider", "OpenAIChatCompletionsModel", "OpenAIProvider",
+    "OpenAIResponsesModel", "get_default_model", "get_default_model_settings", "is_gpt_5_default",
+    "set_default_openai_api", "set_default_openai_client", "set_default_openai_key",
+]  # fmt: skip
 
 Api = Literal["chat_completions", "responses"]
 DEFAULT_MODEL = "gpt-5.6-luna"
@@ -128,11 +133,8 @@ class LaterModel(Binds):
             raise SetupError("a model by itself takes no output schema, handoffs, prompt or ids")
         told = [SystemMessage(system_instructions)] if system_instructions else []
         settings = model_settings.core(chat=self.chat)
-        request = ModelRequest([*told, *messages_of(input)], list(as_toolset(tools)), settings)
-        assembly = Assembly()
-        async for delta in self.stream(request):
-            assembly.add(delta)
-        return response_of(assembly.reply())
+        asked = Bound(self, as_toolset(tools), settings)
+        return response_of(await asked.ainvoke([*told, *messages_of(input)]))
 
     def _model(self) -> Model:
         if self._made is None:

@@ -23,6 +23,8 @@ from toolkeel.providers.openai_responses import decode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
 from toolkeel.providers.openai_responses.profile import CALLS
 
+__all__ = ["Model", "ModelResponse", "ModelTracing"]
+
 
 class ModelTracing(enum.Enum):
     """Whether a model shall trace what it does; here runs are traced around it."""

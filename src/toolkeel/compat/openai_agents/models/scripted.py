@@ -12,6 +12,8 @@ from toolkeel.compat.openai_agents.models.own import Model, ModelResponse
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
 
+__all__ = ["ModelCall", "ScriptedModel", "assistant_message", "function_call"]
+
 
 @record
 class ModelCall:

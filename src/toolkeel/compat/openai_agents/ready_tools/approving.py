@@ -16,6 +16,8 @@ from toolkeel.define.tool import AnyTool, Prepared, Proceed
 from toolkeel.errors import Denied
 from toolkeel.providers.wire.plain_json import dumps
 
+__all__ = ["ApplyPatchOnApprovalFunctionResult", "ShellOnApprovalFunctionResult"]
+
 Needs: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any, str], bool | Awaitable[bool]]
 """Whether a person must approve: always, never, or ``(context, action, call id)`` decides."""
 OnApproval: TypeAlias = Callable[[RunContextWrapper[Any], ToolApprovalItem], Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.builtin.code.interpreter import CodeInterpreterTool as CoreTool
@@ -14,6 +14,11 @@ from toolkeel.builtin.shell.local_shell import WIRE
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.define.tool import AnyTool
 from toolkeel.hosted import Hosted
+
+__all__ = [
+    "AsyncComputer", "Button", "CodeInterpreterTool", "Computer", "ComputerTool",
+    "ComputerToolSafetyCheckData", "Filters", "ImageGenerationToolConfig", "RankingOptions",
+]  # fmt: skip
 
 
 @dataclasses.dataclass(eq=False)
@@ -57,32 +62,7 @@ class Filters:
 
 
 class Computer:
-    """A computer of a program's own, with the methods of the SDK, or the core's small interface.
-
-    Raises:
-        TypeError: it lacks some of them.
-    """
-
-    def __new__(cls, *_: Any, **__: Any) -> Self:
-        """A computer with all its methods."""
-        lacks = [[name for name in names if not hasattr(cls, name)] for names in _INTERFACES]
-        if all(lacks):
-            fewest = sorted(lacks, key=len)[0]
-            raise TypeError(f"{cls.__name__} is abstract: it has no {', '.join(fewest)}")
-        return super().__new__(cls)
-
-
-_INTERFACES = (
-    ["screenshot", "click", "double_click", "scroll", "type", "wait", "move", "keypress", "drag"],
-    [
-        "display_width_px",
-        "display_height_px",
-        "screenshot",
-        "mouse_move",
-        "mouse_click",
-        "keyboard_type",
-    ],
-)
+    """A computer of a program's own, with the methods of the SDK, or the core's small interface."""
 
 
 AsyncComputer = Computer

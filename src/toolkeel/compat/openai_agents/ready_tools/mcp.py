@@ -11,6 +11,11 @@ from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.context import ToolContext
 from toolkeel.errors import SetupError
 
+__all__ = [
+    "HostedMCPTool", "MCPToolApprovalFunctionResult", "MCPToolApprovalRequest", "Mcp",
+    "McpApprovalRequest",
+]  # fmt: skip
+
 
 @record
 class Mcp:

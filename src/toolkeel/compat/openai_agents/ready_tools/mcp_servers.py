@@ -18,6 +18,11 @@ from toolkeel.mcp.client import MCPServer as CoreServer
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.messages import ToolMessage, ToolOutput
 
+__all__ = [
+    "MCPServer", "MCPServerManager", "MCPServerSse", "MCPServerStdio", "MCPServerStreamableHttp",
+    "MCPUtil", "ToolFilter", "ToolFilterContext", "create_static_tool_filter",
+]  # fmt: skip
+
 
 @record
 class ToolFilterContext:

@@ -27,6 +27,14 @@ from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import ToolOutput
 
+__all__ = [
+    "ApplyPatchEditor", "ApplyPatchOperation", "ApplyPatchResult", "ApplyPatchTool",
+    "LocalShellCommandRequest", "LocalShellExecutor", "LocalShellTool", "ShellActionRequest",
+    "ShellCallData", "ShellCallOutcome", "ShellCommandOutput", "ShellCommandRequest",
+    "ShellExecutor", "ShellResult", "ShellTool", "ShellToolInlineSkill", "ShellToolLocalSkill",
+    "ShellToolSkillReference", "apply_diff",
+]  # fmt: skip
+
 
 @record
 class LocalShellAction:
