@@ -29,7 +29,7 @@ help: ## say what there is
 demo: $(VENV)/run.stamp ## a two-minute tour, offline
 	@$(BIN)/toolkeel demo
 
-test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests, in under five minutes
+test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
 test-slow: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests, those beside other libraries too

@@ -104,7 +104,7 @@ def _anchor(title: str) -> str:
 
 
 def missing_paths(text: str, tops: set[str]) -> list[str]:
-    """Paths in code font that begin with a folder of the repository and do not exist.
+    """Paths in code font that do not exist: of the repository, and of a file within some folder of it.
 
     Args:
         text: A document.
@@ -113,7 +113,15 @@ def missing_paths(text: str, tops: set[str]) -> list[str]:
     words = [code.split(":")[0].split("::")[0] for code in _CODE.findall(prose(text))]
     paths = [word for word in words if re.fullmatch(r"[\w./-]+", word) and "/" in word]
     known = [path for path in paths if path.split("/")[0] in tops]
-    return [path for path in known if not (ROOT / path).exists()]
+    within = [path for path in paths if path.endswith(".py") and path not in known]
+    return [
+        *(path for path in known if not (ROOT / path).exists()),
+        *(
+            path
+            for path in within
+            if not any(any((ROOT / top).rglob(path)) for top in ("src", "tests"))
+        ),
+    ]
 
 
 def missing_targets(text: str, makefile: str) -> list[str]:

@@ -112,7 +112,7 @@ y = nowhere()
 $ make tea
 ```
 
-See [here](#a-title-coded), [there](gone.md), [a host](https://example.org), `src/gone.py`.
+See [here](#a-title-coded), [there](gone.md), [a host](https://example.org), `src/gone.py`, `define/tool.py`, `define/gone.py`.
 """
 
 
@@ -128,7 +128,7 @@ def test_blocks_are_found_with_their_lines_and_excuses() -> None:
 
 def test_what_a_document_names_and_the_repository_lacks_is_found() -> None:
     assert broken_links(SAMPLE, ROOT) == ["gone.md"]
-    assert missing_paths(SAMPLE, {"src"}) == ["src/gone.py"]
+    assert missing_paths(SAMPLE, {"src"}) == ["src/gone.py", "define/gone.py"]
     assert missing_targets("run `make tea` or\n    make demo\n", "demo: x\n") == ["tea"]
 
 
