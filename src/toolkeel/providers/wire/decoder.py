@@ -12,7 +12,6 @@ from typing import ClassVar, Generic, TypeVar
 from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble, reliable
 from toolkeel.content import Block as Made
-from toolkeel.define.dialect.definition import Form
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.wire.media import base64_block
@@ -43,14 +42,14 @@ class Decoder:
         model: Which model was asked, for wires that do not say which one answers.
 
     Attributes:
-        target: Whose form tools have that nobody gave.
+        target: The wire's name, and whose form its tools have.
         empty: Whether nothing was said so far that could be an answer: then it is worth asking
             again.
         reasons: What the server's words for the end of a reply mean.
         says_model: Whether the wire says which model answers.
     """
 
-    target: Form = "plain"
+    target: str = "plain"
     empty = False
     reasons: ClassVar[Mapping[str, FinishReason]] = {}
     says_model = True

@@ -16,12 +16,6 @@ from toolkeel.errors import ModelError
 Json: TypeAlias = dict[str, object]
 M = TypeVar("M")
 
-WIRES = frozenset({"anthropic", "bedrock", "gemini", "openai-responses"})
-"""Keys in the ``provider_options`` of messages and calls under which one wire keeps what it wants back.
-
-What Chat Completions wants back stands beside them.
-"""
-
 _BRACKETS = re.compile(r"""\\(?:.|$)|[\[\](){}'"]""", re.DOTALL)
 _EXCERPT = 1000
 """The most characters of unreadable arguments that are shown to the model again."""
@@ -94,7 +88,13 @@ _SHAPES: Mapping[str, tuple[frozenset[str], Mapping[str, str]]] = {
     "bedrock": (frozenset({"output", "stopReason"}), {}),
     "gemini": (frozenset({"candidates"}), {}),
 }
-"""What tells whole answers apart: keys they have, and values of others."""
+"""What tells whole answers apart: keys they have, and values of others. A row for each wire."""
+
+WIRES = frozenset(module.replace("_", "-") for module in _SHAPES)
+"""Keys in the ``provider_options`` of messages and calls under which one wire keeps what it wants back.
+
+What Chat Completions wants back stands beside them.
+"""
 
 
 def by_word(rows: Mapping[M, str]) -> Mapping[str, M]:

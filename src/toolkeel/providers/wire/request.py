@@ -14,7 +14,6 @@ from typing import ClassVar, Generic, TypeVar
 from toolkeel._records.record import record
 from toolkeel.agent.transcript import no_result, repair
 from toolkeel.content import Audio, Block, File, Image
-from toolkeel.define.dialect.definition import Form
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -82,7 +81,7 @@ class Encoder(Generic[P]):
         begun: Whether something stands before what is encoded.
     """
 
-    wire: ClassVar[Form]
+    wire: ClassVar[str]
     key: ClassVar[str] = "messages"
     decoder: ClassVar[type[Decoder]]
 

@@ -94,7 +94,7 @@ class StoredConversation:
             ModelError: if it is no conversation, or one of another wire.
         """
         wire = self.decoder.target
-        request = body_of(body, self.key, wire, self.form)
+        request = self._request(body)
         named = model or as_text(request.get("model")) or as_text(request.get("modelId"))
         messages: list[Message] = [
             SystemMessage(text) for text in texts_of(self.system(request)) if text
@@ -112,6 +112,35 @@ class StoredConversation:
             else:
                 messages += self.said(first, calls)
         return messages
+
+    def _request(self, body: object) -> Json:
+        """A stored request, or its messages alone, as a request whose messages are a list of dicts.
+
+        Raises:
+            ModelError: if it is no conversation, or one that another wire's module reads.
+        """
+        wire, key = self.decoder.target, self.key
+        try:
+            stored = _all_plain(self.form(body), self.form)
+        except (ModelError, RecursionError) as error:
+            raise ModelError(f"{wire}: a stored conversation is JSON, and not that deep") from error
+        request = stored if isinstance(stored, dict) else {key: stored}
+        given = request.get(key)
+        if isinstance(given, str):
+            given = [{"role": "user", self.inside: given}]
+        if not isinstance(given, list):
+            other = next((name for name in _READERS if name in request), "")
+            hint = f"; {_READERS[other]} reads {other!r}" if other and other != key else ""
+            raise ModelError(f"{wire}: a stored conversation has {key!r}, a list of messages{hint}")
+        reader = wire.replace("-", "_")
+        for index, item in enumerate(given):
+            if not isinstance(item, dict) or not item:
+                raise ModelError(f"{wire}: {key}[{index}] is no message: {item!r:.80}")
+            owner = _owner(as_dict(item)) if key in _READERS else ""
+            if owner not in ("", reader):
+                read = f"toolkeel.providers.{owner}, not by {reader}"
+                raise ModelError(f"{wire}: {key}[{index}] is read by {read}")
+        return {**request, key: given}
 
     form = staticmethod(plain)
     """An SDK's object or JSON text as plain data, under the wire's names."""
@@ -194,43 +223,6 @@ def from_wire(reply: AssistantMessage, wire: str, model: str) -> AssistantMessag
     note = {ASKED: {"wire": wire, "model": name, "endpoint": ""}}
     options = {**reply.provider_options, **note}
     return replace(reply, model=name, reasoning=thoughts, provider_options=options)
-
-
-def body_of(body: object, key: str, wire: str, form: Callable[[object], object] = plain) -> Json:
-    """A stored request, or its messages alone, as a request whose messages are a list of dicts.
-
-    Args:
-        body: Plain data, an SDK's objects, or plain data with such objects inside; or JSON text.
-        key: Where a request of this wire has its messages.
-        wire: Which wire that is.
-        form: Makes plain data of an SDK's object.
-
-    Raises:
-        ModelError: if it is no conversation, or one that another wire's module reads.
-
-    >>> body_of('[{"role": "user", "content": "几点?"}]', "messages", "anthropic")
-    {'messages': [{'role': 'user', 'content': '几点?'}]}
-    """
-    try:
-        stored = _all_plain(form(body), form)
-    except (ModelError, RecursionError) as error:
-        raise ModelError(f"{wire}: a stored conversation is JSON, and not that deep") from error
-    request = stored if isinstance(stored, dict) else {key: stored}
-    given = request.get(key)
-    if isinstance(given, str):
-        given = [{"role": "user", "parts" if wire == "gemini" else "content": given}]
-    if not isinstance(given, list):
-        other = next((name for name in ("contents", "input", "messages") if name in request), "")
-        hint = f"; {_READERS[other]} reads {other!r}" if other and other != key else ""
-        raise ModelError(f"{wire}: a stored conversation has {key!r}, a list of messages{hint}")
-    reader = wire.replace("-", "_")
-    for index, item in enumerate(given):
-        if not isinstance(item, dict) or not item:
-            raise ModelError(f"{wire}: {key}[{index}] is no message: {item!r:.80}")
-        if (owner := _owner(as_dict(item))) not in ("", reader):
-            read = f"toolkeel.providers.{owner}, not by {reader}"
-            raise ModelError(f"{wire}: {key}[{index}] is read by {read}")
-    return {**request, key: given}
 
 
 _READERS: Mapping[str, str] = {

@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 from toolkeel.call.enabled_tools import as_told
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.dialect import restore_keys
-from toolkeel.define.dialect.definition import Form, definition
+from toolkeel.define.dialect.definition import FORMS, Form, definition
 from toolkeel.define.names import POLICIES, wire_name, wire_names
 from toolkeel.errors import SetupError
 from toolkeel.hosted import Native, native_of
@@ -19,13 +19,16 @@ from toolkeel.messages import ToolMessage
 from toolkeel.model import ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps
 
+_FORM_OF: Mapping[str, Form] = {form: form for form in FORMS}
+
 
 class WireTools:
     """The tools of a request.
 
     Args:
         tools: As the program knows them.
-        target: Which provider's form they take.
+        target: Which provider's form they take; that of MCP, which says name, description and
+            schema as they are, if it is none of `FORMS`.
         strict: Whether the provider shall hold arguments to the schema; None: it decides.
         hosting: Whether the server has tools of its own; else those are functions, too.
 
@@ -40,13 +43,15 @@ class WireTools:
     def __init__(
         self,
         tools: Iterable[ToolDefinition] = (),
-        target: Form = "plain",
+        target: str = "plain",
         strict: bool | None = None,
         *,
         hosting: bool = True,
     ) -> None:
         tools = list(tools)
-        self._target: Form = target
+        self._target = target
+        form = _FORM_OF.get(target, "mcp")
+        self._policy = POLICIES[form]
         self.natives: dict[str, Native] = {}
         for tool in tools:
             native = native_of(tool, target, hosting=hosting)
@@ -54,7 +59,7 @@ class WireTools:
                 self.natives[tool.name] = native
         functions = [tool for tool in tools if tool.name not in self.natives]
         self.stand_ins = [] if hosting else _stand_ins(functions, target)
-        self.names = wire_names([tool.name for tool in functions], POLICIES[target])
+        self.names = wire_names([tool.name for tool in functions], self._policy)
         self.bodies: list[Json] = []
         self.keys: dict[str, Mapping[str, str]] = {}
         for tool in functions:
@@ -64,7 +69,7 @@ class WireTools:
                 self.names[tool.name],
                 tool.description,
                 tool.parameters,
-                target,
+                form,
                 strict=None if held is None else bool(held),
                 provider_options=options,
             )
@@ -146,7 +151,7 @@ class WireTools:
     def alias(self, name: str) -> str:
         """What a tool is called on the wire; one that is not there any more gets a legal name."""
         alias = self.names.get(name)
-        return wire_name(name, POLICIES[self._target]) if alias is None else alias
+        return wire_name(name, self._policy) if alias is None else alias
 
     def name_of(self, alias: str) -> str:
         """The tool's name, by what it is called on the wire."""
@@ -192,7 +197,7 @@ class WireTools:
             return text
 
 
-def _stand_ins(functions: Iterable[ToolDefinition], target: Form) -> list[str]:
+def _stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[str]:
     """The functions that the provider has as tools of its own."""
     return [tool.name for tool in functions if native_of(tool, target) is not None]
 
@@ -206,12 +211,12 @@ def _aliases(name: str, native: Native) -> tuple[str, ...]:
 Tools: TypeAlias = Iterable[ToolDefinition] | WireTools
 """The tools of a request, such as a `Toolset`, which is prepared once."""
 
-_TOOLSETS: WeakKeyDictionary[Toolset, dict[tuple[Form, bool | None, bool], WireTools]]
+_TOOLSETS: WeakKeyDictionary[Toolset, dict[tuple[str, bool | None, bool], WireTools]]
 _TOOLSETS = WeakKeyDictionary()
 
 
 def wire_tools(
-    tools: Tools, target: Form, strict: bool | None = None, *, hosting: bool = True
+    tools: Tools, target: str, strict: bool | None = None, *, hosting: bool = True
 ) -> WireTools:
     """`WireTools`; those of a `Toolset`, which never changes, are made once.
 
