@@ -14,10 +14,12 @@ from toolkeel.compat.openai_agents import (
     Runner,
     TracingExporter,
     add_trace_processor,
+    agent_span,
     custom_span,
     flush_traces,
     function_tool,
     gen_trace_id,
+    generation_span,
     get_current_span,
     get_current_trace,
     set_trace_processors,
@@ -162,3 +164,22 @@ def test_as_there_what_was_said_stands_on_spans_unless_the_environment_says_no(
     assert RunConfig().trace_include_sensitive_data
     monkeypatch.setenv(name, "false")
     assert not RunConfig().trace_include_sensitive_data
+
+
+def test_what_is_within_something_untold_is_untold_too(kept: Kept) -> None:
+    with trace("quiet", disabled=True), custom_span("outer"), custom_span("inner"):
+        pass
+    with trace("loud"), custom_span("outer", {}, None, None, True), custom_span("inner"):
+        pass
+    assert kept.of("span") == [] and [one.name for one in kept.of("trace")] == ["loud"]
+
+
+def test_spans_tell_what_they_were_given_by_the_sdks_names(kept: Kept) -> None:
+    with trace(workflow_name="w"):
+        with agent_span("a", ["b"], ["t"], "str", span_id="s1") as agent:
+            assert agent.export()["span_data"] == {
+                "type": "agent", "name": "a", "handoffs": ["b"], "tools": ["t"],
+                "output_type": "str",
+            }  # fmt: skip
+        with generation_span([], None, "m", usage={"n": 1}, parent=agent) as asked:
+            assert (asked.parent_id, asked.span_data.usage) == ("s1", {"n": 1})

@@ -21,7 +21,7 @@ from toolkeel.compat.openai_agents.context import TResponseInputItem
 from toolkeel.compat.openai_agents.items import ItemHelpers, input_list
 from toolkeel.compat.openai_agents.models.named import default_client
 from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
-from toolkeel.messages import AssistantMessage, Message, ToolMessage
+from toolkeel.messages import Message, unanswered
 
 __all__ = ["OpenAIConversationsSession", "SQLiteSession", "Session", "SessionABC"]
 
@@ -250,15 +250,12 @@ class Memory:
 
 
 def whole(messages: Sequence[Message]) -> Sequence[Message]:
-    """A transcript up to the first reply whose calls have no results yet.
+    """A transcript up to the reply whose calls have no results yet.
 
     >>> from toolkeel import AssistantMessage, ToolCall, UserMessage
     >>> len(whole([UserMessage("hi"), AssistantMessage("", (ToolCall("1", "add", "{}"),))]))
     1
     """
-    answered = {one.tool_call_id for one in messages if isinstance(one, ToolMessage)}
-    for place, one in enumerate(messages):
-        calls = one.tool_calls if isinstance(one, AssistantMessage) else ()
-        if any(call.id not in answered for call in calls):
-            return messages[:place]
-    return messages
+    if not unanswered(messages):
+        return messages
+    return messages[: max(n for n, one in enumerate(messages) if hasattr(one, "tool_calls"))]

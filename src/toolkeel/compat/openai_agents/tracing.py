@@ -142,13 +142,14 @@ class Trace(_Timed):
 
     def __init__(
         self,
-        name: str,
+        workflow_name: str,
         trace_id: str | None = None,
         group_id: str | None = None,
         metadata: Mapping[str, Any] | None = None,
+        tracing: object = None,
         disabled: bool = False,
     ) -> None:
-        self.name = name
+        self.name = workflow_name
         self.trace_id = trace_id or gen_trace_id()
         self.group_id = group_id
         self.metadata = metadata
@@ -194,17 +195,13 @@ class Span(_Timed):
         parent: Trace | Span | None = None,
         disabled: bool = False,
     ) -> None:
-        outer = parent or _span.get()
-        trace = parent if isinstance(parent, Trace) else _trace.get()
+        outer = parent or _span.get() or _trace.get()
         self.span_id = span_id or gen_span_id()
         self.span_data = span_data
-        self.trace_id: str = (
-            outer.trace_id if outer is not None else trace.trace_id if trace else ""
-        )
-        self.parent_id = outer.span_id if isinstance(outer, Span) else None
+        self.trace_id: str = outer.trace_id if outer is not None else ""
+        self.parent_id: str | None = getattr(outer, "span_id", None)
         self.error: Any = None
-        quiet = trace._quiet if trace is not None else True
-        self._quiet = disabled or _Tracing.disabled or (quiet and not isinstance(outer, Span))
+        self._quiet = disabled or _Tracing.disabled or outer is None or outer._quiet
 
     def set_error(self, error: Any) -> None:
         """Say what went wrong: a message and data."""
@@ -279,44 +276,34 @@ class BatchTraceProcessor:
             self.force_flush()
 
 
-def trace(
-    workflow_name: str,
-    trace_id: str | None = None,
-    group_id: str | None = None,
-    metadata: dict[str, Any] | None = None,
-    tracing: object = None,
-    disabled: bool = False,
-) -> Trace:
-    """A trace for all runs and spans within: ``with trace("Joke workflow"): ...``"""
-    return Trace(workflow_name, trace_id, group_id, metadata, disabled)
+trace = Trace
+"""A trace for all runs and spans within: ``with trace("Joke workflow"): ...``"""
 
 
-def custom_span(
-    name: str,
-    data: dict[str, Any] | None = None,
-    span_id: str | None = None,
-    parent: Trace | Span | None = None,
-    disabled: bool = False,
+def custom_span(name: str, data: dict[str, Any] | None = None, *where: Any, **more: Any) -> Span:
+    """A span of the program's own; `where` and `more` are further arguments of `Span`."""
+    return Span(SpanData("custom", name=name, data=data or {}), *where, **more)
+
+
+def agent_span(
+    name: str, handoffs: Any = None, tools: Any = None, output_type: Any = None, **more: Any
 ) -> Span:
-    """A span of the program's own."""
-    return Span(SpanData("custom", name=name, data=data or {}), span_id, parent, disabled)
-
-
-def agent_span(name: str, tools: list[str] | None = None, disabled: bool = False) -> Span:
     """A span of an agent."""
-    return Span(SpanData("agent", name=name, tools=tools or []), disabled=disabled)
+    data = {"name": name, "handoffs": handoffs, "tools": tools, "output_type": output_type}
+    return Span(SpanData("agent", **data), **more)
 
 
-def function_span(
-    name: str, input: str | None = None, output: str | None = None, disabled: bool = False
-) -> Span:
+def function_span(name: str, input: str | None = None, output: Any = None, **more: Any) -> Span:
     """A span of a tool."""
-    return Span(SpanData("function", name=name, input=input, output=output), disabled=disabled)
+    return Span(SpanData("function", name=name, input=input, output=output), **more)
 
 
-def generation_span(model: str | None = None, disabled: bool = False) -> Span:
-    """A span of a request to a model."""
-    return Span(SpanData("generation", model=model, usage=None), disabled=disabled)
+def generation_span(
+    input: Any = None, output: Any = None, model: str | None = None, **more: Any
+) -> Span:
+    """A span of a request to a model; ``model_config`` and ``usage`` are told of it, too."""
+    told = {name: more.pop(name, None) for name in ("model_config", "usage")}
+    return Span(SpanData("generation", input=input, output=output, model=model, **told), **more)
 
 
 class RunSpans:
@@ -369,5 +356,5 @@ def run_trace(
     with contextlib.ExitStack() as stack:
         if get_current_trace() is None:
             stack.enter_context(Trace(name, **given))
-        span = stack.enter_context(agent_span(agent, tools))
+        span = stack.enter_context(agent_span(agent, tools=tools))
         yield RunSpans(span, sensitive)

@@ -89,23 +89,17 @@ class HostedMCPTool(HostedMCP):
         self.tool_config = tool_config
         self.on_approval_request = on_approval_request
         more = tool_config.config or {}
-        asked: Any = more.get(_ASKS)
-        if not isinstance(asked, Mapping) and asked not in (None, "always", "never"):
-            raise SetupError(f"require_approval={asked!r:.60}: write 'always', 'never' or a dict")
-        never = asked.get("never") or {} if isinstance(asked, Mapping) else {}
+        asked = more.get("require_approval")
+        each = {"require_approval": asked} if isinstance(asked, Mapping) else {}
         super().__init__(
             tool_config.server_url,
+            connector=more.get("connector_id", ""),
             name=more.get("server_label"),
             token=tool_config.api_key,
             only=more.get("allowed_tools"),
-            connector=more.get("connector_id", ""),
-            trust=never.get("tool_names") or asked == "never",
+            trust=_trusted(asked),
             approve=None if on_approval_request is None else self._asked,
-            openai={
-                key: more[key]
-                for key in _OPENAI
-                if key in more and (key != _ASKS or isinstance(asked, Mapping))
-            },
+            openai={key: more[key] for key in _OPENAI if key in more} | each,
             where=where,
         )
 
@@ -116,5 +110,13 @@ class HostedMCPTool(HostedMCP):
         return self.on_approval_request(MCPToolApprovalRequest(wrapper, data))
 
 
-_ASKS = "require_approval"
-_OPENAI = ("server_description", "headers", "defer_loading", _ASKS)
+_OPENAI = ("server_description", "headers", "defer_loading")
+
+
+def _trusted(asked: Any) -> bool | list[str]:
+    """Whether nobody is asked, by ``require_approval``; or about which tools nobody is."""
+    if isinstance(asked, Mapping):
+        return list((asked.get("never") or {}).get("tool_names") or ())
+    if asked not in (None, "always", "never"):
+        raise SetupError(f"require_approval={asked!r:.60}: write 'always', 'never' or a dict")
+    return bool(asked == "never")
