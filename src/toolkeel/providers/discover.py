@@ -116,7 +116,8 @@ def _ollama(asker: _Asker) -> list[LocalModel] | None:
     listed = asker.ask("/api/tags").get("models")
     if not isinstance(listed, list):
         return None
-    loaded = {as_text(one.get("name")) for one in map(as_dict, _models(asker, "/api/ps"))}
+    running = as_list(asker.ask("/api/ps").get("models"))
+    loaded = {as_text(as_dict(one).get("name")) for one in running}
     models = []
     for number, one in enumerate(map(as_dict, listed)):
         name = as_text(one.get("name"))
@@ -156,10 +157,6 @@ def _openai(asker: _Asker) -> list[LocalModel] | None:
         return None
     names = [as_text(as_dict(one).get("id")) for one in listed]
     return [LocalModel(name) for name in names if name and "embed" not in name.lower()]
-
-
-def _models(asker: _Asker, path: str) -> list[object]:
-    return as_list(asker.ask(path).get("models"))
 
 
 _ASKED: Mapping[str, tuple[str, Callable[[_Asker], list[LocalModel] | None]]] = MappingProxyType(

@@ -50,7 +50,6 @@ class Point:
         function: Its name there.
         about: What happens there.
         waits: Whether it is awaited; only there a fault can hang or reorder.
-        also: Other modules that call it by that name.
     """
 
     name: str
@@ -58,7 +57,6 @@ class Point:
     function: str
     about: str
     waits: bool = True
-    also: tuple[Any, ...] = ()
 
 
 POINTS: tuple[Point, ...] = (
@@ -152,8 +150,7 @@ class Faults:
             original = vars(point.owner)[point.function]
             wrap = _waiting if point.waits else _plain
             wrapped = wrap(original, functools.partial(self._hit, point))
-            for owner in (point.owner, *point.also):
-                self._put(owner, point.function, wrapped)
+            self._put(point.owner, point.function, wrapped)
         # The short ways leave out places.
         for owner in (batch, toolset):
             self._put(owner, "start_call", pipeline.run_call)

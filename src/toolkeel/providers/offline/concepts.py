@@ -6,7 +6,7 @@ The tables themselves stand in ``concepts.toml``, since they are words and no co
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,11 @@ _TABLES: dict[str, Any] = tomllib.loads(
 
 CONCEPTS: str = _TABLES["concepts"]
 """Each line is one idea with the words for it; two texts overlap where they share an idea."""
+
+IDEAS: Mapping[str, Sequence[str]] = {
+    words[0]: words for words in map(words_of, CONCEPTS.strip().splitlines())
+}
+"""The words for each idea, by its name, the first of them."""
 
 STOP = frozenset(words_of(_TABLES["stop"]))
 """English words that say nothing about which tool is meant."""

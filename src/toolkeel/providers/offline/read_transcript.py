@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 
 from toolkeel._records.record import record
 from toolkeel.content import text_of
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.providers.wire.plain_json import parsed_input
 
 
 @record
@@ -92,11 +92,7 @@ def arguments_of(call: ToolCall) -> dict[str, object]:
     """A call's arguments as an object; empty if they are none."""
     if isinstance(call.arguments, Mapping):
         return dict(call.arguments)
-    try:
-        parsed = json.loads(call.arguments)
-    except (ValueError, RecursionError):
-        return {}
-    return parsed if isinstance(parsed, dict) else {}
+    return parsed_input(call.arguments)
 
 
 def same(name: str, arguments: Mapping[str, object], done: Done) -> bool:

@@ -9,6 +9,7 @@ from typing import TypeAlias
 import jsonschema_rs
 
 from toolkeel._records.record import record
+from toolkeel.define.subschemas import properties_of, required_of, target_of
 from toolkeel.model import ToolDefinition
 from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.words import idea, ideas
@@ -74,10 +75,8 @@ def _flatten(schema: Schema, root: Schema, path: Path, required: bool) -> Iterat
 
 def _properties(schema: Schema) -> Iterator[tuple[str, object, bool]]:
     """Name, schema and whether it is required; also of those that are required but not described."""
-    properties, required = schema.get("properties"), schema.get("required")
-    known = properties if isinstance(properties, Mapping) else {}
-    listed = required if isinstance(required, list | tuple) else ()
-    wanted = [name for name in listed if isinstance(name, str)]
+    known = properties_of(schema)
+    wanted = [name for name in required_of(schema) if isinstance(name, str)]
     yield from ((str(name), raw, name in wanted) for name, raw in known.items())
     yield from ((name, {}, True) for name in wanted if name not in known)
 
@@ -122,7 +121,7 @@ def resolve(raw: object, root: Schema, depth: int = 0) -> Schema:
     reference = raw.get("$ref")
     if isinstance(reference, str):
         rest = {key: value for key, value in raw.items() if key != "$ref"}
-        return {**resolve(_follow(reference, root), root, depth + 1), **rest}
+        return {**resolve(target_of(reference, root), root, depth + 1), **rest}
     for key in ("anyOf", "oneOf", "allOf"):
         options = raw.get(key)
         if isinstance(options, Sequence) and not isinstance(options, str):
@@ -131,14 +130,6 @@ def resolve(raw: object, root: Schema, depth: int = 0) -> Schema:
             rest = {name: value for name, value in raw.items() if name != key}
             return {**some, **rest}
     return raw
-
-
-def _follow(reference: str, root: Schema) -> object:
-    here: object = root
-    for part in reference.removeprefix("#").split("/")[1:]:
-        key = part.replace("~1", "/").replace("~0", "~")
-        here = here.get(key) if isinstance(here, Mapping) else None
-    return here
 
 
 def _type_of(schema: Schema) -> str:

@@ -90,8 +90,9 @@ def plain_words(text: str) -> bool:
         return False
     if _HAN.search(text):
         return len(text) <= 8 and not any(piece.known and piece.idea for piece in pieces(text))
-    known = frozenset(line.split()[0] for line in concepts.CONCEPTS.strip().splitlines())
-    return all(idea(word) and idea(word) not in known for word in re.findall(r"[^\W\d_]+", text))
+    return all(
+        idea(word) and idea(word) not in concepts.IDEAS for word in re.findall(r"[^\W\d_]+", text)
+    )
 
 
 def _atoms(text: str, used: Sequence[Span], empty: frozenset[str]) -> list[_Atom]:

@@ -185,7 +185,7 @@ def _names(text: str) -> list[Value]:
             start = text.find(words[1], start + len(words[0])) if len(words) > 1 else match.end()
             words = words[1:]
         name = text[start : match.end()].removesuffix("'s").removesuffix("’s")
-        if not words or not name or (len(words) == 1 and idea(name) in _IDEAS):
+        if not words or not name or (len(words) == 1 and idea(name) in concepts.IDEAS):
             continue
         known = name.lower() in concepts.LANGUAGES
         kind = "language" if known else "place" if name.lower() in concepts.PLACES_LATIN else "name"
@@ -203,7 +203,9 @@ def _ordinary(word: str, opening: bool) -> bool:
     lower = word.lower().replace("’", "'")
     if lower in concepts.NOT_NAMES or {lower, lower.split("'")[0]} & concepts.STOP:
         return True
-    everyday = len(lower) == 1 or (opening and (idea(lower) in _IDEAS or lower in concepts.OPENERS))
+    everyday = len(lower) == 1 or (
+        opening and (idea(lower) in concepts.IDEAS or lower in concepts.OPENERS)
+    )
     return everyday and lower not in concepts.PLACES_LATIN
 
 
@@ -212,7 +214,6 @@ _CHINESE_WORDS = (
     ("language", concepts.LANGUAGES),
     ("symbol", concepts.CURRENCIES),
 )
-_IDEAS = frozenset(line.split()[0] for line in concepts.CONCEPTS.strip().splitlines())
 
 
 def _lower(text: str) -> list[Value]:

@@ -68,14 +68,13 @@ def stem(word: str) -> str:
 def _read_concepts() -> tuple[dict[str, str], dict[str, str]]:
     latin: dict[str, str] = {}
     han: dict[str, str] = {}
-    for line in concepts.CONCEPTS.strip().splitlines():
-        words = line.split()
+    for name, words in concepts.IDEAS.items():
         for word in words:
             if _HAN.match(word):
-                han.setdefault(word, words[0])
+                han.setdefault(word, name)
             else:
-                latin.setdefault(stem(word), words[0])
-                latin.setdefault(stem(word).removesuffix("e"), words[0])
+                latin.setdefault(stem(word), name)
+                latin.setdefault(stem(word).removesuffix("e"), name)
     return latin, han
 
 
