@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
@@ -13,6 +14,7 @@ from toolkeel.define.explain.schema_limits import (
     check_work,
     plain_schema,
 )
+from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import DefinitionError
 
 
@@ -60,6 +62,68 @@ def test_alternatives_multiply_through_the_properties_they_share() -> None:
         defs[f"a{level}"] = {"anyOf": [branch, branch]}
     with pytest.raises(DefinitionError, match="multiply"):
         check_work({"$defs": defs, "$ref": "#/$defs/a19"})
+
+
+def _told(n: int, way: str) -> dict[str, Any]:
+    """A reference to the n-th definition, and how that is named."""
+    return {
+        "escaped": {"$ref": f"#/%24defs/a{n}"},
+        "anchor": {"$ref": f"#a{n}"},
+        "id": {"$ref": f"https://example.org/a{n}"},
+        "relative id": {"$ref": f"a{n}"},
+        "dynamic": {"$dynamicRef": f"#a{n}"},
+    }.get(way, {"$ref": f"#/$defs/a{n}"})
+
+
+def _twice(to: Any) -> dict[str, Any]:
+    return {"allOf": [to, {**to}]}
+
+
+def _unnamed(n: int) -> dict[str, Any]:
+    return {}
+
+
+_NAMED: Mapping[str, Callable[[int], dict[str, Any]]] = {
+    "anchor": lambda n: {"$anchor": f"a{n}"},
+    "id": lambda n: {"$id": f"https://example.org/a{n}"},
+    "relative id": lambda n: {"$id": f"a{n}"},
+    "dynamic": lambda n: {"$dynamicAnchor": f"a{n}"},
+}
+_MEETING: Mapping[str, Callable[[Any], dict[str, Any]]] = {
+    "dependencies": lambda to: {"dependencies": {"a": to, "b": to}},
+    "patterns": lambda to: {"patternProperties": {"a": to, "b": to}},
+    "contains": lambda to: {"items": to, "contains": to},
+    "unevaluated": lambda to: {"allOf": [to], "unevaluatedProperties": False},
+}
+
+
+@pytest.mark.parametrize("way", ["escaped", *_NAMED, *_MEETING])
+def test_a_schema_multiplies_however_its_references_are_written_and_used(way: str) -> None:
+    """Each kept the validator at work for hours, from forty definitions on."""
+    meeting, named = _MEETING.get(way, _twice), _NAMED.get(way, _unnamed)
+    levels = {f"a{n}": {**named(n), **meeting(_told(n + 1, way))} for n in range(40)}
+    schema = {"$defs": {**levels, "a40": named(40)}, "properties": {"x": _told(0, way)}}
+    with pytest.raises(DefinitionError, match="multiply"):
+        compile_json_schema(schema)
+
+
+@pytest.mark.parametrize("word", ["allOf", "oneOf", "anyOf"])
+def test_definitions_that_all_lead_to_each_other_are_refused_and_one_ring_is_not(word: str) -> None:
+    """Five of them (``allOf``) kept the validator at work without end, whatever the value was."""
+    to = [{"$ref": f"#/$defs/a{n}"} for n in range(5)]
+    ring = {f"a{n}": {word: [to[(n + 1) % 5], {"type": "string"}]} for n in range(5)}
+    assert compile_json_schema({"$defs": ring, **to[0]}).schema
+    with pytest.raises(DefinitionError, match="more than one way"):
+        compile_json_schema({"$defs": {f"a{n}": {word: to} for n in range(5)}, **to[0]})
+
+
+def test_a_reference_that_only_the_validator_can_follow_is_refused() -> None:
+    known = {"$ref": "https://json-schema.org/draft/2020-12/schema"}
+    assert not compile_json_schema({"properties": {"x": known}}).is_valid({"x": {"type": 5}})
+    inner = {"$id": "https://example.org/a/b", "$ref": "../c/.."}
+    schema = {"$id": "https://example.org/", "$defs": {"b": inner}}
+    with pytest.raises(DefinitionError, match="cannot be followed"):
+        compile_json_schema({**schema, "properties": {"x": {"$ref": "#/$defs/b"}}})
 
 
 def test_mappings_and_tuples_become_plain_data_of_their_own() -> None:

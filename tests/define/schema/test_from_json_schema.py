@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.call.arguments.test_parse import JSON
@@ -418,7 +418,11 @@ def test_a_value_has_errors_exactly_if_it_is_not_valid(
     schema: object, shared: object, value: object
 ) -> None:
     root: Any = {"$defs": {"x": shared}, "allOf": [schema]}
-    validator: JsonSchemaValidator = compile_json_schema(root)
+    try:
+        validator: JsonSchemaValidator = compile_json_schema(root)
+    except DefinitionError as refused:
+        assume("lead back" not in str(refused))
+        raise
     errors = validator.errors(value)
     assert bool(errors) is not validator.is_valid(value)
     for error in errors:

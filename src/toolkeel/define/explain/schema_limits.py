@@ -1,14 +1,16 @@
 """What a JSON Schema from elsewhere may cost, judged before it is compiled.
 
-Size and depth of the text, and how many alternatives one value can be tried against once
-references are followed: there small schemas hide endless work.
+Size and depth of the text, and how many schemas one value can be tried against once references are
+followed, whichever way they are written: there small schemas hide endless work.
 """
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Mapping
 from typing import NoReturn
+from urllib.parse import unquote
 
 from pydantic_core import to_json
 
@@ -18,8 +20,8 @@ from toolkeel.define.subschemas import (
     Schema,
     all_subschemas,
     list_of,
-    resolve,
     subschemas,
+    target_of,
 )
 from toolkeel.errors import DefinitionError
 
@@ -27,6 +29,15 @@ MAX_DEPTH = 64  # objects and arrays within each other in the schema's text
 MAX_SIZE = 1_000_000  # bytes of the schema's text
 MAX_ALTERNATIVES = 1000  # branches of all unions
 MAX_WORK = 100_000  # schemas one value can meet, references followed
+_REFERENCES = ("$ref", "$dynamicRef", "$recursiveRef")
+_HERE = IN_PLACE | {"dependencies"}
+_ONE_OF = frozenset(
+    ("properties", "additionalProperties", "prefixItems", "items", "additionalItems")
+)
+"""Keywords of which a value within another meets one."""
+_AGAIN = frozenset(("unevaluatedProperties", "unevaluatedItems"))
+"""Keywords for which all is tried again that a value meets."""
+_KNOWN = ("http://json-schema.org/", "https://json-schema.org/")
 
 
 def plain_schema(schema: object) -> dict[str, object] | bool:
@@ -75,10 +86,14 @@ def is_too_deep(schema: Mapping[str, object]) -> bool:
     return bool(level)
 
 
-def check_work(schema: Schema | bool) -> None:
-    """Count the branches, and the schemas that one value can meet when references are followed."""
+def check_work(schema: Schema | bool) -> str:
+    """Count the branches, and the schemas that one value can meet when references are followed.
+
+    Returns:
+        A reference of which it is not known where it leads; empty if there is none.
+    """
     if isinstance(schema, bool):
-        return
+        return ""
     parts = all_subschemas(schema)
     branches = sum(
         len(list_of(each, word)) for each in parts for word in ("anyOf", "oneOf", "allOf")
@@ -87,8 +102,9 @@ def check_work(schema: Schema | bool) -> None:
         raise DefinitionError(
             f"The JSON Schema has {branches:,} alternatives, at most {MAX_ALTERNATIVES:,}."
         )
+    met = _Met(schema)
     try:
-        work = _work(schema, schema, {})
+        work = met.work(schema, schema, ())
     except RecursionError:
         raise DefinitionError("The JSON Schema's references form too long a chain.") from None
     if work > MAX_WORK:
@@ -96,22 +112,87 @@ def check_work(schema: Schema | bool) -> None:
             "The JSON Schema's references multiply: one value would have to be tried against "
             f"more than {MAX_WORK:,} schemas."
         )
+    return met.unknown
 
 
-def _work(schema: Schema, root: Schema, known: dict[int, int]) -> int:
-    """How many schemas a value, or one value within it, meets at most."""
-    if id(schema) in known:
-        return known[id(schema)]
-    known[id(schema)] = 1  # what a reference back to here counts: each is tried once a value
-    here, below = 1, 0
-    target = resolve(schema.get("$ref"), root)
-    if isinstance(target, Mapping):
-        here += _work(target, root, known)
-    for where, each in subschemas(schema):
-        work = _work(each, root, known)
-        if where[0] in IN_PLACE:
-            here += work
-        elif where[0] not in ("$defs", "definitions"):
-            below = max(below, work)
-    known[id(schema)] = here + below
-    return here + below
+class _Met:
+    """Which schemas a value meets, and each value within it.
+
+    Args:
+        root: The whole schema.
+
+    Attributes:
+        unknown: A reference that leads nowhere, as far as can be seen.
+    """
+
+    def __init__(self, root: Schema) -> None:
+        self.unknown = ""
+        self._root = root
+        self._named: dict[str, list[Schema]] = {}
+        for part in all_subschemas(root):
+            for word in ("$id", "id", "$anchor", "$dynamicAnchor"):
+                if isinstance(name := part.get(word), str):
+                    self._named.setdefault(_tail(name), []).append(part)
+        self._known: dict[int, int] = {}
+        self._rings: dict[int, int] = {}
+
+    def work(self, part: Schema, home: Schema, path: tuple[int, ...]) -> int:
+        """How many schemas a value, or one value within it, meets at most.
+
+        Args:
+            part: The first.
+            home: What its references begin at.
+            path: The ids of those that led here, for the same value.
+
+        Raises:
+            DefinitionError: they lead back, and not in one ring alone.
+        """
+        one = id(part)
+        ring = path[path.index(one) :] if one in path else ()
+        if self._rings.get(one) in path or not self._rings.keys().isdisjoint(ring):
+            raise DefinitionError(
+                "The JSON Schema's references lead back to where they stand in more than one way."
+            )
+        self._rings.update(dict.fromkeys(ring, one))
+        if one in self._known:
+            return self._known[one]
+        self._known[one] = 1  # what a reference back to here counts: each is tried once a value
+        here, within = 1, Counter[str]()
+        home, path = part if _has_id(part) else home, (*path, one)
+        for word in _REFERENCES:
+            here += sum(self.work(to, home, path) for to in self._targets(part.get(word), home))
+        for where, each in subschemas(part):
+            word = str(where[0])
+            if word in _HERE:
+                here += self.work(each, home, path)
+            elif word in _ONE_OF:
+                within[""] = max(within[""], self.work(each, home, ()))
+            elif word not in ("$defs", "definitions"):
+                within[word] += self.work(each, home, ())
+        here *= 1 if _AGAIN.isdisjoint(part) else 3
+        self._known[one] = here + within.total()
+        return self._known[one]
+
+    def _targets(self, reference: object, home: Schema) -> list[Schema]:
+        """What a reference can lead to: rather too much than too little."""
+        if not isinstance(reference, str) or reference.startswith(_KNOWN):
+            return []
+        place, _, fragment = reference.partition("#")
+        named = fragment if fragment[:1] != "/" else ""
+        homes = self._named.get(_tail(named or place), []) if named or place else [home, self._root]
+        found = [target_of(f"#{unquote(fragment)}", each) for each in homes] if not named else homes
+        self.unknown = self.unknown if any(each is not None for each in found) else reference
+        return list({id(each): each for each in found if isinstance(each, Mapping)}.values())
+
+
+def _has_id(schema: Schema) -> bool:
+    return any(
+        isinstance(name := schema.get(word), str) and name[:1] != "#" for word in ("$id", "id")
+    )
+
+
+def _tail(name: str) -> str:
+    """The end of an id, an anchor or a reference, by which it is told from others."""
+    return unquote(
+        name.rstrip("#").rpartition("/")[2].rpartition(":")[2].rpartition("#")[2]
+    ).lower()

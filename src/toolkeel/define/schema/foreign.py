@@ -198,7 +198,7 @@ def _without_fault(schema: dict[str, Any], error: DefinitionError) -> str:
     path: list[str | int] = list(getattr(cause, "instance_path", ()))
     if getattr(getattr(cause, "kind", None), "name", "") == "propertyNames":
         path.append(str(getattr(getattr(cause, "kind", None), "error", cause).instance))
-    path = path or _unresolved(schema, str(cause)) or (["$schema"] if cause is None else [])
+    path = path or (["$schema"] if cause is None else _unresolved(schema, str(cause)))
     if not path or (path == ["$schema"] and "$schema" not in schema):
         raise error
     reason = str(error).partition(": ")[2].rstrip(".") or str(error)

@@ -111,7 +111,7 @@ def compile_json_schema(
 
     plain = plain_schema(schema)
     others = {uri: plain_schema(each) for uri, each in (documents or {}).items()}
-    check_work(plain)
+    unknown = check_work(plain)
     registry = jsonschema_rs.Registry(list(others.items())) if others else None
     dialect = _dialect(plain, others)
     compiler = (
@@ -135,6 +135,8 @@ def compile_json_schema(
             if engine is engines[-1] or not _is_of_a_pattern(error):
                 _does_not_compile(error)
         else:
+            if unknown and not others:
+                raise DefinitionError(f"Where {short(unknown)} leads cannot be followed.")
             return JsonSchemaValidator(plain, Mismatches(plain, validator, others, engine))
     raise AssertionError("the last engine returns or raises")
 
