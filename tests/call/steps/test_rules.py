@@ -114,13 +114,16 @@ def test_rules_of_a_file_are_those_of_its_approval_table(tmp_path: Path) -> None
     rules = Rules.from_toml(path)
     assert rules.action("rm", {"path": "/etc/a"}) == "deny"
     assert rules.action("rm", {"path": "a"}) == "ask"
-    path.write_text("[other]\nx = 1\n", "utf-8")
+    path.write_text("[other]\nx = 1\n[approval]\n", "utf-8")
     assert Rules.from_toml(str(path)).action("rm", {}) is None
 
 
 @pytest.mark.parametrize(
     "text",
     [
+        "",
+        "ask = ['rm']",
+        "[rules]\nask = ['rm']",
         "[approval",
         "approval = 5",
         "approval = [1]",

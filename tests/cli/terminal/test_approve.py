@@ -18,7 +18,7 @@ from toolkeel import Effects, tool
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
-from toolkeel.cli.terminal.approve import checked_by
+from toolkeel.cli.terminal.approve import HINT, checked_by
 from toolkeel.errors import InvalidArguments
 from toolkeel.observe.wording import badges
 
@@ -67,12 +67,23 @@ def test_other_keys_enter_and_pastes_ask_again(asker: Path) -> None:
     no_answers = ["\n", "\r", " ", "x", "y\n", "yes\n", "\x1by", "\x1b[A", "ｙ", "\x04"]
     for number, typed in enumerate(no_answers, 1):
         terminal.type(typed)
-        terminal.until(lambda screen, number=number: screen.count("(press y") == number, 5.0)
-        assert terminal.screen.count("(press y, n, e or q)") == number, typed
+        terminal.until(lambda screen, number=number: screen.count(HINT) == number)
+        assert terminal.screen.count(HINT) == number, typed
     assert written(asker) == []
     terminal.type("q")
     assert terminal.end().code == 130
     assert written(asker) == []
+
+
+def test_in_a_narrow_terminal_the_hint_takes_the_place_of_the_question(asker: Path) -> None:
+    terminal = Terminal(words("one"), asker, columns=60)
+    asked(terminal)
+    for number in (1, 2, 3):
+        terminal.type("x")
+        terminal.until(lambda screen, number=number: screen.count("e or q)") == number)
+    assert readable(terminal.screen).count("Run it?") == 1
+    terminal.type("q")
+    assert terminal.end().code == 130
 
 
 def test_a_refusal_tells_the_model_the_sentence(asker: Path) -> None:

@@ -173,10 +173,10 @@ class Rules:
         """Rules of a file: lists ``deny``, ``ask`` and ``allow`` in its table ``[approval]``.
 
         Raises:
-            SetupError: if the file cannot be read, or holds anything else there.
+            SetupError: if the file cannot be read, has no such table, or holds anything else there.
         """
         try:
-            table = tomllib.loads(Path(path).read_text("utf-8")).get("approval", {})
+            table = tomllib.loads(Path(path).read_text("utf-8")).get("approval")
         except (OSError, ValueError) as error:
             raise SetupError(f"{path}: {error}") from None
         if not isinstance(table, dict) or not all(
@@ -185,7 +185,9 @@ class Rules:
             and all(isinstance(rule, str) for rule in rules)
             for kind, rules in table.items()
         ):
-            raise SetupError(f"{path}: [approval] holds lists of text: deny, ask and allow")
+            raise SetupError(
+                f"{path}: its table [approval] holds lists of text: deny, ask and allow"
+            )
         return cls(**table)
 
     def __iter__(self) -> Iterator[Rule]:

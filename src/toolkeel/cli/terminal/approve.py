@@ -23,7 +23,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.cli.terminal.interrupt import BY_HAND
 from toolkeel.cli.terminal.keys import POSSIBLE, Gone, Keyboard
 from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, RED, YELLOW, output_held, styled
-from toolkeel.cli.terminal.text import chopped
+from toolkeel.cli.terminal.text import cells, chopped
 from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
 from toolkeel.observe.wording import badges, visible_json, visible_line, visible_row
@@ -234,7 +234,8 @@ class Question:
             key = self._keyboard.key().lower()
             if key and key in keys:
                 break
-            self._write(f"{begin}{self._styled(question, BOLD)}{hint} ")
+            fits = cells(question + hint) < _size(self._screen)[0]
+            self._write(f"{begin}{self._styled(question, BOLD) if fits else ''}{hint} ")
         if not echo:
             self._write(begin)
         return key
