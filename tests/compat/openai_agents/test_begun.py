@@ -9,12 +9,14 @@ import pytest
 from toolkeel.compat.openai_agents import (
     Agent,
     MaxTurnsExceeded,
+    ModelRefusalError,
     RunErrorHandlerInput,
     RunErrorHandlerResult,
     Runner,
     function_tool,
 )
 from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -67,5 +69,22 @@ def test_a_handler_answers_where_the_model_was_asked_too_often() -> None:
     assert again(max_turns=lambda about: "plain").final_output == "plain"
     with pytest.raises(MaxTurnsExceeded):
         again(max_turns=lambda about: None)
-    with pytest.raises(SetupError, match="'max_turns' alone, no 'model_refusal'"):
-        again(model_refusal=print)
+    with pytest.raises(SetupError, match="no 'invalid_final_output'"):
+        again(invalid_final_output=print)
+
+
+REFUSED = AssistantMessage("no way", finish_reason="refusal")
+
+
+@pytest.mark.parametrize("output_type", [None, list[int]])
+def test_a_model_that_would_not_answer_ends_the_run_with_what_it_said(output_type: Any) -> None:
+    clerk = agent(REFUSED).clone(output_type=output_type)
+    with pytest.raises(ModelRefusalError, match="refused to produce output: no way") as ended:
+        Runner.run_sync(clerk, "go")
+    assert ended.value.refusal == "no way" and len(ended.value.run_data.new_items) == 1
+
+
+def test_a_handler_answers_where_the_model_would_not() -> None:
+    handlers = {"model_refusal": lambda about: f"sorry: {about.error.refusal}"}
+    result = Runner.run_sync(agent(REFUSED), "go", error_handlers=handlers)
+    assert result.final_output == "sorry: no way" and len(result.new_items) == 2

@@ -7,7 +7,7 @@ from typing import Any
 from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel import Usage as CoreUsage
 from toolkeel.compat.openai_agents import Usage
-from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, ToolContext
+from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, TokensDetails, ToolContext
 
 SEEN: list[Any] = []
 
@@ -61,3 +61,15 @@ def test_the_context_of_a_call_is_made_of_the_runs() -> None:
     assert (context.tool_name, context.tool_call_id, context.tool_arguments) == ("add", "c1", "{}")
     assert (context.context, context.agent, context.run_config) == ({"a": 1}, "agent", "config")
     assert context.tool_call is call
+
+
+def test_what_is_added_to_a_runs_usage_is_spent_by_the_run() -> None:
+    run: RunContext[Any] = RunContext()
+    run.usage = CoreUsage(1, 10, 5)
+    usage = RunContextWrapper.of(run).usage
+    usage.add(Usage(2, 1, 2, 3, TokensDetails(cached_tokens=1)))
+    assert (usage.requests, usage.total_tokens) == (3, 18)
+    assert run.usage == CoreUsage(3, 11, 7, 1)
+    alone = RunContextWrapper(None)
+    alone.usage.add(Usage(1, 1, 1, 2))
+    assert alone.usage == Usage(1, 1, 1, 2)

@@ -29,6 +29,7 @@ from toolkeel.compat.openai_agents import (
     remove_all_tools,
 )
 from toolkeel.compat.openai_agents.items import items_of
+from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Reasoning, ToolCall, ToolMessage
 from toolkeel.testing import Scripted, call
 
@@ -251,3 +252,9 @@ def test_without_tools_what_was_said_is_left() -> None:
         "message_output_item", "message_output_item",
     ]  # fmt: skip
     assert remove_all_tools(HandoffInputData("hi", (), ())).input_history == "hi"
+
+
+@pytest.mark.parametrize("given", [{"input_type": BaseModel}, {}])
+def test_who_is_told_of_a_handoff_must_take_what_it_is_told(given: dict[str, Any]) -> None:
+    with pytest.raises(SetupError, match="on_handoff"):
+        handoff(Agent(name="b"), on_handoff=lambda: None, **given)

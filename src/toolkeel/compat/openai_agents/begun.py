@@ -14,7 +14,12 @@ from toolkeel.agent.session_interface import Named
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.given import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel.compat.openai_agents.exceptions import MaxTurnsExceeded, ModelBehaviorError
+from toolkeel.compat.openai_agents.exceptions import (
+    AgentsException,
+    MaxTurnsExceeded,
+    ModelBehaviorError,
+    ModelRefusalError,
+)
 from toolkeel.compat.openai_agents.hooks import RunHooks, tell
 from toolkeel.compat.openai_agents.items import ItemHelpers, messages_of
 from toolkeel.compat.openai_agents.result import Given, RunResult, as_result, make_result
@@ -42,7 +47,7 @@ class RunnerOptions(TypedDict, total=False):
         hooks: Told of the run as it goes.
         run_config: What holds for this run; see `RunConfig`.
         error_handlers: ``max_turns``: ``(RunErrorHandlerInput)`` gives the answer of a run whose
-            model was asked as often as it may be.
+            model was asked as often as it may be; ``model_refusal``: of one that would not answer.
         session: What was said before, and where this run is kept: one with the SDK's four methods,
             or a core session by itself, its name or its path.
     """
@@ -104,8 +109,10 @@ class Begun:
         self.before_turn: Callable[[RunContext[Any]], Any] | None = None
         given = only_known(options, RunnerOptions, "Runner.run", _REFUSED)
         self.handlers: dict[str, Any] = dict(given.get("error_handlers") or {})
-        if strange := sorted(self.handlers.keys() - {"max_turns"}):
-            raise SetupError(f"error_handlers: there is 'max_turns' alone, no {strange[0]!r}")
+        if strange := sorted(self.handlers.keys() - {"max_turns", "model_refusal"}):
+            raise SetupError(
+                f"error_handlers: there are 'max_turns' and 'model_refusal', no {strange[0]!r}"
+            )
         config = given.get("run_config")
         config = RunConfig(**config) if isinstance(config, dict) else config
         self.config: RunConfig = config or RunConfig()
@@ -204,26 +211,36 @@ class Begun:
 
         Raises:
             MaxTurnsExceeded: the model was asked as often as it may be.
+            ModelRefusalError: it would not answer.
         """
         made = as_result(result, self._given())
-        error = MaxTurnsExceeded(f"Max turns ({self.max_turns}) exceeded")
-        error.run_data = made
-        answer = await self._handled(error, made) if result.reason == "limit" else None
+        error = self._ending(result)
+        answer = None if error is None else await self._handled(error, made)
         if answer is not None:
             said = [AssistantMessage(str(answer.final_output))] if answer.include_in_history else []
             made = make_result(
                 answer.final_output, [*made.messages, *said], made.state, self._given()
             )
         await self._keep(made.messages)
-        if result.reason == "limit" and answer is None:
+        if error is not None and answer is None:
+            error.run_data = made
             raise error
         if result.answered or answer is not None:
             await self.ended(made.final_output)
         return made
 
+    def _ending(self, result: core.RunResult[Any]) -> AgentsException | None:
+        """What a run without an answer is there."""
+        if result.reason == "refused":
+            return ModelRefusalError(result.messages[-1].text)
+        if result.reason == "limit":
+            return MaxTurnsExceeded(f"Max turns ({self.max_turns}) exceeded")
+        return None
+
     async def _handled(self, error: Exception, made: RunResult) -> RunErrorHandlerResult | None:
         """What the program answers in place of an error."""
-        handler = self.handlers.get("max_turns")
+        kind = "max_turns" if isinstance(error, MaxTurnsExceeded) else "model_refusal"
+        handler = self.handlers.get(kind)
         given = handler and await value_of(handler(RunErrorHandlerInput(error, self.wrapper, made)))
         if given is None or isinstance(given, RunErrorHandlerResult):
             return given
@@ -241,7 +258,9 @@ class Begun:
         """What is raised of it: with what was done until then, which is kept, as ``run_data``."""
         run = getattr(error, "run", None)
         if type(error) is OutputError:
-            error = ModelBehaviorError(str(error), error.text, error.errors)
+            refused = getattr(run.messages[-1], "finish_reason", "") == "refusal" if run else False
+            made = ModelBehaviorError(str(error), error.text, error.errors)
+            error = ModelRefusalError(error.text) if refused else made
         if isinstance(run, Run):
             with contextlib.suppress(AttributeError):  # an exception without room for more
                 error.run_data = make_result(None, run.messages, run.state, self._given())  # type: ignore[attr-defined]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import ContextVar
 from operator import attrgetter
@@ -89,7 +90,10 @@ class TokensDetails:
     reasoning_tokens: int = 0
 
 
-@record
+_NO_DETAILS = TokensDetails()
+
+
+@dataclasses.dataclass
 class Usage:
     """What was spent.
 
@@ -107,9 +111,21 @@ class Usage:
     input_tokens: int = 0
     output_tokens: int = 0
     total_tokens: int = 0
-    input_tokens_details: TokensDetails = TokensDetails()
-    output_tokens_details: TokensDetails = TokensDetails()
+    input_tokens_details: TokensDetails = _NO_DETAILS
+    output_tokens_details: TokensDetails = _NO_DETAILS
     request_usage_entries: Sequence[RequestUsage] = ()
+    _run: RunContext[Any] | None = dataclasses.field(
+        default=None, init=False, repr=False, compare=False
+    )
+
+    def add(self, other: Usage) -> None:
+        """Count that of another, too; the run whose usage this is spends it."""
+        more, entries = spent(other, other.requests), self.request_usage_entries
+        both = Usage.of(spent(self, self.requests) + more)
+        both.request_usage_entries, both._run = (*entries, *other.request_usage_entries), self._run
+        vars(self).update(vars(both))
+        if self._run is not None:
+            self._run.usage = self._run.usage + more
 
     @classmethod
     def of(cls, usage: CoreUsage, replies: Iterable[CoreUsage] = ()) -> Usage:
@@ -119,6 +135,14 @@ class Usage:
         read = TokensDetails(cached_tokens=usage.cached_tokens)
         written = TokensDetails(reasoning_tokens=usage.reasoning_tokens)
         return cls(usage.requests, *tokens(usage), read, written, each)
+
+
+def spent(usage: Any, requests: int = 1) -> CoreUsage:
+    """What the SDK's usage, or OpenAI's own, says of some requests."""
+    read, written = usage.input_tokens_details, usage.output_tokens_details
+    cached = getattr(read, "cached_tokens", None) or 0
+    thought = getattr(written, "reasoning_tokens", None) or 0
+    return CoreUsage(requests, usage.input_tokens, usage.output_tokens, cached, thought)
 
 
 class RunContextWrapper(Generic[C]):
@@ -149,7 +173,9 @@ class RunContextWrapper(Generic[C]):
         if run is None:
             return self._usage
         replies = [one.usage for one in run.transcript if isinstance(one, AssistantMessage)]
-        return Usage.of(run.usage, (*replies, self.just_now))
+        made = Usage.of(run.usage, (*replies, self.just_now))
+        made._run = run
+        return made
 
     def joined(self, run: RunContext[Any]) -> RunContextWrapper[C]:
         """The same, and what is spent is that run's."""

@@ -7,7 +7,7 @@ from typing import Any
 from toolkeel.errors import OutputError, SetupError
 
 __all__ = [
-    "AgentsException", "InputGuardrailTripwireTriggered", "MaxTurnsExceeded", "ModelBehaviorError",
+    "AgentsException", "InputGuardrailTripwireTriggered", "MaxTurnsExceeded", "ModelBehaviorError", "ModelRefusalError",
     "OutputGuardrailTripwireTriggered", "ToolInputGuardrailTripwireTriggered",
     "ToolOutputGuardrailTripwireTriggered", "ToolTimeoutError", "UserError",
 ]  # fmt: skip
@@ -34,6 +34,14 @@ UserError = SetupError
 
 class ModelBehaviorError(AgentsException, OutputError):
     """The model gave no answer of the form that was asked for."""
+
+
+class ModelRefusalError(AgentsException):
+    """The model would not answer; `refusal` is what it said."""
+
+    def __init__(self, refusal: str) -> None:
+        super().__init__(f"Model refused to produce output: {refusal}")
+        self.refusal = refusal
 
 
 class MaxTurnsExceeded(AgentsException):

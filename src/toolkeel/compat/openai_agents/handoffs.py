@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
+from inspect import signature
 from operator import attrgetter
 from typing import Any, TypeAlias
 
@@ -19,6 +20,7 @@ from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, items_of,
 from toolkeel.compat.openai_agents.settings import RunConfig
 from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, held_strictly
 from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
 from toolkeel.messages import Message
 
 __all__ = [
@@ -114,6 +116,10 @@ def handoff(
     given, enabled = options.pop("input_filter", None), options.pop("is_enabled", True)
     if options.pop("nest_handoff_history", None) and given is None:
         given = nest_handoff_history
+    wanted = 1 if input_type is None else 2
+    if on_handoff is not None and len(signature(on_handoff).parameters) != wanted:
+        takes = "(context)" if wanted == 1 else "(context, input)"
+        raise SetupError(f"handoff(on_handoff=...) is a function of {takes}")
     if options:
         raise TypeError(f"handoff has no option {', '.join(map(repr, sorted(options)))}")
     about = getattr(agent, "handoff_description", None) or ""

@@ -146,7 +146,18 @@ _KINDS: Mapping[str, type[MessageOutputItem | ReasoningItem]] = {
     "message": MessageOutputItem,
     "reasoning": ReasoningItem,
 }
-_ORDER = ("annotations", "arguments", "call_id", "name", "id", "content", "role", "status", "text")
+_ORDER = (
+    "annotations",
+    "arguments",
+    "call_id",
+    "name",
+    "id",
+    "summary",
+    "content",
+    "role",
+    "status",
+    "text",
+)
 """In which order the keys of an item stand first: those of OpenAI's types, as programs print them."""
 
 

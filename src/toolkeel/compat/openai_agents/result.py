@@ -148,6 +148,10 @@ class RunResult:
 def as_result(result: core_result.RunResult[Any], given: Given) -> RunResult:
     """The core's result as the SDK's."""
     answer = result.answer if result.answered else None
+    last = items_of(None, result.messages[-1]) if isinstance(answer, str) else []
+    said = [item for item in last if item.type == "message_output_item"]
+    if len(said) > 1:  # as there, the last of them is the answer
+        answer = ItemHelpers.extract_text(said[-1].raw_item)
     return make_result(answer, result.messages, result.state, given)
 
 

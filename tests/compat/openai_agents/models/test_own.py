@@ -149,3 +149,9 @@ def test_its_items_go_back_as_it_gave_them() -> None:
         "- Final output (str):",
         "    hello",
     ]
+
+
+def test_of_several_messages_the_last_is_the_answer() -> None:
+    first = {**said("thinking"), "id": "m1"}
+    result = run(Agent("a", model=Own([first, {**said("four"), "id": "m2"}])), False)
+    assert result.final_output == "four" and len(result.new_items) == 2

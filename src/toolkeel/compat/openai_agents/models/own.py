@@ -10,7 +10,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.agent.bind_tools import Binds
-from toolkeel.compat.openai_agents.context import Usage, plain
+from toolkeel.compat.openai_agents.context import Usage, plain, spent
 from toolkeel.compat.openai_agents.items import items_of, parted
 from toolkeel.compat.openai_agents.output import AgentOutputSchema, AgentOutputSchemaBase
 from toolkeel.compat.openai_agents.settings import ModelSettings
@@ -188,11 +188,8 @@ def reply_of(response: Any, tools: Any = ()) -> AssistantMessage:
     calls = [i["type"] for i in given if i.get("type") in (*CALLS, *NATIVE_CALLS)]
     if len(calls) > len(reply.tool_calls):
         raise ModelError(f"the model made calls that no tool of the agent takes: {calls}")
-    return dataclasses.replace(reply, usage=_spent(response.usage))
-
-
-def _spent(usage: Any) -> CoreUsage:
-    return CoreUsage(1) if usage is None else CoreUsage(1, usage.input_tokens, usage.output_tokens)
+    told = response.usage
+    return dataclasses.replace(reply, usage=CoreUsage(1) if told is None else spent(told))
 
 
 def response_of(reply: AssistantMessage, agent: Any = None) -> ModelResponse:
