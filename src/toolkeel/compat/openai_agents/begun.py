@@ -194,17 +194,12 @@ class Begun:
 
     def trace(self) -> Any:
         """The run's trace; nothing if tracing is off for it."""
-        config = self.config
-        if config.tracing_disabled:
+        its = self.config
+        if its.tracing_disabled:
             return contextlib.nullcontext()
-        names = [one.name for one in self.core.tools]
-        about = {
-            "trace_id": config.trace_id,
-            "group_id": config.group_id,
-            "metadata": config.trace_metadata,
-        }
-        sensitive = config.trace_include_sensitive_data
-        return run_trace(self.agent.name, names, config.workflow_name, about, sensitive)
+        names, sensitive = [one.name for one in self.core.tools], its.trace_include_sensitive_data
+        about = {"trace_id": its.trace_id, "group_id": its.group_id, "metadata": its.trace_metadata}
+        return run_trace(self.agent.name, names, its.workflow_name, about, sensitive)
 
     async def result(self, result: core.RunResult[Any]) -> RunResult:
         """The SDK's result; session and hooks have it, too.

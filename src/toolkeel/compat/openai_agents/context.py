@@ -264,14 +264,8 @@ class ToolContext(RunContextWrapper[C]):
     def from_tool_context(cls, context: CoreContext[Any]) -> ToolContext[Any]:
         """That of the running call."""
         call = context.call
-        made: ToolContext[Any] = ToolContext(
-            context.deps,
-            None,
-            context.tool_name,
-            call.id,
-            arguments_text(call.arguments),
-            agent=context.agent,
-        )
+        about = (context.tool_name, call.id, arguments_text(call.arguments))
+        made: ToolContext[Any] = ToolContext(context.deps, None, *about, agent=context.agent)
         made._run = context.run
         return made
 

@@ -166,6 +166,10 @@ class OpenAIConversationsSession(SessionABC):
     def _client(self) -> Any:
         return self._given or default_client()
 
+    @property
+    def _items(self) -> Any:
+        return self._client.conversations.items
+
     async def _id(self) -> str:
         if not self.session_id:
             self.session_id = (await self._client.conversations.create(items=[])).id
@@ -175,10 +179,7 @@ class OpenAIConversationsSession(SessionABC):
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         found: list[TResponseInputItem] = []
-        listed = self._client.conversations.items.list(
-            conversation_id=await self._id(), order="desc"
-        )
-        async for item in listed:
+        async for item in self._items.list(conversation_id=await self._id(), order="desc"):
             if limit is not None and len(found) >= limit:
                 break
             found.append(item.model_dump(exclude_unset=True))
@@ -187,18 +188,14 @@ class OpenAIConversationsSession(SessionABC):
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         id = await self._id()
         for start in range(0, len(items), 20):  # as many as one request takes
-            await self._client.conversations.items.create(
-                conversation_id=id, items=items[start : start + 20]
-            )
+            await self._items.create(conversation_id=id, items=items[start : start + 20])
 
     async def pop_item(self) -> TResponseInputItem | None:
         items = await self.get_items(1)
         if not items:
             return None
-        id = await self._id()
-        await self._client.conversations.items.delete(
-            conversation_id=id, item_id=str(items[0]["id"])
-        )
+        id, last = await self._id(), str(items[0]["id"])
+        await self._items.delete(conversation_id=id, item_id=last)
         return items[0]
 
     async def clear_session(self) -> None:

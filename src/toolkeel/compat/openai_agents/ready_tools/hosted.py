@@ -87,7 +87,7 @@ class ComputerToolSafetyCheckData:
     safety_check: core.SafetyCheck
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(eq=False)
 class ComputerTool:
     """A computer as a tool; `tool` is the core's.
 
@@ -99,18 +99,11 @@ class ComputerTool:
 
     computer: Any
     on_safety_check: Callable[[ComputerToolSafetyCheckData], bool | Awaitable[bool]] | None = None
-    tool: AnyTool = dataclasses.field(init=False, repr=False, compare=False)
+    name = "computer"
 
     def __post_init__(self) -> None:
         check = self._check if self.on_safety_check is not None else None
-        object.__setattr__(
-            self, "tool", core.ComputerTool(self.computer, on_safety_check=check).tool
-        )
-
-    @property
-    def name(self) -> str:
-        """The tool's name."""
-        return self.tool.name
+        self.tool: AnyTool = core.ComputerTool(self.computer, on_safety_check=check).tool
 
     def _check(self, check: core.SafetyCheck) -> bool | Awaitable[bool]:
         assert self.on_safety_check is not None

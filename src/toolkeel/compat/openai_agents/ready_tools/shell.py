@@ -151,6 +151,7 @@ ShellExecutor: TypeAlias = Callable[
 ]
 
 
+@dataclass(eq=False)
 class LocalShellTool:
     """``local_shell``: the words of one command.
 
@@ -159,13 +160,9 @@ class LocalShellTool:
         sandbox: Of commands without an executor; by default that of the current folder.
     """
 
+    executor: LocalShellExecutor | None = None
+    sandbox: Sandbox | None = None
     name = "local_shell"
-
-    def __init__(
-        self, executor: LocalShellExecutor | None = None, sandbox: Sandbox | None = None
-    ) -> None:
-        self.executor = executor
-        self.sandbox = sandbox
 
     @cached_property
     def tool(self) -> AnyTool:
@@ -299,14 +296,8 @@ def _run_by(make: Callable[[Sandbox], AnyTool], body: Body) -> AnyTool:
 
 def _with_body(model: AnyTool, body: Body) -> AnyTool:
     made = Tool.from_schema(model.name, model.description, model.parameters, body)
-    return replace(
-        made,
-        effects=model.effects,
-        timeout=model.timeout,
-        approval=model.approval,
-        hosted=model.hosted,
-        max_output=None,
-    )
+    kept = {name: getattr(model, name) for name in ("effects", "timeout", "approval", "hosted")}
+    return replace(made, **kept, max_output=None)
 
 
 def _shortened(output: Sequence[ShellCommandOutput], limit: int | None) -> list[ShellCommandOutput]:
