@@ -480,7 +480,6 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "langchain.middleware",
         "langchain.threads",
         "langchain.agent",
-        "langchain.react",
         "langchain.tools",
         "langchain.ready_middleware",
         "langchain.names",

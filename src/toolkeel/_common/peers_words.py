@@ -15,12 +15,12 @@ R = TypeVar("R")
 Words = Mapping[str, str]
 
 
-def _by_word(rows: Mapping[str, str]) -> Words:
+def by_word(rows: Mapping[str, str]) -> Words:
     """Theirs by ours, with blanks between, the other way round."""
     return MappingProxyType({word: ours for ours, words in rows.items() for word in words.split()})
 
 
-TOOL: Final[Words] = _by_word(
+TOOL: Final[Words] = by_word(
     {
         "parameters=": "args_schema input_schema",
         "name= and description=": "bind",
@@ -50,7 +50,7 @@ TOOL: Final[Words] = _by_word(
     }
 )
 """By word for an option of a tool: ours."""
-AGENT: Final[Words] = _by_word(
+AGENT: Final[Words] = by_word(
     {
         "approval=True of the tool": "approval",
         "run(prompt, approver=...): each run has its own": "approver",
@@ -78,7 +78,7 @@ _SERVERS = (
     "frequency_penalty logit_bias presence_penalty reasoning reasoning_effort seed"
     " service_tier stop stop_sequences thinking top_k top_p verbosity"
 )
-SETTINGS: Final[Words] = _by_word(
+SETTINGS: Final[Words] = by_word(
     {
         "provider_options={...}": "extra_body",
         "client= of the model, such as AsyncOpenAI(default_headers={...})": "extra_headers",
@@ -91,7 +91,7 @@ SETTINGS: Final[Words] = _by_word(
     }
 )
 """By word for a setting: ours."""
-RUN: Final[Words] = _by_word(
+RUN: Final[Words] = by_word(
     {
         "listeners=": "callbacks hooks",
         "inject=": "config",
@@ -107,7 +107,7 @@ RUN: Final[Words] = _by_word(
     }
 )
 """By word for an option of a run: ours."""
-LIMITS: Final[Words] = _by_word(
+LIMITS: Final[Words] = by_word(
     {
         "requests=": "max_iterations max_requests max_turns request_limit",
         "tokens=": "max_tokens total_tokens_limit",
@@ -117,7 +117,7 @@ LIMITS: Final[Words] = _by_word(
     }
 )
 """By word for a limit of a run: ours."""
-RESULT: Final[Words] = _by_word(
+RESULT: Final[Words] = by_word(
     {
         ".output": "content data final_output response result text",
         ".messages": "all_messages new_items new_messages to_input_list",
@@ -128,7 +128,7 @@ RESULT: Final[Words] = _by_word(
     }
 )
 """By attribute that other libraries' results have: ours."""
-AGENT_ATTRIBUTES: Final[Words] = _by_word(
+AGENT_ATTRIBUTES: Final[Words] = by_word(
     {
         ".stream(prompt)": "iter run_stream run_stream_events run_streamed astream",
         ".run_sync(prompt)": "chat invoke kickoff",
@@ -140,7 +140,7 @@ AGENT_ATTRIBUTES: Final[Words] = _by_word(
     }
 )
 """By attribute that other libraries' agents have: ours."""
-TOOL_ATTRIBUTES: Final[Words] = _by_word(
+TOOL_ATTRIBUTES: Final[Words] = by_word(
     {
         ".parameters": "args args_schema input_schema json_schema params_json_schema schema",
         ".ainvoke({...})": "arun on_invoke_tool",

@@ -65,18 +65,19 @@ def _media(kind: str, fields: Mapping[str, Any]) -> Block | None:
     """A picture, a sound or a file, of its bytes or its address."""
     media_type = _first(fields, "mime_type", "media_type")
     data, url = _bytes_or_url(fields)
+    extra = fields["extras"] if isinstance(fields.get("extras"), Mapping) else {}
     if not url and not data:
         return None
     if kind in _IMAGES:
         closely = {"detail": fields["detail"]} if fields.get("detail") in ("low", "high") else {}
-        return Image(data, media_type or "image/png", url, closely)
+        return Image(data, media_type or "image/png", url, {**closely, **extra})
     if kind in _AUDIO and data:
-        return Audio(data, media_type or f"audio/{fields.get('format') or 'wav'}")
+        return Audio(data, media_type or f"audio/{fields.get('format') or 'wav'}", extra)
     if kind not in _FILES:
         return None
     name = _first(fields, *_NAMES) or "file"
     default = "application/pdf" if data or url.startswith("data:") else "application/octet-stream"
-    return inline(File(data, name, media_type or default, url))
+    return inline(File(data, name, media_type or default, url, extra))
 
 
 def _bytes_or_url(fields: Mapping[str, Any]) -> tuple[bytes, str]:

@@ -9,9 +9,15 @@ from pydantic import BaseModel
 
 from toolkeel import SetupError
 from toolkeel.compat.langchain import (
+    Command,
     GraphRecursionError,
+    HumanMessage,
     InjectedState,
+    InMemorySaver,
     ProviderStrategy,
+    RunnableConfig,
+    SystemMessage,
+    ToolNode,
     ToolRuntime,
     ToolStrategy,
     create_agent,
@@ -135,3 +141,81 @@ def test_middleware_and_options_that_nobody_honours_are_refused() -> None:
         create_agent("offline", middleware=[object()])
     with pytest.raises(TypeError, match="no option 'midleware'"):
         create_agent("offline", midleware=[])  # type: ignore[call-arg]
+
+
+def test_a_call_that_waits_where_nobody_can_answer_says_why_and_what_to_write() -> None:
+    picture: dict[str, Any] = {"type": "image", "url": "https://example.org/a.png"}
+
+    def state(**more: Any) -> Any:
+        agent = create_agent(Scripted([call("look_up", {"city": "Oslo"}), "many"]), [look_up])
+        return agent.invoke({"messages": HumanMessage([{**picture, **more}])})
+
+    with pytest.raises(SetupError, match=r"attachment image/png.*checkpointer"):
+        state()
+    said = state(extras={"trusted": True})["messages"]
+    assert [each.type for each in said] == ["human", "ai", "tool", "ai"]
+
+
+def test_a_call_that_waits_for_a_reason_of_its_own_shows_it() -> None:
+    lines = [call("look_up", {"city": "Oslo"}), "many"]
+    agent = create_agent(Scripted(lines), [look_up], checkpointer=InMemorySaver())
+    given = HumanMessage([{"type": "image", "url": "https://example.org/a.png"}])
+    thread = {"configurable": {"thread_id": "1"}}
+    [asked] = agent.invoke({"messages": given}, thread)["__interrupt__"]
+    assert "attachment image/png" in asked.value["action_requests"][0]["description"]
+    ended = agent.invoke(Command(resume={"decisions": [{"type": "approve"}]}), thread)
+    assert ended["messages"][-1].content == "many"
+
+
+def told(model: Scripted) -> list[str]:
+    return [message.text for message in model.requests[-1].messages]
+
+
+def test_a_function_makes_what_the_model_is_shown_of_the_state_and_the_config() -> None:
+    def prompt(state: dict[str, Any], config: RunnableConfig) -> list[Any]:
+        name = config["configurable"]["user"]
+        return [SystemMessage(f"You serve {name}."), *state["messages"][-1:]]
+
+    model = Scripted(["Hello."])
+    agent = create_react_agent(model, prompt=prompt)
+    state = agent.invoke({"messages": ["a", "b"]}, {"configurable": {"user": "Ada"}})
+    assert told(model) == ["You serve Ada.", "b"]
+    assert len(state["messages"]) == 3  # the transcript has them all
+
+
+def test_a_function_of_the_state_alone_may_be_async() -> None:
+    async def prompt(state: dict[str, Any]) -> Any:
+        return [("system", str(len(state["messages"]))), *state["messages"]]
+
+    model = Scripted(["Hello."])
+    create_react_agent(model, prompt=prompt).invoke({"messages": ["a"]})
+    assert told(model) == ["1", "a"]
+
+
+def test_a_system_message_is_told_as_it_is() -> None:
+    model = Scripted(["Hello."])
+    create_react_agent(model, prompt=SystemMessage("Be brief.")).invoke({"messages": "a"})
+    assert told(model) == ["Be brief.", "a"]
+
+
+def test_a_tool_node_brings_its_tools_and_its_words() -> None:
+    @tool
+    def fails(city: str) -> str:
+        """Fail."""
+        raise ValueError(city)
+
+    node = ToolNode([fails], handle_tool_errors="Look elsewhere.")
+    agent = create_react_agent(Scripted([call("fails", {"city": "Oslo"}), "Done."]), node)
+    assert agent.invoke({"messages": "Oslo?"})["messages"][-2].content == "Look elsewhere."
+
+
+def test_a_hook_is_refused_with_what_to_write() -> None:
+    hooked: Any = {"pre_model_hook": lambda state: state, "debug": False}
+    with pytest.raises(SetupError, match=r"before_model\(f\)"):
+        create_react_agent(Scripted([]), **hooked)
+
+
+def test_its_updates_are_those_of_a_node_called_agent() -> None:
+    agent = create_react_agent(Scripted(["done"]), [])
+    [update] = agent.stream({"messages": [("user", "hi")]})
+    assert list(update) == ["agent"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from tests.compat.langchain.test_tool_node import CONFIG, remember
 from toolkeel import Settings
 from toolkeel.compat.langchain import (
+    HumanMessage,
     InMemoryStore,
     ToolMessage,
     create_agent,
@@ -83,3 +85,33 @@ def test_callbacks_that_would_hear_nothing_are_refused() -> None:
     with pytest.raises(SetupError, match="callbacks"):
         model.invoke("hi", {"callbacks": [object()]})
     assert model.invoke("hi", {"tags": ["t"]}).content == "a"
+
+
+@dataclass
+class City:
+    """A city."""
+
+    name: str
+
+
+def test_a_model_by_itself_streams_and_answers_several() -> None:
+    model = init_chat_model(Scripted(["one two", call("now", {}), "b", "c"]))
+    assert "".join(piece.text for piece in model.stream("hi")) == "one two"
+    assert [piece.tool_calls[0].name for piece in model.stream([HumanMessage("x")])] == ["now"]
+    assert sorted(reply.content for reply in model.batch(["1", "2"])) == ["b", "c"]
+
+
+def test_an_answer_of_a_form_may_be_had_by_a_tool_and_other_ways_are_told() -> None:
+    model = Scripted([call("final_result", {"name": "Oslo"})])
+    asked = init_chat_model(model).with_structured_output(City, method="function_calling")
+    assert asked.invoke("Where?") == City("Oslo")
+    assert [each.name for each in model.requests[0].tools] == ["final_result"]
+    plain: Any = init_chat_model(Scripted([]))
+    with pytest.raises(SetupError, match=r"include_raw=\.\.\.\) is not here: create_agent"):
+        plain.with_structured_output(City, include_raw=True)
+    with pytest.raises(SetupError, match="write a pydantic model"):
+        plain.with_structured_output({"title": "City", "type": "object"})
+    with pytest.raises(AttributeError, match=r"'bind'; write init_chat_model\("):
+        plain.bind(temperature=0)
+    with pytest.raises(SetupError, match="no chains"):
+        plain | str

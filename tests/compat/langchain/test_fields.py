@@ -69,4 +69,7 @@ async def _later(text: str) -> str:
 def test_a_tool_of_one_text_takes_it_as_it_is() -> None:
     upper = Tool("upper", str.upper, "Upper case.")
     assert (upper.name, upper.invoke("abc"), upper.run("x")) == ("upper", "ABC", "X")
+    assert Tool.from_function(str.upper, "up", "Upper.", return_direct=True).invoke("a") == "A"
+    made = Tool.from_function(func=str.lower, name="low", description="Lower.")
+    assert (type(made).__name__, made.name, made.run("ABC")) == ("StructuredTool", "low", "abc")
     assert Tool("back", None, "Backwards.", coroutine=_later).invoke("abc") == "cba"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -13,6 +15,7 @@ from toolkeel.compat.langchain import (
     HumanMessage,
     RemoveMessage,
     SystemMessage,
+    count_tokens_approximately,
     trim_messages,
 )
 from toolkeel.compat.langchain.history import applied
@@ -43,8 +46,12 @@ def test_it_begins_and_ends_on_what_is_asked_for(given: list[object], room: int)
 
 
 def test_an_option_that_would_be_dropped_is_refused() -> None:
-    with pytest.raises(TypeError, match="allow_partial"):
+    with pytest.raises(SetupError, match=r"allow_partial=\.\.\.\): messages stay whole"):
         trim_messages(["a"], max_tokens=1, token_counter=len, allow_partial=True)  # type: ignore[call-arg]
+    options: dict[str, Any] = {"allow_partial": False, "text_splitter": None}
+    assert trim_messages(["a"], max_tokens=1, token_counter=len, **options) == [HumanMessage("a")]
+    with pytest.raises(TypeError, match="partial"):
+        trim_messages(["a"], max_tokens=1, token_counter=len, partial=True)  # type: ignore[call-arg]
     with pytest.raises(SetupError, match="token_counter"):
         trim_messages(["a"], max_tokens=1, token_counter=object())  # type: ignore[arg-type]
 
@@ -59,4 +66,5 @@ def test_all_messages_are_removed_or_none() -> None:
 
 def test_characters_stand_for_tokens_about() -> None:
     given = [HumanMessage("x" * 400), HumanMessage("short")]
-    assert trim_messages(given, max_tokens=20, token_counter="approximate") == given[1:]
+    for counter in ("approximate", count_tokens_approximately):
+        assert trim_messages(given, max_tokens=20, token_counter=counter) == given[1:]

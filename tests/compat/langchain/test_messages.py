@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import json
 import pickle
 from typing import Any
@@ -16,6 +17,8 @@ from toolkeel import ToolCall as CoreToolCall
 from toolkeel.compat.langchain import create_agent
 from toolkeel.compat.langchain.messages import (
     AIMessage,
+    AnyMessage,
+    BaseMessage,
     HumanMessage,
     SystemMessage,
     ToolCall,
@@ -185,3 +188,14 @@ def test_calls_of_a_reply_are_shown_and_compared_as_a_list_of_dicts() -> None:
     broken = AIMessage("", [ToolCall("1", "add", "{")])
     assert "arguments='{'" in repr(broken)
     assert reply.name is HumanMessage("hi").name is None
+
+
+def test_what_messages_do_not_do_is_told_with_what_to_write() -> None:
+    message: Any = HumanMessage("a")
+    with pytest.raises(AttributeError, match=r"no 'model_dump'; write dataclasses\.asdict"):
+        message.model_dump()
+    with pytest.raises(dataclasses.FrozenInstanceError, match=r"replace\(message, content="):
+        message.content = "b"
+    assert dataclasses.replace(message, content="b").content == "b"
+    assert isinstance(message, BaseMessage) and not isinstance("a", BaseMessage)
+    assert isinstance(message, AnyMessage)

@@ -120,7 +120,7 @@ def test_args_schema_is_what_was_given_or_shows_every_parameter() -> None:
     assert find.invoke({"query": "q"}, user="ada") == "ada: q"
     with pytest.raises(InjectionError, match="user"):
         find.invoke({"query": "q"})
-    with pytest.raises(InvalidArguments, match="user"):
+    with pytest.raises(InjectionError, match=r"find\.invoke\(\{\.\.\.\}, user=\.\.\.\)"):
         find.invoke({"query": "q", "user": "forged"})
 
 
@@ -407,3 +407,17 @@ def test_of_a_function_and_a_coroutine_the_function_describes_the_tool() -> None
 
     made = StructuredTool.from_function(double, coroutine=later)
     assert (made.description, made.invoke({"x": 2})) == ("Double.", 4)
+
+
+def test_what_tools_of_chains_have_is_told_with_what_to_write() -> None:
+    @tool
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    assert not hasattr(add, "stream")
+    with pytest.raises(AttributeError, match=r"has no 'with_config'; write invoke\("):
+        add.with_config({})
+    for made in (lambda: add | str, lambda: str | add):
+        with pytest.raises(SetupError, match="there are no chains"):
+            made()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 from typing import Any, get_args, get_origin
 
 from toolkeel._common.needs_extra import needs_extra
@@ -38,7 +39,6 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
     """
     if not isinstance(theirs, tools.BaseTool):
         raise SetupError(f"from_langchain takes a LangChain tool, not a {type(theirs).__name__}")
-    injected, hidden = _injected(theirs)
 
     async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
         # LangChain lends the call's id to the parameter that asks for it, if it knows the id.
@@ -61,13 +61,13 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
     made = Tool.from_schema(
         theirs.name,
         theirs.description,
-        _schema(theirs, hidden),
+        _schema(theirs),
         invoke,
         ends_run=theirs.return_direct,
         tags=theirs.tags or (),
         metadata=theirs.metadata or {},
     )
-    return dataclasses.replace(made, injected=(*made.injected, *injected))
+    return dataclasses.replace(made, injected=(*made.injected, *_injected(theirs)))
 
 
 def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.StructuredTool:
@@ -109,7 +109,7 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     )
 
 
-def _schema(theirs: tools.BaseTool, hidden: set[str]) -> dict[str, Any]:
+def _schema(theirs: tools.BaseTool) -> dict[str, Any]:
     shown: Any = theirs.tool_call_schema
     schema = dict(shown) if isinstance(shown, dict) else shown.model_json_schema()
     schema.pop("title", None)
@@ -137,21 +137,15 @@ class _Runtime(Injected):
         return self._wanted(**{key: value for key, value in known.items() if key in names})
 
 
-def _injected(theirs: tools.BaseTool) -> tuple[list[InjectedParameter], set[str]]:
+def _injected(theirs: tools.BaseTool) -> Iterator[InjectedParameter]:
     """What the program fills, in our terms."""
     if isinstance(theirs.args_schema, dict):
-        return [], set()
+        return
     full: Any = theirs.get_input_schema()
-    found, hidden = [], set()
     for name, annotation in base.get_all_basemodel_annotations(full).items():
         marker = _marker(annotation)
-        if marker is None:
-            continue
-        hidden.add(name)
-        ours = _ours(marker)
-        if ours is not None:
-            found.append(InjectedParameter(name, ours, not full.model_fields[name].is_required()))
-    return found, hidden
+        if marker is not None and (ours := _ours(marker)) is not None:
+            yield InjectedParameter(name, ours, not full.model_fields[name].is_required())
 
 
 def _marker(annotation: Any) -> Any:

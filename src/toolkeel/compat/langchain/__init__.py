@@ -5,7 +5,7 @@ runtime           what a running tool is handed by marker or type: ids, state, c
 interrupts        `interrupt` in a tool: its run waits for a value from outside
 history           which messages a model is shown: `trim_messages`, `RemoveMessage`
 middleware        middleware of an agent: steps around requests and calls
-ready_middleware  middleware that is there: limits, retries, another model, a list of tasks
+ready_middleware  middleware that is there: limits, another model, a list of tasks
 fields            pydantic's words in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool      ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
@@ -13,15 +13,14 @@ wrapping          `wrap_tool_call`, and `Command` from a tool
 tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
 chat_models       `init_chat_model`, and a chat model with bound tools
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
-agent             `create_agent`
-react             `create_react_agent`
+agent             `create_agent`, `create_react_agent`
 tools             `tool`, `StructuredTool.from_function`, `BaseTool`
 names             LangChain's names that are not here, and what to write instead
 """
 
 from __future__ import annotations
 
-from toolkeel.compat.langchain.agent import create_agent
+from toolkeel.compat.langchain.agent import create_agent, create_react_agent
 from toolkeel.compat.langchain.chat_models import (
     ChatModel,
     ProviderStrategy,
@@ -35,10 +34,17 @@ from toolkeel.compat.langchain.convert_tool import (
     render_text_description,
     render_text_description_and_args,
 )
-from toolkeel.compat.langchain.history import REMOVE_ALL_MESSAGES, RemoveMessage, trim_messages
+from toolkeel.compat.langchain.history import (
+    REMOVE_ALL_MESSAGES,
+    RemoveMessage,
+    count_tokens_approximately,
+    trim_messages,
+)
 from toolkeel.compat.langchain.interrupts import Interrupt, get_stream_writer, interrupt
 from toolkeel.compat.langchain.messages import (
     AIMessage,
+    AnyMessage,
+    BaseMessage,
     HumanMessage,
     SystemMessage,
     ToolCall,
@@ -61,17 +67,14 @@ from toolkeel.compat.langchain.middleware import (
     wrap_tool_call,
 )
 from toolkeel.compat.langchain.names import NAMES
-from toolkeel.compat.langchain.react import create_react_agent
 from toolkeel.compat.langchain.ready_middleware import (
     ModelCallLimitExceededError,
     ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
-    ModelRetryMiddleware,
     Todo,
     TodoListMiddleware,
     ToolCallLimitExceededError,
     ToolCallLimitMiddleware,
-    ToolRetryMiddleware,
 )
 from toolkeel.compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
@@ -99,16 +102,16 @@ from toolkeel.errors import SchemaAnnotationError
 from toolkeel.errors import ToolError as ToolException
 
 __all__ = [
-    "REMOVE_ALL_MESSAGES", "AIMessage", "AgentMiddleware", "AgentState",
-    "AsyncCallbackManagerForToolRun", "BaseStore", "BaseTool", "CallbackManagerForToolRun",
+    "REMOVE_ALL_MESSAGES", "AIMessage", "AgentMiddleware", "AgentState", "AnyMessage",
+    "AsyncCallbackManagerForToolRun", "BaseMessage", "BaseStore", "BaseTool", "CallbackManagerForToolRun",
     "ChatModel", "Command", "GraphRecursionError", "HumanInTheLoopMiddleware", "HumanMessage",
     "InMemorySaver", "InMemoryStore", "InjectedState", "InjectedStore", "InjectedToolArg",
     "InjectedToolCallId", "Interrupt", "MemorySaver", "ModelCallLimitExceededError", "ModelCallLimitMiddleware", "ModelCallResult", "ModelFallbackMiddleware", "ModelRequest",
-    "ModelResponse", "ModelRetryMiddleware", "ProviderStrategy", "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StateSnapshot", "StructuredTool",
+    "ModelResponse", "ProviderStrategy", "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StateSnapshot", "StructuredTool",
     "SystemMessage", "Todo", "TodoListMiddleware", "Tool", "ToolCall", "ToolCallLimitExceededError", "ToolCallLimitMiddleware", "ToolCallRequest", "ToolException", "ToolMessage",
-    "ToolNode", "ToolRetryMiddleware", "ToolRuntime", "ToolStrategy", "after_agent", "after_model", "before_agent", "before_model",
+    "ToolNode", "ToolRuntime", "ToolStrategy", "after_agent", "after_model", "before_agent", "before_model",
     "convert_to_anthropic_tool", "convert_to_messages", "convert_to_openai_function",
-    "convert_to_openai_tool", "create_agent", "create_react_agent", "dynamic_prompt", "get_stream_writer",
+    "convert_to_openai_tool", "count_tokens_approximately", "create_agent", "create_react_agent", "dynamic_prompt", "get_stream_writer",
     "hook_config", "init_chat_model", "interrupt", "render_text_description", "render_text_description_and_args",
     "tool", "tools_condition", "trim_messages", "wrap_model_call", "wrap_tool_call",
 ]  # fmt: skip

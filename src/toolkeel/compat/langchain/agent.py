@@ -1,11 +1,11 @@
-"""`create_agent`, under LangChain's name."""
+"""`create_agent`, and `create_react_agent`, its older name, as LangChain has them."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
-from typing import Any, TypedDict, Unpack
+from typing import Any, Literal, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
@@ -28,6 +28,7 @@ from toolkeel.compat.langchain.middleware import (
     AgentMiddleware,
     Hooks,
     Runtime,
+    prompted,
     runtime_of,
     steps_of,
 )
@@ -37,7 +38,7 @@ from toolkeel.compat.langchain.threads import (
     InMemorySaver,
     StateSnapshot,
 )
-from toolkeel.compat.langchain.tool_node import Config, check_config
+from toolkeel.compat.langchain.tool_node import Config, ToolNode, check_config
 from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -193,8 +194,15 @@ class CompiledAgent:
         kept = {key: value for key, value in run.context.state.items() if key != ANSWERS}
         state = {**shared, **kept, "messages": convert_to_messages(result.messages)}
         if result.reason == "waiting":
-            waits = self._waiting(result.pending, state, runtime_of(run.context))
-            state[INTERRUPT] = waits
+            if self._saver is None:
+                asked = result.pending[0]
+                raise SetupError(
+                    f"a call of {asked.tool!r} waits for a person ({asked.reason}), and nobody can "
+                    "answer: give create_agent a checkpointer, and go on with Command(resume="
+                    '{"decisions": [...]}); a picture or file that is your own program\'s says so '
+                    'in its part: "extras": {"trusted": True}'
+                )
+            state[INTERRUPT] = self._waiting(result.pending, state, runtime_of(run.context))
         else:
             await self._hooks.told("after_agent", state, run.context)
         if self._structured and result.answered:
@@ -341,6 +349,33 @@ def create_agent(
         model_steps=around_models,
     )
     return CompiledAgent(agent, options)
+
+
+def create_react_agent(
+    model: str | Model | ChatModel,
+    tools: Iterable[Toolish] | ToolNode | None = (),
+    *,
+    prompt: str | SystemMessage | Callable[..., Any] | None = None,
+    version: Literal["v1", "v2"] = "v2",
+    **options: Unpack[AgentOptions],
+) -> CompiledAgent:
+    """`create_agent` by LangGraph's older name.
+
+    Args:
+        model: See `create_agent`.
+        tools: The same, or a `ToolNode`.
+        prompt: What it is told before anything else; or what gives the messages of each request,
+            of the state, or of the state and the config.
+        version: Makes no difference: calls run side by side in both.
+        options: See `AgentOptions`.
+    """
+    held = tools.tools if isinstance(tools, ToolNode) else tools
+    if callable(prompt):
+        options["middleware"] = [*(options.get("middleware") or ()), prompted(prompt)]
+        prompt = None
+    made = create_agent(model, held, system_prompt=prompt, **options)
+    made.node = "agent"
+    return made
 
 
 def _reducers(options: AgentOptions) -> Reducers | None:

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Generic, TypeVar
 
+from toolkeel._common.peers_words import telling
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
-from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.call.body.sync_bridge import Pieces, run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
-from toolkeel.compat.langchain.tool_node import Config, check_config
+from toolkeel.compat.langchain.tool_node import Config, NoChains, check_config
 from toolkeel.errors import SetupError
-from toolkeel.model import Model, Settings
+from toolkeel.messages import AssistantMessage
+from toolkeel.model import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 
 T = TypeVar("T")
@@ -61,8 +65,11 @@ def answering(model: Model, form: Any) -> tuple[Model, Any]:
     Raises:
         SetupError: for an option of a strategy that would not be honoured.
     """
+    schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
+    if isinstance(schema, Mapping):
+        raise SetupError("a JSON Schema is no form of answers here: write a pydantic model of it")
     if not isinstance(form, ToolStrategy):
-        return model, (form.schema if isinstance(form, ProviderStrategy) else form) or str
+        return model, schema or str
     if form.tool_message_content or form.handle_errors is not True:
         raise SetupError(
             "ToolStrategy: leave tool_message_content and handle_errors out; a wrong answer is "
@@ -95,7 +102,7 @@ class StructuredModel:
         return run_sync(lambda: self.ainvoke(messages, config))
 
 
-class ChatModel:
+class ChatModel(NoChains):
     """A model that is asked with `invoke` and told of its tools with `bind_tools`."""
 
     def __init__(self, bound: Bound) -> None:
@@ -144,17 +151,60 @@ class ChatModel:
         chosen: dict[str, Any] = {name: getattr(bound.settings, name) for name in names}
         return ChatModel(Bound(bound.model, bound.tools, replace(own, **chosen)))
 
-    def with_structured_output(self, schema: Any) -> StructuredModel:
+    __getattr__ = telling(
+        {
+            "bind": "init_chat_model(..., temperature=...), or bind_tools([...])",
+            "with_config": "invoke(messages, config)",
+            "with_retry": "init_chat_model(..., max_retries=3)",
+            "with_fallbacks": "create_agent(..., middleware=[ModelFallbackMiddleware(...)])",
+        }
+    )
+
+    def with_structured_output(
+        self, schema: Any, *, method: str = "json_schema", **options: Any
+    ) -> StructuredModel:
         """The same model, which answers with an instance of a type.
 
         Args:
             schema: A pydantic model, a dataclass, a typed dict, or any other type.
+            method: ``function_calling`` for an answer by a tool; else it is had as the provider can.
+            options: Of those that are there none is here; all are refused that ask for something.
 
         Raises:
             DefinitionError: it has no JSON form.
+            SetupError: it is a JSON Schema, or an option would not be honoured.
         """
-        agent: Agent[Any, Any] = Agent(self.model, output_type=schema, settings=self.settings)
-        return StructuredModel(agent)
+        if asked := [name for name, value in options.items() if value]:
+            raise SetupError(
+                f"with_structured_output({asked[0]}=...) is not here: "
+                "create_agent(model, tools, response_format=...) gives the messages, too"
+            )
+        by_tool = method == "function_calling"
+        model, form = answering(self.model, ToolStrategy(schema) if by_tool else schema)
+        return StructuredModel(Agent(model, output_type=form, settings=self.settings))
+
+    async def astream(
+        self, messages: object, config: Config = None
+    ) -> AsyncGenerator[AIMessage, None]:
+        """Ask, and give the reply as it comes: its text in pieces, then its calls."""
+        check_config(config)
+        async for one in self._bound.stream(convert_to_messages(messages)):
+            if isinstance(one, TextDelta):
+                yield AIMessage(one.text)
+            elif isinstance(one, AssistantMessage) and one.tool_calls:
+                yield AIMessage("", one.tool_calls)
+
+    def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:
+        """The same, not awaited."""
+        return iter(Pieces(partial(self.astream, messages, config)))
+
+    async def abatch(self, inputs: Iterable[object], config: Config = None) -> list[AIMessage]:
+        """Ask for each, side by side."""
+        return await asyncio.gather(*(self.ainvoke(one, config) for one in inputs))
+
+    def batch(self, inputs: Iterable[object], config: Config = None) -> list[AIMessage]:
+        """The same, not awaited."""
+        return run_sync(lambda: self.abatch(inputs, config))
 
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
         """Ask; see `invoke`."""

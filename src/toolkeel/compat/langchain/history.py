@@ -82,9 +82,11 @@ def trim_messages(
         SetupError: for a counter that is none.
         TypeError: for an option that is not here.
     """
-    only_known(options, TrimOptions, "trim_messages")
+    whole = "messages stay whole here"
+    refused = {"allow_partial": whole, "text_splitter": whole}
+    only_known(options, TrimOptions, "trim_messages", refused)
     left = convert_to_messages(messages)
-    count = _about if token_counter == "approximate" else token_counter
+    count = count_tokens_approximately if token_counter == "approximate" else token_counter
     if not callable(count):
         raise SetupError("token_counter: give a function of a list of messages, or 'approximate'")
     system: list[Message] = []
@@ -106,7 +108,8 @@ def _until(messages: list[Message], kinds: Kinds, at: int) -> list[Message]:
     return messages
 
 
-def _about(messages: Sequence[Message]) -> int:
+def count_tokens_approximately(messages: Sequence[Message]) -> int:
+    """Four characters a token, and four tokens a message."""
     return sum(len(one.text) // 4 + 4 for one in messages)
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from typing import Any, cast
 
 from toolkeel._records.record import record
@@ -39,20 +40,22 @@ class Interrupt:
 
 
 class _Asked(Exception):
-    """A tool has asked for a value that nobody has given yet."""
-
-    def __init__(self, value: object) -> None:
-        super().__init__("interrupted")
-        self.value = value
+    """A tool has asked for a value that nobody has given yet: its argument."""
 
 
+@dataclass
 class _Running:
     """One running body, and how many values it has asked for."""
 
-    def __init__(self, answers: list[Any], emit: Callable[[object], None]) -> None:
-        self.answers = answers
-        self.asked = 0
-        self.emit = emit
+    answers: list[Any]
+    emit: Callable[[object], None]
+    asked: int = 0
+
+
+def _current(what: str) -> _Running:
+    if (running := _running.get()) is None:
+        raise SetupError(f"{what} is for tools of an agent that has a checkpointer")
+    return running
 
 
 def interrupt(value: object) -> Any:
@@ -64,9 +67,7 @@ def interrupt(value: object) -> Any:
     Raises:
         SetupError: it is called outside of a tool of an agent.
     """
-    running = _running.get()
-    if running is None:
-        raise SetupError("interrupt() is for tools of an agent that has a checkpointer")
+    running = _current("interrupt()")
     number, running.asked = running.asked, running.asked + 1
     if number < len(running.answers):
         return running.answers[number]
@@ -79,10 +80,7 @@ def get_stream_writer() -> Callable[[object], None]:
     Raises:
         SetupError: it is called outside of a tool of an agent.
     """
-    running = _running.get()
-    if running is None:
-        raise SetupError("get_stream_writer() is for tools of an agent: use runtime.stream_writer")
-    return running.emit
+    return _current("get_stream_writer() without runtime.stream_writer").emit
 
 
 async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
@@ -110,7 +108,7 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
             raise
         if run.recorder is None or not run.can_wait:
             raise SetupError("interrupt() needs an agent with a checkpointer") from None
-        why = _REASON + json.dumps(asked.value, ensure_ascii=False, allow_nan=False)
+        why = _REASON + json.dumps(asked.args[0], ensure_ascii=False, allow_nan=False)
         raise Suspend(Question(prepared, why).ticket(outside=True)) from None
     finally:
         _running.reset(token)

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
+from toolkeel._common.peers_words import by_word, telling
 from toolkeel.compat.content_blocks import content_of, fields_of, written
 from toolkeel.content import Content
 from toolkeel.errors import SetupError
@@ -22,6 +24,19 @@ class Spoken:
 
     __slots__ = ()
     type: ClassVar[str] = ""
+    __getattr__ = telling(
+        by_word(
+            {
+                "dataclasses.asdict(message)": "model_dump dict to_json",
+                "dataclasses.replace(message, content=...)": "model_copy copy",
+            }
+        )
+    )
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(
+            f"messages do not change: message = dataclasses.replace(message, {name}=...)"
+        )
 
     def __new__(cls, content: Any = "", *rest: Any, **given: Any) -> Self:
         """Content may be a list of the parts of any library: see `content_blocks`."""
@@ -205,6 +220,9 @@ class AIMessage(Spoken, AssistantMessage):
     def invalid_tool_calls(self) -> list[ToolCall]:
         """Its calls whose arguments are no JSON object."""
         return [as_call(one) for one in self.tool_calls if not _readable(one)]
+
+
+BaseMessage = AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage
 
 
 def _readable(call: CoreToolCall) -> bool:

@@ -16,6 +16,7 @@ from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.langchain.chat_models import ChatModel
 from toolkeel.compat.langchain.history import applied
 from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.runtime import config_of
 from toolkeel.compat.langchain.wrapping import Reducers, around, put, wrapping
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
@@ -262,6 +263,19 @@ def _update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
     if goal not in (None, "end"):
         raise SetupError(f"jump_to={goal!r} of {kind}: only 'end' is here")
     return said or {}, goal
+
+
+def prompted(prompt: Callable[..., Any]) -> AgentMiddleware:
+    """Middleware that shows the model what a function makes of the state, or of it and the config."""
+    takes, made = len(inspect.signature(prompt).parameters), AgentMiddleware[Any, Any, Any]()
+
+    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+        state = {**run.state, "messages": apart(request, run)[1]}
+        shown = await called(prompt, *(state, config_of(run))[:takes])
+        return await proceed(dataclasses.replace(request, messages=convert_to_messages(shown)))
+
+    made.model_step = step
+    return made
 
 
 def _wrap(one: object) -> Any:

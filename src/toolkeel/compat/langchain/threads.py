@@ -194,7 +194,8 @@ class HumanInTheLoopMiddleware:
             told = how.get("description")
             if callable(told):
                 told = told(ToolCall(ticket.call_id, ticket.tool, arguments), state, runtime)
-            told = told or f"{self.description_prefix}\n\nTool: {ticket.tool}\nArgs: {arguments}"
+            why = self.description_prefix if ticket.tool in self.interrupt_on else ticket.reason
+            told = told or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
             requests.append({"name": ticket.tool, "args": arguments, "description": told})
             allowed = how.get("allowed_decisions", DECISIONS)
             reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})

@@ -112,6 +112,17 @@ def _text(wanted: HandleErrors, error: Exception) -> str:
     return str(wanted(error))
 
 
+class NoChains:
+    """What would be a part of chains, if there were any."""
+
+    __slots__ = ()
+
+    def __or__(self, other: object) -> Any:
+        raise SetupError("there are no chains: call one function with what the other gives")
+
+    __ror__ = __or__
+
+
 class ToolNode:
     """Tools that answer the calls of the last reply.
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
+from toolkeel._common.peers_words import by_word, telling
 from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.direct_invoke import as_call
@@ -17,7 +18,7 @@ from toolkeel.compat.langchain.convert_tool import Schema
 from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.runtime import InjectedToolCallId
-from toolkeel.compat.langchain.tool_node import Config, run_of
+from toolkeel.compat.langchain.tool_node import Config, NoChains, run_of
 from toolkeel.compat.langchain.wrapping import Command, told
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
@@ -39,7 +40,7 @@ CORE_NAMES: Mapping[str, str] = {
 """By LangChain's word for an option: the core's."""
 
 
-class BaseTool(base_tool.BaseTool):
+class BaseTool(NoChains, base_tool.BaseTool):
     """A tool as a class, called as LangChain's are: ``invoke(input, config)``.
 
     Of `_run` and `_arun` the async one runs, unless all it does is to raise `NotImplementedError`.
@@ -54,6 +55,17 @@ class BaseTool(base_tool.BaseTool):
     tags: Any = ()
     metadata: Any = NOTHING
 
+    __getattr__ = telling(
+        by_word(
+            {
+                "invoke or ainvoke, which give the whole result": "stream astream",
+                "invoke({...}, config)": "with_config",
+                "steps=[Retry(3)], of toolkeel.steps": "with_retry",
+                "one function that calls the other": "pipe with_fallbacks",
+                ".name, .args_schema or .tool_call_schema": "get_name get_input_schema",
+            }
+        )
+    )
     _core_names = CORE_NAMES
     verbose: bool = False
     callbacks: Any = None
@@ -104,12 +116,16 @@ class BaseTool(base_tool.BaseTool):
         self, input: object = "", config: Config = None, **given: Any
     ) -> Any:
         """`invoke`, to be awaited."""
-        if as_call(input) is None and any(
-            isinstance(p.marker, InjectedToolCallId) and not p.optional for p in self.tool.injected
-        ):
-            raise InjectionError(
-                f"{self.name!r} asks for the id of its call: invoke it with a call"
-            )
+        for one in () if as_call(input) is not None else self.tool.injected:
+            if isinstance(one.marker, InjectedToolCallId) and not one.optional:
+                raise InjectionError(
+                    f"{self.name!r} asks for the id of its call: invoke it with a call"
+                )
+            if isinstance(input, Mapping) and one.name in input:
+                raise InjectionError(
+                    f"{one.name!r} is filled by the program, not by arguments, which may be a "
+                    f"model's: {self.name}.invoke({{...}}, {one.name}=...)"
+                )
         try:
             result = await self.tool.ainvoke(input, run_of(config, **given))
         except Crashed as crash:
@@ -278,11 +294,18 @@ class Tool(StructuredTool):
             assert coroutine is not None
             return await coroutine(text)
 
-        options.setdefault("args_schema", _ONE_TEXT)
+        options["args_schema"] = options.get("args_schema") or _ONE_TEXT
         pair = (run if func else None, arun if coroutine else None)
         return StructuredTool.from_function(*pair, name, description, **options)
 
     def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    @classmethod
+    def from_function(  # type: ignore[override]
+        cls, func: Callable[[Any], Any] | None, name: str, description: str, **options: Any
+    ) -> StructuredTool:
+        """The same by another name."""
+        return cls(name, func, description, **options)
 
 
 _ONE_TEXT: Mapping[str, Any] = {
