@@ -24,7 +24,7 @@ from toolkeel.errors import ModelError, SetupError
 from toolkeel.events import Streamed
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolkeel.model import ModelRequest, Settings, TextDelta
+from toolkeel.model import ModelRequest, OutputFormat, Settings, TextDelta
 from toolkeel.providers import anthropic as wire
 from toolkeel.providers.anthropic.model import AnthropicMessages
 from toolkeel.providers.model_by_name import connect
@@ -362,3 +362,12 @@ def test_only_anthropics_server_is_sent_its_own_tools_unless_one_says_that_it_ha
         asyncio.run(ask(model_at(root(server), hosts_tools=True), request))
         assert sent(server)["tools"][0]["type"] == "web_search_20250305"
         assert "anthropic-beta: web-1" in server.requests[0]["head"].lower()
+
+
+def test_only_anthropics_own_addresses_are_anthropics() -> None:
+    own = {"https://api.anthropic.com": True, "https://eu.anthropic.com/": True}
+    others = {"https://notanthropic.com": False, "https://anthropic.com.example": False}
+    form = OutputFormat("city", {"type": "object", "properties": {}})
+    for url, expected in {**own, **others}.items():
+        model = AnthropicMessages("claude-sonnet-4-5", base_url=url, api_key="k")
+        assert (model.hosts, model.holds(form, tools=False)) == ("anthropic" * expected, expected)
