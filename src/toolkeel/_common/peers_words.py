@@ -24,10 +24,16 @@ TOOL: Final[Words] = by_word(
     {
         "parameters=": "args_schema input_schema",
         "name= and description=": "bind",
-        "description=": "description_override",
-        'docstring="strict"': "error_on_invalid_docstring",
+        "description=": "description_override tool_description",
+        'docstring="strict"': "error_on_invalid_docstring require_parameter_descriptions",
         "unknown_keys=": "extra",
         "provider_options=": "extras",
+        "provider_options={'defer_loading': True}": "defer_loading",
+        "nothing: the style of a docstring is found out": "docstring_format docstring_style",
+        "the function itself, as the first argument": "coroutine func",
+        "Agent(max_turns=...)": "max_turns",
+        "Agent.as_tool(prompt=..., output=...)": "custom_output_extractor input_builder",
+        "run(prompt, listeners=[...]): each run has its own": "callbacks hooks verbose",
         "on_error= and on_crash=": "failure_error_function",
         "on_crash=": "handle_crash",
         "on_error=": "handle_tool_error",
@@ -36,51 +42,60 @@ TOOL: Final[Words] = by_word(
         "effects=Effects(read_only=True) and the like": "annotations destructive idempotent read_only",
         "enabled=": "is_enabled prepare",
         "steps=[Retry(2)], of toolkeel.steps": "max_retries retries",
-        "name=": "name_override",
+        "name=": "name_override tool_name",
         "approval=": "needs_approval requires_approval require_confirmation",
         'docstring="parse" or "plain"': "parse_docstring use_docstring_info",
         "returns=": "response_format",
         "ends_run=": "return_direct",
         "settings=Settings(strict=True) of the agent": "strict strict_mode",
-        "a parameter annotated ToolContext": "takes_ctx",
-        "timeout=": "timeout_seconds",
+        "a parameter annotated ToolContext, which has the run's deps": "context deps takes_ctx",
+        "timeout=": "max_execution_time timeout_seconds",
         'executor="ray", resources={...}': "num_cpus num_gpus",
         "steps=[input_guard(...)], of toolkeel.steps": "tool_input_guardrails",
         "steps=[output_guard(...)], of toolkeel.steps": "tool_output_guardrails",
     }
 )
 """By word for an option of a tool: ours."""
+_OF_SETTINGS = {
+    f"settings=Settings({word}=...)": word
+    for word in ("max_tokens", "parallel_tool_calls", "strict", "temperature", "tool_choice")
+}
 AGENT: Final[Words] = by_word(
     {
         "approval=True of the tool": "approval",
         "run(prompt, approver=...): each run has its own": "approver",
-        "run(session=...)": "checkpointer memory",
+        "run(session=...)": "checkpointer conversation_id memory session session_id thread_id",
         "run(prompt, deps=...): each run has its own": "context deps",
         "used_tickets=": "decided",
-        "run(prompt, listeners=[...]): each run has its own": "hooks",
+        "deps_type=": "context_schema",
+        "history=": "history_processors",
+        "limits=RunLimits(...)": "usage_limits",
+        "run([*messages, ...])": "message_history messages",
+        "model=connect(name, api_key=..., base_url=...)": "api_key base_url",
+        "tools=[MCPServer(...)], of toolkeel.mcp.client": "mcp_servers",
+        "run(prompt, listeners=[...]): each run has its own": "callbacks event_stream_handler hooks",
         "model=": "llm",
-        "max_turns=": "max_iterations max_steps",
-        "settings=Settings(max_tokens=...)": "max_tokens",
+        "max_turns=": "max_iter max_iterations max_steps",
         "steps=": "middleware",
         "settings=": "model_settings",
-        "instructions=": "prompt system system_prompt",
-        "output_type=": "response_format result_type",
-        "output_retries=, or steps=[Retry(2)] of toolkeel.steps": "retries",
-        "settings=Settings(temperature=...)": "temperature",
-        "settings=Settings(tool_choice=...)": "tool_choice",
+        "instructions=": "backstory developer_prompt goal prompt role system system_message system_prompt",
+        "output_type=": "output_schema response_format response_model result_type",
+        "output_retries=, or steps=[Retry(2)] of toolkeel.steps": "max_retries result_retries retries",
         "ends_run=True of the tool": "tool_use_behavior",
-        "tools=": "toolsets",
+        "tools=": "builtin_tools functions toolsets",
         "run(prompt, listeners=[...]), or toolkeel inspect": "verbose",
     }
+    | _OF_SETTINGS
 )
 """By word for an option of an agent: ours."""
 _SERVERS = (
     "frequency_penalty logit_bias presence_penalty reasoning reasoning_effort seed"
-    " service_tier stop stop_sequences thinking top_k top_p verbosity"
+    " metadata service_tier stop stop_sequences store thinking top_k top_logprobs top_p truncation user"
+    " verbosity"
 )
 SETTINGS: Final[Words] = by_word(
     {
-        "provider_options={...}": "extra_body",
+        "provider_options={...}": "extra_args extra_body",
         "client= of the model, such as AsyncOpenAI(default_headers={...})": "extra_headers",
         "max_tokens=": "max_completion_tokens max_output_tokens",
         "run(prompt, timeout=...)": "timeout",
@@ -93,18 +108,23 @@ SETTINGS: Final[Words] = by_word(
 """By word for a setting: ours."""
 RUN: Final[Words] = by_word(
     {
-        "listeners=": "callbacks hooks",
+        "listeners=": "callbacks event_stream_handler hooks",
         "inject=": "config",
         "deps=": "context run_context",
-        "session=": "conversation_id memory session_id thread_id",
+        "session=": "checkpointer conversation_id memory previous_response_id session_id thread_id",
         "the prompt, as the first argument": "input",
         "max_turns= of the agent, or limits=RunLimits(requests=...)": "max_iterations max_turns",
         "the transcript as the prompt: run([*messages, ...])": "message_history",
         "the transcript as the prompt: run(messages)": "messages",
         "settings=": "model_settings",
+        "model=, settings=, limits= and the like": "run_config",
+        "output_type=": "response_format result_type",
+        "Agent(..., instructions=..., tools=...)": "instructions system_prompt tools toolsets",
+        "agent.stream(prompt) instead": "stream",
         "limits=RunLimits(requests=...)": "recursion_limit",
         "limits=RunLimits(...)": "usage_limits",
     }
+    | _OF_SETTINGS
 )
 """By word for an option of a run: ours."""
 LIMITS: Final[Words] = by_word(

@@ -304,9 +304,7 @@ class Agent(Generic[C, T]):
     ) -> Plan:
         """The plan for one run, with what is asked for that run alone."""
         changes: dict[str, Any] = {
-            name: value
-            for name in ("settings", "limits")
-            if (value := options.get(name)) is not None
+            name: options[name] for name in ("settings", "limits") if options.get(name) is not None
         }
         own = self._plan.handing(self.handoffs) if callable(self._handoffs) else self._plan
         asked = {"model": options.get("model"), "output_type": output_type}

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel.define.dialect.normal_form import Node, check_shape, json_copy, map_children
+from toolkeel.define.dialect.normal_form import Node, check_shape, json_copy, map_objects
 from toolkeel.define.subschemas import OTHER_TYPES, TYPES
 from toolkeel.errors import DefinitionError
 
@@ -204,9 +204,7 @@ def _is_openapi(schema: Node) -> bool:
 
 def _json_schema(schema: Node) -> Node:
     """OpenAPI's and other spellings of types as JSON Schema."""
-    node = map_children(
-        schema, lambda child, _: _json_schema(child) if isinstance(child, dict) else child
-    )
+    node = map_objects(schema, _json_schema)
     kind = node.get("type")
     if isinstance(kind, str) and kind not in TYPES:
         lowered = kind.lower()

@@ -26,6 +26,11 @@ def maybe(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
     return lambda value: value is None or good(value)
 
 
+def either(*good: Callable[[Any], bool]) -> Callable[[Any], bool]:
+    """Whether a value is good by one of these."""
+    return lambda value: any(each(value) for each in good)
+
+
 def number(least: float, *kinds: type) -> Callable[[Any], bool]:
     """Whether a value is a number, of these classes if they are given, and not below the least."""
 
@@ -65,12 +70,9 @@ def _are_effects(value: object) -> bool:
 
 _SECONDS = number(0)
 _FLAG: Check = (of(bool), "True or False")
-_RULE: Check = (
-    lambda value: isinstance(value, bool) or callable(value),
-    "True, False or a function",
-)
+_RULE: Check = (either(of(bool), callable), "True, False or a function")
 _HANDLER: Check = (
-    lambda value: value is None or isinstance(value, bool | str) or callable(value),
+    maybe(either(of(bool, str), callable)),
     "True, False, a text or a function of the error",
 )
 _MAPPING: Check = (of(Mapping), "a dict")
@@ -85,14 +87,10 @@ CHECKS: Mapping[str, Check] = {
     ),
     "inline": _FLAG,
     "executor": (
-        maybe(
-            lambda value: (
-                value in (*EXECUTORS,) or (callable(value) and not isinstance(value, type))
-            )
-        ),
+        maybe(lambda value: value in (*EXECUTORS,) or (callable(value) and not of(type)(value))),
         f"a name ({', '.join(EXECUTORS)}), or one such as Process(width=4) of toolkeel.engines",
     ),
-    "resources": (maybe(lambda value: isinstance(value, Mapping)), "a dict"),
+    "resources": (maybe(of(Mapping)), "a dict"),
     "sequential": _FLAG,
     "ends_run": _FLAG,
     "returns": choice("content", "content_and_artifact"),

@@ -28,7 +28,7 @@ from toolkeel.define.dialect.normal_form import (
     check_shape,
     escape_references,
     json_copy,
-    map_children,
+    map_objects,
     name_of,
     normalise,
 )
@@ -228,9 +228,7 @@ def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
 
 def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
     """`node` with its properties' wire names; each renamed one says what it is."""
-    result = map_children(
-        node, lambda child, _: _rename(child, keys, dialect) if isinstance(child, dict) else child
-    )
+    result = map_objects(node, lambda child: _rename(child, keys, dialect))
     if "properties" in result:
         result["properties"] = {
             keys.get(name, name): _named(child, name, dialect) if name in keys else child

@@ -198,21 +198,16 @@ def definition(
         if key in form.extras:
             body[form.extras[key]] = json_copy(value)
         else:
-            losses = (
-                *losses,
-                Loss(f"provider_options/{key}", key, f"{target} has no place for it"),
-            )
+            lost = Loss(f"provider_options/{key}", key, f"{target} has no place for it")
+            losses = (*losses, lost)
     return Definition(body, compiled.strict, losses, compiled.keys)
 
 
 def _compile(
     schema: Mapping[str, object], form: _Form, target: Form, strict: bool
 ) -> tuple[Compiled, tuple[Loss, ...]]:
-    if strict and form.strict:
-        compiled = compile_schema(schema, form.strict)
-        return compiled, compiled.losses
-    compiled = compile_schema(schema, form.dialect)
-    if strict:
+    compiled = compile_schema(schema, form.strict if strict and form.strict else form.dialect)
+    if strict and not form.strict:
         lost = Loss("strict", "strict", f"{target} has no strict mode")
         return compiled, (lost, *compiled.losses)
     return compiled, compiled.losses

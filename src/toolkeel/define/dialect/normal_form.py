@@ -46,9 +46,7 @@ _RESPELLED = _OLD_KEYWORDS | words("items enum exclusiveMinimum exclusiveMaximum
 
 def escape_references(node: Node) -> Node:
     """`node` with each ``$ref`` a proper URI reference; pydantic writes class names as they are."""
-    result = map_children(
-        node, lambda child, _: escape_references(child) if isinstance(child, dict) else child
-    )
+    result = map_objects(node, escape_references)
     if isinstance(result.get("$ref"), str):
         result["$ref"] = quote(result["$ref"], safe="#/$%:?&=+,;@!*'()~.-_")
     return result
@@ -193,6 +191,11 @@ def map_children(node: Node, change: Callable[[Any, Location], Any]) -> Node:
         elif key in ONE and isinstance(value, (dict, bool)):
             result[key] = change(value, (key,))
     return result
+
+
+def map_objects(node: Node, change: Callable[[Node], Node]) -> Node:
+    """The same for schemas that are objects: True and False stay."""
+    return map_children(node, lambda child, _: change(child) if isinstance(child, dict) else child)
 
 
 def normalise(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:

@@ -153,9 +153,8 @@ def _number_bounds(schema: Schema) -> str:
         below, high = (high, None) if below is True else (None, high)
     text = ""
     if low is not None or high is not None:
-        text = (
-            f" {'of' if low is None or high is None or low == high else 'from'} {_span(low, high)}"
-        )
+        is_range = low is not None and high is not None and low != high
+        text = f" {'from' if is_range else 'of'} {_span(low, high)}"
     if above is not None and above is not False:
         text += f" greater than {above}"
     if below is not None and below is not False:
