@@ -11,6 +11,7 @@ from inspect import isawaitable
 from typing import Any, Literal, TypeAlias
 from urllib.parse import urlsplit
 
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import NOTHING
 from toolkeel.builtin.catalog import load_from
 from toolkeel.content import Data
@@ -31,6 +32,7 @@ _ASKED = {
 log = logging.getLogger("toolkeel")
 
 
+@checked
 class HostedMCP:
     """The tools of an MCP server, from wherever it is talked to.
 
