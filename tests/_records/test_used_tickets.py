@@ -59,7 +59,10 @@ def test_a_folder_that_cannot_be_written_means_no(tmp_path: Path) -> None:
         note_decided(tmp_path / "file", [new_id()])
 
 
-def test_marks_that_nobody_needs_any_more_go_and_nothing_else(tmp_path: Path) -> None:
+def test_marks_that_nobody_needs_any_more_go_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(used_tickets, "LAST", 1)
     old, young = new_id(), new_id()
     note_decided(tmp_path, [old, young])
     (tmp_path / "notes.txt").write_text("mine", "utf-8")
@@ -69,6 +72,16 @@ def test_marks_that_nobody_needs_any_more_go_and_nothing_else(tmp_path: Path) ->
     note_decided(tmp_path, [new_id()])
     assert {path.name for path in tmp_path.iterdir()} >= {young, "notes.txt"}
     assert not (tmp_path / old).exists()
+
+
+def test_a_clock_that_was_ahead_for_a_while_lets_no_decision_serve_again(tmp_path: Path) -> None:
+    ticket = new_id()
+    note_decided(tmp_path, [ticket])
+    long_ago = time.time() - 3 * PATIENCE
+    os.utime(tmp_path / ticket, (long_ago, long_ago))  # as it looks from there
+    note_decided(tmp_path, [new_id()])
+    with pytest.raises(SetupError, match="served already"):
+        note_decided(tmp_path, [ticket])
 
 
 def test_where_one_of_several_was_used_the_others_stay_unused(tmp_path: Path) -> None:

@@ -14,6 +14,8 @@ from toolkeel._records.tickets import PATIENCE, Decision, Ticket
 from toolkeel.errors import SetupError
 
 _ID = re.compile("[0-9a-f]{32}")
+LAST = 1000
+"""Marks that are kept however old they are."""
 
 
 def is_id(text: str) -> bool:
@@ -58,9 +60,12 @@ def note_decided(folder: Path | None, tickets: Iterable[str]) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    for mark in folder.iterdir():
-        with contextlib.suppress(OSError):  # another process may do the same
-            if is_id(mark.name) and mark.stat().st_mtime < time() - 2 * PATIENCE:
+    """Remove old marks; the last stay, since a clock that runs ahead makes all of them old."""
+    with contextlib.suppress(OSError):  # another process may do the same
+        marks = [mark for mark in folder.iterdir() if is_id(mark.name)]
+        made = {mark: mark.stat().st_mtime for mark in marks} if len(marks) > LAST else {}
+        for mark in sorted(made, key=made.__getitem__)[:-LAST]:
+            if made[mark] < time() - 2 * PATIENCE:
                 mark.unlink()
 
 

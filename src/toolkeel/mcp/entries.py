@@ -37,6 +37,8 @@ _ONLY = ("includeTools", "enabled_tools")
 _CALL: Mapping[str, float] = {"tool_timeout_sec": 1, "timeout": 0.001}
 _LEAST = 1000
 """Milliseconds of a ``timeout`` below which nobody can mean them: some hosts write seconds there."""
+_MOST = 1e12
+"""What no time comes to in any unit: beyond that lie numbers which clocks do not take."""
 _CONNECT: Mapping[str, float] = {"startup_timeout_sec": 1, "startup_timeout_ms": 0.001}
 _LOGIN: Mapping[str, str] = {
     "clientId": "client_id", "client_id": "client_id", "CLIENT_ID": "client_id",
@@ -137,11 +139,11 @@ def _seconds(
     for key, unit in units.items():
         if (value := given.get(key)) is None:
             continue
-        if isinstance(value, int | float) and not isinstance(value, bool) and value > 0:
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MOST:
             seconds = value if key == "timeout" and value < _LEAST else value * unit
             found = seconds if found is None else found
         else:
-            notes.append(f"{key!r} is no number above 0, and not followed")
+            notes.append(f"{key!r} is no time, and not followed")
     return found
 
 

@@ -78,6 +78,10 @@ def test_blanks_that_models_lose_are_looked_over_and_line_ends_stay() -> None:
     assert patched("a\n", "@@\n+b") == "a\nb\n"
 
 
+def test_a_hunk_may_come_after_all_lines_are_gone() -> None:
+    assert patched("a", "-a\n@@\n+b") == "b"
+
+
 def test_hunks_are_found_in_order() -> None:
     with pytest.raises(ToolError, match="not found in order"):
         patched("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")

@@ -18,7 +18,7 @@ from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
 
 from tests.mcp.peers import OLD_PEER, PEER
-from tests.waiting import run
+from tests.waiting import run, until
 from toolkeel.mcp.gateway.raw_calls import RawCalls, _line
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
@@ -159,3 +159,26 @@ def test_half_a_surrogate_pair_in_an_answer_costs_that_character_and_not_the_ans
     said = {"content": [{"type": "text", "text": "not now \udc80 猫"}]}
     line = _line({"id": 1, "result": said})
     assert json.loads(line)["result"]["content"][0]["text"] == "not now ? 猫"
+
+
+def test_a_call_that_is_cancelled_before_it_begins_leaves_nothing_behind() -> None:
+    session = SimpleNamespace(_connection=SimpleNamespace(protocol_version="2025-11-25"))
+    first: Any = SimpleNamespace(
+        request=None, params={}, session=session, lifespan_context={}, protocol_version="2025-11-25"
+    )
+
+    async def send(line: bytes) -> None:
+        raise AssertionError("nothing is sent")
+
+    def line(method: str, **params: object) -> bytes:
+        id = {} if method == "notifications/cancelled" else {"id": 1}
+        return json.dumps({"jsonrpc": "2.0", **id, "method": method, "params": params}).encode()
+
+    async def use() -> None:
+        calls = RawCalls([])
+        calls.begin(first)
+        assert calls.takes(line("tools/call", name="x"), send)
+        assert calls.takes(line("notifications/cancelled", requestId=1), send)
+        await until(lambda: not calls._running)
+
+    run(use)

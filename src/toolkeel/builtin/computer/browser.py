@@ -146,10 +146,10 @@ class Browser:
         Raises:
             ToolError: it is none of the web, not allowed, or cannot be opened.
         """
-        parts = urlsplit(url if "://" in url else f"https://{url}")
-        if parts.scheme not in ("http", "https"):
-            raise ToolError(f"{url!r} is not opened: only http and https addresses are.")
         try:
+            parts = urlsplit(url if "://" in url else f"https://{url}")
+            if parts.scheme not in ("http", "https"):
+                raise ToolError("A browser opens only http and https addresses.")
             await self._reach.addresses(parts.hostname or "", parts.port or _port(parts.scheme))
         except (ToolError, ValueError) as error:
             raise ToolError(f"{url!r} is not opened. {error}") from None

@@ -129,7 +129,7 @@ def patched(text: str, diff: str) -> str:
     for hunk in parse(diff):
         for anchor in hunk.after:
             place = _behind(lines, anchor, place)
-        start = place if hunk.after else len(lines) - (lines[-1] == "")
+        start = place if hunk.after else len(lines) - (lines[-1:] == [""])
         if hunk.old:
             wanted = hunk.line - 1 + grown if hunk.line else place if hunk.after else None
             start = _nearest(_places(lines, hunk.old, place), wanted, lines, hunk.old)

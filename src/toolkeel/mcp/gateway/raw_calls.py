@@ -83,7 +83,9 @@ class RawCalls:
             return False
         if len(self._running) >= AT_ONCE or _envelope(params) != self._envelope:
             return False
-        self._running[id] = asyncio.create_task(self._answer(self._first, id, params, send))
+        task = asyncio.create_task(self._answer(self._first, id, params, send))
+        self._running[id] = task
+        task.add_done_callback(lambda _: self._running.pop(id))  # also if it never began
         return True
 
     def _ends(self, line: bytes) -> bool:
@@ -127,7 +129,6 @@ class RawCalls:
             reply = _error(types.ErrorData(code=types.INTERNAL_ERROR, message="Internal error"))
         finally:
             channel.can_send_request = False
-            del self._running[id]
         await send(_line({"id": id, **reply}))
 
     async def _passed(self, request: Request) -> Any:
