@@ -139,7 +139,8 @@ def _run(words: Sequence[str]) -> None:
     ) -> None: ...
 
     asked = next((word for word in words if not word.startswith("-")), "")
-    import_module("toolkeel.mcp.consent").lend_asker(_ask)
+    ask = "toolkeel.cli.terminal.consent"  # before a server is started that a file names
+    import_module("toolkeel.mcp.consent").lend_asker(lambda server: import_module(ask).ask(server))
     for name, (module, summary) in COMMANDS.items():
         found = _found(module, name in GROUPS, asked) if asked in (name, EVERY) else _listed
         if isinstance(found, typer.Typer):
@@ -149,12 +150,6 @@ def _run(words: Sequence[str]) -> None:
             text = None if name == asked else summary
             app.command(name, help=text, epilog=exit_codes.EPILOG, context_settings=rest)(found)
     app(words, prog_name="toolkeel")
-
-
-def _ask(server: object) -> bool:
-    """Ask at the terminal before a server is started that a file names."""
-    agreed: bool = import_module("toolkeel.cli.terminal.consent").ask(server)
-    return agreed
 
 
 def _found(place: str, is_group: bool, asked: str) -> Any:

@@ -65,8 +65,7 @@ class SessionPages:
             low = wanted.lower()
             found = tuple(i for i in found if low in f"{i.name} {i.first} {i.last}".lower())
         running = {info.name for info in found if not info.ended} & set(self._runs.live)
-        some, more = found[:200], len(found) > 200
-        given = {"found": some, "more": more, "q": wanted, "running": running}
+        given = {"found": found[:200], "more": len(found) > 200, "q": wanted, "running": running}
         return self._page("sessions.html", request, typed=typed, told=told, **given)
 
     async def begin(self, request: Request) -> Response:

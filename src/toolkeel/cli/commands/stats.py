@@ -66,8 +66,7 @@ def _model(stats: ModelStats) -> list[str]:
     return [
         visible_line(stats.name),
         f"{stats.requests:,}",
-        f"{stats.usage.input_tokens:,}",
-        f"{stats.usage.output_tokens:,}",
+        *(f"{n:,}" if n else "-" for n in (stats.usage.input_tokens, stats.usage.output_tokens)),
         _time(stats.rank(0.5)),
         _time(stats.rank(0.95)),
         _share(stats.validity),
