@@ -37,6 +37,7 @@ import asyncio
 
 from {ours} import Agent, Runner  # the names
 from {ours} import tool as function
+# a process
 from {ours} import MCPServerStdio
 if True:
     from {ours} import trace
@@ -185,3 +186,40 @@ def test_a_whole_module_becomes_the_place_where_all_names_stand() -> None:
     assert "experimental" in made.notes[0].text and "with_prefix" in made.notes[1].text
     left = "from agents.extensions import experimental\n"
     exec(made.source.replace(left, "").replace("m.tool_namespace\n", ""), {})
+
+
+LINE = "from langchain_core.tools import tool"
+OURS = "from toolkeel.compat.langchain import tool"
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
+@pytest.mark.parametrize("odd", ["\x0b", "\x0c", "\x1c", "\x1d", "\x85", "\u2028", "\u2029"])
+def test_what_ends_a_line_for_others_and_not_for_python_is_left_where_it_is(
+    odd: str, end: str
+) -> None:
+    before = f"word = '你{odd}好'  # a{odd}b{end}"
+    made = migrate(f"{before}{LINE}{end}last = 1{end}").source
+    assert made == f"{before}{OURS}{end}last = 1{end}"
+    cell = {"cell_type": "code", "source": f"x = '{odd}'\n{LINE}\n"}
+    [changed] = json.loads(migrate_notebook(json.dumps({"cells": [cell]})).source)["cells"]
+    assert changed["source"] == f"x = '{odd}'\n{OURS}\n"
+
+
+def test_comments_within_an_import_stand_above_it() -> None:
+    made = migrate(
+        f"def f():\n    {LINE[:-4]}(\n        tool,  # 一\n        # two\n    )  # three\n"
+    )
+    assert made.source == f"def f():\n    # 一\n    # two\n    {OURS}  # three\n"
+    text = "from langchain_core.tools \\\n    import tool\n"
+    assert migrate(text).source == f"{OURS}\n"
+
+
+def test_partner_packages_stay_and_each_of_their_names_says_what_to_write() -> None:
+    source = "from langchain_openai import ChatOpenAI\nfrom langchain_community.tools import Search, tool\n"
+    made = migrate(source)
+    assert made.source == source
+    assert [(note.line, note.text.partition(": ")[2]) for note in made.notes] == [
+        (1, "init_chat_model('vendor:model')"),
+        (2, "stays; a tool comes along by from_langchain(tool), of toolkeel.compat.bridges"),
+        (2, "use that of toolkeel.compat.langchain"),
+    ]

@@ -7,8 +7,11 @@ counterpart keeps its old import and gets a line with what to write instead.
 from __future__ import annotations
 
 import ast
+import contextlib
+import io
 import json
 import re
+import tokenize
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
@@ -36,6 +39,8 @@ _PAGES: Mapping[str, str] = {
 }
 
 
+_UNKNOWN = "has no counterpart under this name"
+_PARTNER = "stays; a tool comes along by from_langchain(tool), of toolkeel.compat.bridges"
 _Import: TypeAlias = ast.Import | ast.ImportFrom
 
 
@@ -82,7 +87,7 @@ def migrate(source: str) -> Migrated:
         SyntaxError: it is none.
     """
     tree = ast.parse(source)
-    lines = source.splitlines(keepends=True)
+    lines = _lines(source)
     notes: list[Note] = []
     edits: list[tuple[_Import, list[str]]] = []
     modules: dict[str, str] = {}
@@ -99,6 +104,11 @@ def migrate(source: str) -> Migrated:
     for node, statements in sorted(edits, key=lambda edit: _place(edit[0]), reverse=True):
         _replace(lines, node, statements)
     return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
+
+
+def _lines(text: str) -> list[str]:
+    """Lines as Python counts them: a form feed, or U+2028, ends none."""
+    return list(io.StringIO(text, newline=""))
 
 
 def _place(node: ast.stmt) -> tuple[int, int]:
@@ -121,14 +131,14 @@ def migrate_notebook(source: str) -> Migrated:
     for number, cell in enumerate(book["cells"], 1):
         if cell["cell_type"] != "code":
             continue
-        lines = "".join(cell["source"]).splitlines(keepends=True)
+        lines = _lines("".join(cell["source"]))
         made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines))
         notes += [Note(one.line, f"cell {number}: {one.text}") for one in made.notes]
         text = made.source.replace(_HIDDEN, "")
         if text != "".join(lines):
             changed = True
             many = isinstance(cell["source"], list)
-            cell["source"] = text.splitlines(keepends=True) if many else text
+            cell["source"] = _lines(text) if many else text
     text = json.dumps(book, ensure_ascii=False, indent=1) + "\n" if changed else source
     return Migrated(text, tuple(notes))
 
@@ -193,6 +203,10 @@ def _rewritten(
     if package in _PAGES:
         notes.append(Note(node.lineno, f"from {node.module}: {_PAGES[package]}"))
     if package not in LIBRARIES:
+        for name in [alias.name for alias in node.names if package.startswith("langchain_")]:
+            instead = _missing(_LANGCHAIN, name)
+            instead = _PARTNER if instead == _UNKNOWN else instead or f"use that of {_LANGCHAIN}"
+            notes.append(Note(node.lineno, f"{node.module}.{name}: {instead}"))
         return None
     ours = LIBRARIES[package]
     made: list[str] = []
@@ -222,7 +236,7 @@ def _missing(module: str, name: str) -> str:
         text = str(error)
         return text.partition(": ")[2] or text
     except AttributeError:
-        return "has no counterpart under this name"
+        return _UNKNOWN
     return ""
 
 
@@ -234,6 +248,14 @@ def _import(module: str, names: Sequence[ast.alias]) -> str:
     return f"from {module} import (\n" + "".join(f"    {word},\n" for word in words) + ")"
 
 
+def _comments(text: str) -> Iterator[str]:
+    """The comments in the lines of an import but its last."""
+    with contextlib.suppress(tokenize.TokenError):  # its bracket is still open
+        for token in tokenize.generate_tokens(io.StringIO(text).readline):
+            if token.type == tokenize.COMMENT:
+                yield token.string
+
+
 def _replace(lines: list[str], node: _Import, statements: Sequence[str]) -> None:
     """Put statements where one stands; what stands beside it on its lines stays."""
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
@@ -242,5 +264,7 @@ def _replace(lines: list[str], node: _Import, statements: Sequence[str]) -> None
     indent = before if not before.strip() else ""
     end = "\r\n" if lines[first].endswith("\r\n") else "\n"
     joint = "; " if before.strip() else f"{end}{indent}"
+    if not before.strip():  # what is said within the import stands above it
+        statements = [*_comments("".join(lines[first:last])), *statements]
     text = joint.join(statement.replace("\n", f"{end}{indent}") for statement in statements)
     lines[first : last + 1] = [before + text + after]

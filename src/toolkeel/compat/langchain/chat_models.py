@@ -119,12 +119,7 @@ class ChatModel(NoChains):
         return self._bound.settings
 
     def bind_tools(
-        self,
-        tools: Iterable[Any],
-        *,
-        tool_choice: str | bool | None = None,
-        strict: bool | None = None,
-        parallel_tool_calls: bool | None = None,
+        self, tools: Iterable[Any], *, tool_choice: str | bool | None = None, **options: Any
     ) -> ChatModel:
         """The same model with tools.
 
@@ -132,24 +127,17 @@ class ChatModel(NoChains):
             tools: What it may call: also models, typed dicts and definitions in any provider's
                 form, of which only the definition counts.
             tool_choice: ``auto``, ``none``, ``any`` (or ``required``, True), or a tool's name.
-            strict: Whether the provider shall hold arguments to the schema.
-            parallel_tool_calls: Whether it may call several at once.
+            options: ``strict``, whether the provider shall hold arguments to the schema, and
+                ``parallel_tool_calls``, whether it may call several at once.
 
         Raises:
             SetupError: if `tool_choice` names no tool of these.
         """
         choice = "required" if tool_choice is True else tool_choice or None
-        own = self._bound.settings
-        bound = bind_tools(
-            self.model,
-            [defined(tool) for tool in tools],
-            tool_choice=choice,
-            strict=strict,
-            parallel_tool_calls=parallel_tool_calls,
-        )
+        bound = bind_tools(self.model, [*map(defined, tools)], tool_choice=choice, **options)
         names = ("tool_choice", "parallel_tool_calls", "strict")
         chosen: dict[str, Any] = {name: getattr(bound.settings, name) for name in names}
-        return ChatModel(Bound(bound.model, bound.tools, replace(own, **chosen)))
+        return ChatModel(Bound(bound.model, bound.tools, replace(self.settings, **chosen)))
 
     __getattr__ = telling(
         {

@@ -238,10 +238,9 @@ def _how(tool: str, given: Any) -> Mapping[str, Any]:
     where, known = f"interrupt_on[{tool!r}]", ("allowed_decisions", "description", "args_schema")
     if not isinstance(given, Mapping | bool) or (isinstance(given, Mapping) and not given):
         raise SetupError(f"{where}: True, False, or a dict with allowed_decisions")
-    if "when" in how:
-        raise SetupError(f"{where}: write a predicate as @tool(approval=...): docs/approvals.md")
     if strange := sorted({*how} - {*known}):
-        raise SetupError(f"{where} has no {', '.join(strange)}; it has {', '.join(known)}")
+        told = f"it has {', '.join(known)}; a predicate is written as @tool(approval=...)"
+        raise SetupError(f"{where} has no {', '.join(strange)}; {told}")
     allowed = how.get("allowed_decisions", () if how else DECISIONS)
     if not allowed or not {*allowed} <= {*DECISIONS}:
         raise SetupError(f"{where}: allowed_decisions are some of {', '.join(DECISIONS)}")
