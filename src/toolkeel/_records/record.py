@@ -151,7 +151,7 @@ _html: list[Callable[[object], str]] = []
 
 
 def lend_html(give: Callable[[object], str]) -> None:
-    """Give what notebooks show: what is lent backwards in the order of chapters."""
+    """Say how notebooks show a record: `observe` comes later, so the package hands it over here."""
     _html[:] = [give]
 
 

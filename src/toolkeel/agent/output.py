@@ -1,4 +1,4 @@
-"""Answers of a given form: taken from a model's replies, sent back to be corrected, counted.
+"""Structured output: answers of a given form, taken from a model's replies, sent back to be corrected, counted.
 
 Where the wire holds replies to a schema, the reply's text is the answer; everywhere else the model
 gives it by calling a tool. The model decides which (`HoldsOutput`); the form, its validation and

@@ -1,4 +1,4 @@
-"""Deltas in, one reply out.
+"""A model's stream becomes one reply: deltas in, one message out.
 
 Pieces are kept in lists and joined once, so a reply costs what its length costs however small
 the pieces are. A reply that was cut off, or that the model or its server broke off, keeps its

@@ -177,7 +177,7 @@ _invoker: list[Callable[[], Invoker]] = []
 
 
 def lend(give: Callable[[], Invoker]) -> None:
-    """Give tools their `invoke`: what is lent backwards in the order of chapters."""
+    """Say how `Tool.invoke` runs: `define` may not import `call`, so the package hands it over here."""
     _invoker[:] = [give]
 
 

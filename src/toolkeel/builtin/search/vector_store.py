@@ -26,8 +26,8 @@ from toolkeel.builtin.search.stores import Embedder, Passage, Source, Store, Sto
 from toolkeel.errors import SetupError
 
 FEW = 50
-"""So many passages are asked one by one whether they match; of more, the matches whether they are
-wanted, the best first and as far as needed."""
+"""If a filter leaves at most so many passages, each is asked whether it has the words; above that the
+words are looked for first, and each match is checked against the filter, the best first."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;

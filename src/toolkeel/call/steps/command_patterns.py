@@ -71,7 +71,7 @@ def allowed(pattern: str, command: str) -> bool:
 
 
 def mentions(pattern: str, command: str) -> bool:
-    """Whether a pattern that forbids or asks may be about any part of a line.
+    """Whether a `deny` or `ask` pattern may match any command in a line of shell.
 
     It is compared with the line, with each part between operators, quotes and signs, and with each
     of their ends, as they are written and without quotes and the folders of programs. A last ``*``

@@ -1,9 +1,9 @@
 """Guards that say yes at once, asked without a coroutine around each of them.
 
 Most guards are plain functions that allow most calls as they are. Those are asked one after the
-other, here; the first that says anything else, or has to be awaited, or fails, hands over to the
-steps the guards are, which are given the answers there are already: what a guard may do, and what
-follows from it, is written there alone.
+other, here; the first that says anything else, or has to be awaited, or fails, falls back to the
+guards as steps, which are given the answers there are already: what a guard may do, and what
+follows from it, is written in `guard.py` alone.
 """
 
 from __future__ import annotations

@@ -9,7 +9,7 @@ Two queues see to that. A call takes its place in the *turn* before anything is 
 a question to a person changes no order; other runs do not wait for that question. It takes the
 *lock*, which every run of the event loop respects, when its body may begin.
 
-What a body calls while it holds a resource may use that resource too: it would wait for itself.
+What a body calls while it holds a resource may use that resource too, or it would wait for itself (deadlock).
 """
 
 from __future__ import annotations

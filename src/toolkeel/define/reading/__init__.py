@@ -3,5 +3,5 @@
 docstring    docstrings in the Google, NumPy and Sphinx styles, read tolerantly
 signature    reading a callable: its name, its parameters, how its body runs
 annotations  annotations as pydantic takes them on every Python version, and checks them whole
-parameter    one parameter as pydantic shall see it, and what pydantic shall not
+parameter    one parameter as pydantic sees it, and what is kept from pydantic (default, description)
 """

@@ -1,4 +1,4 @@
-"""One parameter as pydantic shall see it, and what pydantic shall not."""
+"""One parameter as pydantic sees it, and what is kept from pydantic: its default, its description."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MADE = object()
 
 @record
 class ParameterField:
-    """A parameter as pydantic shall see it, and what pydantic shall not.
+    """A parameter as pydantic sees it, and what is kept from pydantic.
 
     Args:
         annotation: Without a default, and without the description.

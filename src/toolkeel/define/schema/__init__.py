@@ -1,9 +1,9 @@
 """Parameters become a JSON Schema and a validator: the part that knows pydantic.
 
-json_schema       pydantic's JSON Schemas, as a tool shows them
+json_schema       the JSON Schema generator: pydantic's, adapted to what a tool shows
 model_fields      a pydantic model's fields as parameters, less those the program fills
 canonical         validated values back to JSON: what the model could have sent to mean exactly them
-closed_objects    what holds for a schema as a whole: which objects are closed, what is strict, what can hide
+closed_objects    facts about a whole schema: which objects are closed, whether it is strict, whether it holds a secret
 plain_types       what pydantic makes of plain types, written down: most tools need nothing else of it
 fragments         what annotations become, asked of pydantic once and shared by all tools that use them
 join_fragments    a tool's schema and validator, joined of what its annotations become

@@ -1,4 +1,4 @@
-"""What holds for a schema as a whole: which objects are closed, what is strict, what can hide."""
+"""Facts about a whole schema: which objects are closed, whether it is strict, whether it holds a secret."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""pydantic's JSON Schemas, as a tool shows them."""
+"""The JSON Schema generator: pydantic's, adapted for defaults, named tuples, keys, decimals and enums."""
 
 from __future__ import annotations
 
