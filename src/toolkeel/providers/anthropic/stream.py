@@ -21,6 +21,7 @@ from toolkeel.providers.wire.plain_json import (
     Json,
     answer_of,
     as_dict,
+    as_key,
     as_list,
     as_text,
     by_word,
@@ -202,7 +203,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
 
     def _piece(self, data: Json) -> list[Delta]:
         delta = as_dict(data.get("delta"))
-        block = self._by_index.get(self._place(data))
+        block = self._by_index.get(as_key(data.get("index")))
         deltas: list[Delta] = []
         if block is None:  # its start never came
             started = {"text_delta": "text", "thinking_delta": "thinking"}
