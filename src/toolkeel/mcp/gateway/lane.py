@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from typing import Any
+from typing import Any, TypeVar, cast
 
 import mcp_types as types
 from mcp import Client as ClientSdk
@@ -32,6 +32,8 @@ from toolkeel.mcp.server.sessions import Sessions
 TIMEOUT = 600.0
 """Seconds of one call; hosts have limits of their own, which are nearly always shorter."""
 CONNECT = 60.0
+
+Tell = TypeVar("Tell", bound=Callable[..., Awaitable[None]])
 
 
 @record
@@ -206,9 +208,7 @@ class Lane:
             await Client(call.exchange).log(params.level, params.data, said)
 
 
-def at_most(
-    tell: Callable[..., Awaitable[None]], many: int = UNTOLD
-) -> Callable[..., Coroutine[Any, Any, None]]:
+def at_most(tell: Tell, many: int = UNTOLD) -> Tell:
     """The same, without what comes while so much waits for a client that does not read."""
     waiting = 0
 
@@ -221,7 +221,7 @@ def at_most(
             finally:
                 waiting -= 1
 
-    return told
+    return cast("Tell", told)
 
 
 def current() -> Lane | None:
