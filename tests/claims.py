@@ -164,6 +164,8 @@ CLAIMS: tuple[Claim, ...] = (
           "tests/compat/openapi/test_tools.py::test_a_service_that_is_not_there_is_told_without_its_address"),
     # — the built-in tools —
     Claim("builtin/code/monty.py", "it was ended", "tests/builtin/code/test_monty.py::test_a_short_sleep_is_slept_and_a_long_one_ends_the_code", DOER),
+    Claim("builtin/hosted_mcp.py", "was not approved",
+          "tests/builtin/test_hosted_mcp.py::test_here_nobody_is_asked_about_a_trusted_tool_alone", UNTRIED),
     Claim("builtin/computer/tool.py", "was not approved",
           "tests/builtin/computer/test_tool.py::test_a_function_can_answer_warnings_and_only_true_means_yes", UNTRIED),
     Claim("builtin/files/apply_patch.py", "was not deleted", f"{FILES}test_apply_patch.py::test_what_cannot_be_deleted_is_still_there",

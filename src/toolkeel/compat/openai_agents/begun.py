@@ -83,6 +83,15 @@ _REFUSED: Mapping[str, str] = dict.fromkeys(
 )
 
 
+def _handlers(given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The handlers of errors, of those kinds that there are."""
+    if strange := sorted(given.keys() - {"max_turns", "model_refusal"}):
+        raise SetupError(
+            f"error_handlers: there are 'max_turns' and 'model_refusal', no {strange[0]!r}"
+        )
+    return given
+
+
 class Begun:
     """A run that is about to begin, goes on or has ended.
 
@@ -108,11 +117,7 @@ class Begun:
         self.streamed = streamed
         self.before_turn: Callable[[RunContext[Any]], Any] | None = None
         given = only_known(options, RunnerOptions, "Runner.run", _REFUSED)
-        self.handlers: dict[str, Any] = dict(given.get("error_handlers") or {})
-        if strange := sorted(self.handlers.keys() - {"max_turns", "model_refusal"}):
-            raise SetupError(
-                f"error_handlers: there are 'max_turns' and 'model_refusal', no {strange[0]!r}"
-            )
+        self.handlers = _handlers(given.get("error_handlers") or {})
         config = given.get("run_config")
         config = RunConfig(**config) if isinstance(config, dict) else config
         self.config: RunConfig = config or RunConfig()

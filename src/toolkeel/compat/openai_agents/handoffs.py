@@ -116,10 +116,8 @@ def handoff(
     given, enabled = options.pop("input_filter", None), options.pop("is_enabled", True)
     if options.pop("nest_handoff_history", None) and given is None:
         given = nest_handoff_history
-    wanted = 1 if input_type is None else 2
-    if on_handoff is not None and len(signature(on_handoff).parameters) != wanted:
-        takes = "(context)" if wanted == 1 else "(context, input)"
-        raise SetupError(f"handoff(on_handoff=...) is a function of {takes}")
+    if on_handoff is not None:
+        _check(on_handoff, "(context)" if input_type is None else "(context, input)")
     if options:
         raise TypeError(f"handoff has no option {', '.join(map(repr, sorted(options)))}")
     about = getattr(agent, "handoff_description", None) or ""
@@ -141,6 +139,12 @@ def handoff(
         enabled=as_enabled(enabled),
         metadata=STRICT,
     )
+
+
+def _check(told: Callable[..., Any], takes: str) -> None:
+    """See that a function takes what it is told."""
+    if len(signature(told).parameters) != len(takes.split(",")):
+        raise SetupError(f"handoff(on_handoff=...) is a function of {takes}")
 
 
 def as_handoffs(given: Any) -> list[CoreHandoff]:

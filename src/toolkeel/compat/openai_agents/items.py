@@ -225,18 +225,19 @@ def input_list(
         messages: The transcript.
         instructed: Whether the instructions are apart: system messages are items, then.
     """
-    said = [
-        one
-        for one in messages
-        if (instructed or not isinstance(one, SystemMessage))
-        and getattr(one, "model", "") != DECIDED
-    ]
+    said = [one for one in messages if _stays(one, instructed)]
     calls = itertools.chain(*(getattr(one, "tool_calls", ()) for one in said))
     if any(
         NATIVE in responses_part(call) for call in calls
     ):  # their results have forms of their own
         return [dict(item) for item in encode_messages(said)]
     return [item for one in said for item in _as_input(one)]
+
+
+def _stays(message: Message, instructed: bool) -> bool:
+    """Whether a message is part of what is gone on from."""
+    told = isinstance(message, SystemMessage) and not instructed
+    return not told and getattr(message, "model", "") != DECIDED
 
 
 def _as_input(message: Message) -> list[TResponseInputItem]:

@@ -148,11 +148,15 @@ class RunResult:
 def as_result(result: core_result.RunResult[Any], given: Given) -> RunResult:
     """The core's result as the SDK's."""
     answer = result.answer if result.answered else None
-    last = items_of(None, result.messages[-1]) if isinstance(answer, str) else []
-    said = [item for item in last if item.type == "message_output_item"]
-    if len(said) > 1:  # as there, the last of them is the answer
-        answer = ItemHelpers.extract_text(said[-1].raw_item)
+    if isinstance(answer, str):
+        answer = _last_said(result.messages[-1], answer)
     return make_result(answer, result.messages, result.state, given)
+
+
+def _last_said(reply: Message, text: str) -> str:
+    """The answer in a reply: as there, the last of several messages."""
+    said = [item for item in items_of(None, reply) if item.type == "message_output_item"]
+    return ItemHelpers.extract_text(said[-1].raw_item) or text if len(said) > 1 else text
 
 
 def make_result(

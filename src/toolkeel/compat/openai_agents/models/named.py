@@ -272,7 +272,7 @@ def resolve(model: str | Model | None, provider: ModelProvider | None = None) ->
     if ":" in model or model in _CLASSES:
         return connect(model)
     prefix, _, rest = model.rpartition("/")
-    if prefix in ("litellm", "any-llm") or prefix.startswith(("litellm/", "any-llm/")):
+    if prefix.split("/")[0] in ("litellm", "any-llm"):
         raise SetupError(f"{model!r} goes through another gateway; write 'vendor:{rest}'")
     return _later(rest if prefix == "openai" else model, _Defaults.api)
 
