@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
-    from toolkeel.agent.turn.ready_steps import Fallback as Fallback
-    from toolkeel.agent.turn.ready_steps import Redact as Redact
-    from toolkeel.agent.turn.ready_steps import ReplyCache as ReplyCache
+    from toolkeel.agent.turn.model_fallback import Fallback as Fallback
+    from toolkeel.agent.turn.redact import Redact as Redact
+    from toolkeel.agent.turn.reply_cache import ReplyCache as ReplyCache
     from toolkeel.agent.turn.steps import Ask as Ask
     from toolkeel.agent.turn.steps import ModelStep as ModelStep
     from toolkeel.call.steps.cache import Cache as Cache
@@ -29,7 +29,9 @@ else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
-            "agent.turn.ready_steps": "Fallback Redact ReplyCache",
+            "agent.turn.model_fallback": "Fallback",
+            "agent.turn.redact": "Redact",
+            "agent.turn.reply_cache": "ReplyCache",
             "agent.turn.steps": "Ask ModelStep",
             "call.steps.cache": "Cache",
             "call.steps.guard": "Allow InputGuard OutputGuard Reject Stop input_guard output_guard",

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.builtin.calculator import calculator as calculator

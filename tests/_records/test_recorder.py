@@ -27,7 +27,7 @@ from toolkeel._records.recorder import Recorder
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model import ModelRequest
-from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.journal_state import Fold
 
 
 class Written:

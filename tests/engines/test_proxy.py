@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 
 from tests.waiting import run as run_async
 from toolkeel.engines import proxy as module
-from toolkeel.engines.network_reach import Reach
 from toolkeel.engines.proxy import Proxy, _forwarded, _length, _place, _Refused
+from toolkeel.engines.reachable_hosts import Reach
 
 
 class Echo:

@@ -16,7 +16,7 @@ from toolkeel._records.entries import (
     Waits,
 )
 from toolkeel._records.tickets import Ticket
-from toolkeel.inspector.story import Story
+from toolkeel.inspector.session_view import Story
 from toolkeel.inspector.timeline import timeline_of
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 

@@ -82,7 +82,7 @@ BREAKS = (
         "_common/public_addresses.py",
         "return not any(address in network for network in SPECIAL)",
         "return True",
-        "tests/engines/test_network_reach.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
+        "tests/engines/test_reachable_hosts.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
     ),
     Break(
         "6: paths may lead out of the root",
@@ -114,10 +114,10 @@ BREAKS = (
     ),
     Break(
         "8: a call that nobody knows about has succeeded",
-        "sessions/recover.py",
+        "sessions/unknown_outcomes.py",
         'message = ToolMessage(text, call.call_id, call.tool, "error", "unknown_outcome")',
         "message = ToolMessage(text, call.call_id, call.tool)",
-        "tests/sessions/test_recover.py::test_of_a_call_that_nobody_knows_about_a_person_is_asked",
+        "tests/sessions/test_unknown_outcomes.py::test_of_a_call_that_nobody_knows_about_a_person_is_asked",
     ),
 )
 

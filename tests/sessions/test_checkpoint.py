@@ -8,13 +8,13 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tests.sessions.test_fold import entries, folded
+from tests.sessions.test_journal_state import entries, folded
 from toolkeel import ToolMessage
 from toolkeel._records.entries import Compacted
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel.messages import UserMessage
 from toolkeel.sessions.checkpoint import checkpoint_of, resumed, window_of
-from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.journal_state import Fold
 
 
 def facts(fold: Fold) -> dict[str, Any]:

@@ -34,7 +34,7 @@ from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, unanswered
 from toolkeel.runs import RunLimits
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.journal_state import Fold
 
 PLAIN = (
     "work",

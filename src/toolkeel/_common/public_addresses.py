@@ -1,6 +1,6 @@
 """Which network addresses are public: the one table, for whatever reaches out.
 
-What is private is refused by `toolkeel.engines.network_reach`.
+What is private is refused by `toolkeel.engines.reachable_hosts`.
 
 The table is our own. Python's `ipaddress` calls multicast, 6to4 and NAT64 addresses global, even
 where loopback hides behind them. Sources: the IANA special-purpose address registries for IPv4

@@ -320,7 +320,7 @@ class Checkpoint:
     """The fold of all entries before, without the transcript: who goes on reads no further back.
 
     Args:
-        fold: As JSON; see `toolkeel.sessions.fold`.
+        fold: As JSON; see `toolkeel.sessions.journal_state`.
     """
 
     kind: ClassVar = "checkpoint"

@@ -16,7 +16,7 @@ from toolkeel.agent.handoff import handed
 from toolkeel.agent.output import Answers
 from toolkeel.agent.transcript import order_results
 from toolkeel.agent.turn.ask_model import Asking
-from toolkeel.agent.turn.current_agent import InCharge, said_last
+from toolkeel.agent.turn.switch_agent import InCharge, said_last
 from toolkeel.call.batch import Batch, skipped
 from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.correction_counts import Corrections

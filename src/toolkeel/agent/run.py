@@ -25,7 +25,7 @@ from toolkeel.agent.prompt import Prompt, said_in, transcript_of
 from toolkeel.agent.result import NO_ANSWER, RunResult, plain_answer
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import Conversation, inner_saved
-from toolkeel.agent.turn.current_agent import InCharge
+from toolkeel.agent.turn.switch_agent import InCharge
 from toolkeel.agent.turn.time_limit import bound_time
 from toolkeel.call.arguments.partial import Item
 from toolkeel.call.body.coroutine_deadline import GIVE_UP

@@ -16,5 +16,5 @@ hosted_mcp       an MCP server that a provider may talk to by itself
 catalog          the tools that come along, by name; imported when asked for
 loading          import of a user's file, folder or module, with errors in the user's terms
 tools_in_module  the tools in a user's module or object
-targets          where tools come from, in one word: a file, a module, a builtin
+tools_by_place   where tools come from, in one word: a file, a module, a builtin
 """

@@ -29,7 +29,7 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
 """Name of each builtin, and the function that makes its tools."""
 
 ELSEWHERE: Mapping[str, str] = MappingProxyType(
-    {"mcp": "toolkeel.mcp.target:tools", "mcp-server": "toolkeel.mcp.target:server"}
+    {"mcp": "toolkeel.mcp.named_servers:tools", "mcp-server": "toolkeel.mcp.named_servers:server"}
 )
 """What makes tools, or a provider of them, of a text that names something outside this process."""
 

@@ -10,7 +10,7 @@ import typer
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.agent.agent import Agent
-from toolkeel.builtin.targets import load_object
+from toolkeel.builtin.tools_by_place import load_object
 from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 from toolkeel.sessions.sessions import Sessions

@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from toolkeel._doors import Door
+from toolkeel._lazy_exports import Door
 
 
 def missing(

@@ -7,7 +7,7 @@ durable    `Durable`: an agent whose runs are started here and run by workers
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.durable.durable import Durable as Durable

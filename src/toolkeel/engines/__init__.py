@@ -1,28 +1,28 @@
 """Where bodies and commands run beyond the event loop: other processes, and sandboxes.
 
-sandbox             commands that see and change no more of the machine than they were given
-supervise           the process that starts a command, bounds it and ends all that it started
-cgroup_pids         how many processes a command may start, bounded by the kernel
-memory_used         how much memory a tree of processes holds
-process_tree        a command's processes from start to end; ended when they use too much memory together
-network_reach       which hosts may be reached: public ones, and those that are listed
-proxy               a proxy that lets out only to what may be reached: the gate of browsers and commands
-executor            executors: what each can do, how it is asked, and which tools it runs
-local               executors of this process: on the loop, in threads
-frames              messages between a process and its workers
-worker              the other end of `Process`: a Python that runs bodies
-worker_request      a call as JSON for another process, and what came back
-warm_pool           worker processes that stay warm, ended whole
-process             an executor: bodies in worker processes
-futures             an executor: any pool of `concurrent.futures`
-ray                 an executor: the nodes of a Ray cluster
-isolated_decode     strangers' files (pictures, PDF) decoded in a confined process
-picture_pdf_worker  the process that decodes one of them, makes pictures smaller, takes text out of PDFs
+sandbox               commands that see and change no more of the machine than they were given
+supervise             the process that starts a command, bounds it and ends all that it started
+cgroup_pids           how many processes a command may start, bounded by the kernel
+memory_used           how much memory a tree of processes holds
+process_tree          a command's processes from start to end; ended when they use too much memory together
+reachable_hosts       which hosts may be reached: public ones, and those that are listed
+proxy                 a proxy that lets out only to what may be reached: the gate of browsers and commands
+executor              executors: what each can do, how it is asked, and which tools it runs
+local                 executors of this process: on the loop, in threads
+frames                messages between a process and its workers
+worker                the other end of `Process`: a Python that runs bodies
+worker_request        a call as JSON for another process, and what came back
+warm_pool             worker processes that stay warm, ended whole
+process               an executor: bodies in worker processes
+futures               an executor: any pool of `concurrent.futures`
+ray                   an executor: the nodes of a Ray cluster
+isolated_decode       strangers' files (pictures, PDF) decoded in a confined process
+decode_resize_worker  the process that decodes one of them, makes pictures smaller, takes text out of PDFs
 """
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.engines.executor import Capabilities as Capabilities

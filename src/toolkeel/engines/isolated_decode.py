@@ -21,7 +21,7 @@ from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.sandbox.confine import Sandbox, features
 from toolkeel.errors import ToolError
 
-WORKER = Path(__file__).with_name("picture_pdf_worker.py")
+WORKER = Path(__file__).with_name("decode_resize_worker.py")
 """The program that decodes."""
 SECONDS = 75.0
 """Time one file may take, the start of the process included."""
@@ -47,7 +47,7 @@ def decode(order: dict[str, Any], data: bytes, folder: str) -> tuple[dict[str, A
     """Have a file decoded.
 
     Args:
-        order: ``kind`` and limits; see `picture_pdf_worker`.
+        order: ``kind`` and limits; see `decode_resize_worker`.
         data: The file.
         folder: Where the package that decodes it lies.
 

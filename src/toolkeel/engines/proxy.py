@@ -2,7 +2,7 @@
 
 Redirects, frames, workers, WebSockets and prefetches of a page ask nobody who watches single
 requests, and a command asks nobody at all, but all of them pass by the proxy. Each connection is a hop of its own: its host is
-resolved once, all addresses are checked (`engines/network_reach.py`), and the connection goes to one of those.
+resolved once, all addresses are checked (`engines/reachable_hosts.py`), and the connection goes to one of those.
 TLS is not opened. Whoever uses the proxy needs its password, so that no other user of the machine
 can.
 """
@@ -20,7 +20,7 @@ from contextlib import suppress
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from toolkeel.engines.network_reach import Reach
+from toolkeel.engines.reachable_hosts import Reach
 from toolkeel.errors import ToolError
 
 MOST = 128

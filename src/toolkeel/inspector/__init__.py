@@ -1,6 +1,6 @@
 """The inspector: a web page on this machine to try tools, watch runs, decide and compare (web UI).
 
-story          a session's journal as a reader sees it: turns, replies, calls, what waits
+session_view   a session's journal as a reader sees it: turns, replies, calls, what waits
 compare        two sessions side by side: totals, what was said and done, where they differ
 timeline       the waterfall of a run: a row for each request and each call, on one axis
 alternatives   what a schema says of one value: what it refers to, and what can be picked

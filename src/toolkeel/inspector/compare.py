@@ -9,7 +9,7 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel.inspector.story import Replied, Said, Story, story_of
+from toolkeel.inspector.session_view import Replied, Said, Story, story_of
 from toolkeel.sessions.session import Session
 
 Line: TypeAlias = tuple[str, str]

@@ -17,8 +17,8 @@ from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
 from toolkeel.inspector.compare import compare
 from toolkeel.inspector.forms import changed, form_of, number_of, pointer_of, typed_of
 from toolkeel.inspector.runs import WHO, Live, Runs
+from toolkeel.inspector.session_view import Story, story_of
 from toolkeel.inspector.site import TOO_LATE, UNTOUCHED, Told, address, form, page
-from toolkeel.inspector.story import Story, story_of
 from toolkeel.inspector.timeline import timeline_of
 from toolkeel.observe.stats import Stats, StatsReader
 from toolkeel.sessions.session import Session

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from time import time
 
-from toolkeel.inspector.story import Called, Replied, Story
+from toolkeel.inspector.session_view import Called, Replied, Story
 from toolkeel.observe.wording import visible_line
 
 IDLE = 0.05

@@ -9,7 +9,7 @@ consent        a server named by a file starts only after a person saw its comma
 hidden_text    characters nobody sees, taken out of a server's texts
 pins           definitions as a person approved them (rug pulls), compared at each call in client/tool
 client         other programs' tools: connecting, reconnecting, calling
-target         servers named on the command line, as one set of tools
+named_servers  servers named on the command line, as one set of tools
 server         our tools for other programs
 gateway        many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``
 hosts          files of servers as other hosts write them: each host a small table, read to one form

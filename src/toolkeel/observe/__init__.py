@@ -13,7 +13,7 @@ slow_listener        a listener that is told in a thread of its own, so that no 
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.observe.json_lines import JsonLines as JsonLines

@@ -2,24 +2,24 @@
 
 errors            what can go wrong with sessions
 sql_tables        the tables of a file of sessions, in SQL
-queries           what is asked of the tables: sessions, entries, inbox
-database          one SQLite file in one process: one thread writes for all
+table_rows        what is asked of the tables: sessions, entries, inbox
+sqlite_file       one SQLite file in one process: one thread writes for all
 artifacts         large values of a journal, each in a file named by its SHA-256
 postgres          the same tables in PostgreSQL, for many machines
 session_lock      one writer per session, by a lock of the kernel, and who holds it
 journal           the journal of one session: durable when a commit returns
-fold              what a journal's entries come to: transcript, state, what waits
+journal_state     what a journal's entries come to: transcript, state, what waits
 checkpoint        the fold of a session at rest as an entry, and back (snapshot)
 inbox             what others say to a session: messages, decisions, cancels
 code_calls        calls that bodies make, nested under theirs
-recover           after a crash: calls that began and have no outcome
+unknown_outcomes  after a crash: calls that began and have no outcome
 run_from_journal  the journal read back into a run: whether the last one goes on, what the next is given
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
 export            A session as JSONL and back: a header, then one entry a line, readable without this program
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
 approval_desk     an approver beside: calls wait in a store until somebody decides (desk)
-store             A store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
+tool_memory       A store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
 """
 
 from toolkeel.sessions.approval_desk import Desk as Desk
@@ -29,6 +29,6 @@ from toolkeel.sessions.history_policies import Summarise as Summarise
 from toolkeel.sessions.session import Session as Session
 from toolkeel.sessions.sessions import Sessions as Sessions
 from toolkeel.sessions.sessions import session as session
-from toolkeel.sessions.store import Item as Item
-from toolkeel.sessions.store import KeyValueStore as KeyValueStore
-from toolkeel.sessions.store import Store as Store
+from toolkeel.sessions.tool_memory import Item as Item
+from toolkeel.sessions.tool_memory import KeyValueStore as KeyValueStore
+from toolkeel.sessions.tool_memory import Store as Store

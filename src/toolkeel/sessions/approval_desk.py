@@ -22,7 +22,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.errors import SetupError
-from toolkeel.sessions.store import KeyValueStore
+from toolkeel.sessions.tool_memory import KeyValueStore
 
 WAIT: Final = 300.0
 """Seconds a call waits for a decision."""

@@ -19,8 +19,8 @@ from typing import Any, Final
 
 from toolkeel._records.messages_json import json_text
 from toolkeel._records.record_json import Json
-from toolkeel.sessions.database import make_folder, sync_folder
 from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.sqlite_file import make_folder, sync_folder
 
 LARGE: Final = 100_000
 """Characters of a text from which on it is a file of its own."""

@@ -21,7 +21,7 @@ from toolkeel._records.record_json import (
 )
 from toolkeel.agent.history import Cut, View
 from toolkeel.messages import Usage
-from toolkeel.sessions.fold import SAID, Fold
+from toolkeel.sessions.journal_state import SAID, Fold
 
 T = TypeVar("T")
 

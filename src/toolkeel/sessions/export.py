@@ -17,10 +17,10 @@ from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record_json import DEPTH, plain
 from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.journal import SessionJournal, folded
-from toolkeel.sessions.queries import SessionInfo
+from toolkeel.sessions.journal_state import Fold
 from toolkeel.sessions.session import Kept, Session
+from toolkeel.sessions.table_rows import SessionInfo
 
 FORMAT: Final = "toolkeel session"
 VERSION: Final = 1

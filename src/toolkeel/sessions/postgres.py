@@ -25,10 +25,10 @@ from typing import Any, Final, TypeVar, cast
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.sessions.artifacts import Artifacts
-from toolkeel.sessions.database import PATIENCE, Database, database
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_tables import APPLICATION, TABLES, VERSION
+from toolkeel.sessions.sqlite_file import PATIENCE, Database, database
 
 T = TypeVar("T")
 _MORE: Final = """

@@ -17,8 +17,8 @@ from toolkeel.context import RunContext
 from toolkeel.messages import unanswered
 from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.code_calls import JournalledCode, SessionRecorder
-from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.journal import SessionJournal
+from toolkeel.sessions.journal_state import Fold
 
 
 def decisions_that_count(

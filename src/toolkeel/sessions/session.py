@@ -22,15 +22,12 @@ from toolkeel.agent.history import HistoryPolicy, Whole
 from toolkeel.agent.session_interface import Going
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
-from toolkeel.sessions import queries
+from toolkeel.sessions import table_rows
 from toolkeel.sessions.artifacts import Artifacts
-from toolkeel.sessions.database import Database
 from toolkeel.sessions.errors import SessionBusy, SessionError
-from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
 from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
-from toolkeel.sessions.queries import SessionInfo
-from toolkeel.sessions.recover import recover
+from toolkeel.sessions.journal_state import Fold
 from toolkeel.sessions.run_from_journal import (
     decisions_that_count,
     end_run,
@@ -39,6 +36,9 @@ from toolkeel.sessions.run_from_journal import (
     state_of,
 )
 from toolkeel.sessions.session_lock import Holder, WriterLocks, holder_of, tell_holder, user_name
+from toolkeel.sessions.sqlite_file import Database
+from toolkeel.sessions.table_rows import SessionInfo
+from toolkeel.sessions.unknown_outcomes import recover
 
 
 @record
@@ -100,10 +100,10 @@ class Session:
         return self._found() is not None
 
     def _found(self) -> SessionInfo | None:
-        return self._kept.database.read(partial(queries.find, scope=self.scope, name=self.name))
+        return self._kept.database.read(partial(table_rows.find, scope=self.scope, name=self.name))
 
     def _made(self) -> SessionInfo:
-        make = partial(queries.make, scope=self.scope, name=self.name, now=time())
+        make = partial(table_rows.make, scope=self.scope, name=self.name, now=time())
         return self._found() or self._kept.database.write_now(make)
 
     @checked
@@ -125,7 +125,7 @@ class Session:
             number of the last.
         """
         info = self.info
-        look = partial(queries.activity, id=info.id, upto=info.head, parts=parts)
+        look = partial(table_rows.activity, id=info.id, upto=info.head, parts=parts)
         return self._kept.database.read(look)
 
     def fold(self) -> Fold:

@@ -9,7 +9,7 @@ plugin    fixtures for pytest
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.testing.cassette import Cassette as Cassette

@@ -13,7 +13,7 @@ import pytest
 from tests.builtin.webserver import Asked, WebServer, Write, always, redirect, response, serving
 from toolkeel.builtin.web.bounded_decompression import TooLarge
 from toolkeel.builtin.web.client import Page, WebClient, WebLimits, parse_url
-from toolkeel.engines.network_reach import Reach
+from toolkeel.engines.reachable_hosts import Reach
 from toolkeel.errors import SetupError, ToolError
 
 T = TypeVar("T")

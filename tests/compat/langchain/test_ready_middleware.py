@@ -1,4 +1,4 @@
-"""Middleware that is ready: limits, another model, a list of tasks."""
+"""Middleware that is ready: limits, retries, another model, a list of tasks."""
 
 from __future__ import annotations
 
@@ -12,9 +12,11 @@ from toolkeel.compat.langchain import (
     ModelCallLimitExceededError,
     ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
+    ModelRetryMiddleware,
     TodoListMiddleware,
     ToolCallLimitExceededError,
     ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
     create_agent,
     tool,
 )
@@ -70,6 +72,48 @@ def test_a_limit_of_tools_may_end_the_run() -> None:
         run(limit, lines=[call("look", id="1"), call("look", id="2"), "done"])
 
 
+def flaky(fails: int) -> tuple[Any, list[int]]:
+    tried: list[int] = []
+
+    @tool
+    def shaky() -> str:
+        """May fail."""
+        tried.append(1)
+        if len(tried) <= fails:
+            raise ValueError("no")
+        return "held"
+
+    return shaky, tried
+
+
+def retry(**options: Any) -> ToolRetryMiddleware:
+    return ToolRetryMiddleware(initial_delay=0, jitter=False, **options)
+
+
+def test_a_tool_that_raised_is_run_again() -> None:
+    lines = [call("shaky"), "done"]
+    for fails, options, tries, told in [
+        (2, {}, 3, "held"),
+        (9, {"max_retries": 1}, 2, "Tool 'shaky' failed after 2 attempts with ValueError: no."),
+        (9, {"retry_on": (KeyError,)}, 1, "Tool 'shaky' failed after 1 attempt with ValueError"),
+        (9, {"retry_on": lambda error: False, "on_failure": str}, 1, "no"),
+        (9, {"tools": ["other"]}, 1, "The tool 'shaky' failed"),
+    ]:
+        tool, tried = flaky(fails)
+        said = run(retry(**options), lines=lines, tools=[tool])[2]
+        assert (said.startswith(told), len(tried)) == (True, tries), said
+    ends = retry(on_failure="error")
+    agent = create_agent(
+        Scripted(lines), [flaky(9)[0]], middleware=[ends], checkpointer=InMemorySaver()
+    )
+    with pytest.raises(ValueError, match="no"):
+        agent.invoke({"messages": "go"}, ADA)
+    last = agent.get_state(ADA).values["messages"][-1]
+    assert last.content == "'shaky' failed, and the run was ended."
+    with pytest.raises(TypeError, match="'delay'"):
+        ToolRetryMiddleware(delay=1)
+
+
 class Failing(Scripted):
     """A model that fails as often as it is told to."""
 
@@ -82,9 +126,14 @@ class Failing(Scripted):
         return super().stream(request)
 
 
-def test_another_model_is_asked_where_one_fails() -> None:
+def test_a_model_that_failed_is_asked_again_or_another_is() -> None:
+    again = ModelRetryMiddleware(initial_delay=0, jitter=False)
+    agent = create_agent(Failing(["up"]), middleware=[again])
+    assert agent.invoke({"messages": "go"})["messages"][-1].content == "up"
     never = Failing([])
     never.fails = 9
+    told = create_agent(never, middleware=[again]).invoke({"messages": "go"})["messages"][-1]
+    assert told.content.startswith("Model call failed after 3 attempts with ModelError")
     other = ModelFallbackMiddleware(never, Scripted(["from the other"]))
     agent = create_agent(Failing(["up"]), middleware=[other])
     assert agent.invoke({"messages": "go"})["messages"][-1].content == "from the other"

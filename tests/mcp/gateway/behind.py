@@ -13,7 +13,7 @@ from mcp import Client
 from tests.mcp.peers import OLD_PEER, PEER
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.gateway import Gateway
-from toolkeel.mcp.server.rounds import Exchange
+from toolkeel.mcp.server.multi_round_calls import Exchange
 
 PEERS: Mapping[str, Sequence[str]] = {"new": PEER, "old": OLD_PEER}
 

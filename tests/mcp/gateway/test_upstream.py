@@ -11,10 +11,10 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.gateway.behind import Asked, config
 from tests.waiting import until
-from toolkeel.mcp.client.salvage import of_peer
+from toolkeel.mcp.client.mend_answers import of_peer
 from toolkeel.mcp.gateway import upstream
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came
-from toolkeel.mcp.server.rounds import Exchange
+from toolkeel.mcp.server.multi_round_calls import Exchange
 
 
 async def call(server: Upstream, client: str, exchange: Exchange, tool: str = "pid") -> str:

@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.engines.network_reach import PORTS, Reach
 from toolkeel.engines.proxy import Proxy
+from toolkeel.engines.reachable_hosts import PORTS, Reach
 from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("Browser", "browser"):

@@ -1,6 +1,6 @@
 """Getting a page that the model named, from nowhere it must not reach.
 
-Every hop of a redirect is a request of its own: its host is resolved and checked (`engines/network_reach.py`),
+Every hop of a redirect is a request of its own: its host is resolved and checked (`engines/reachable_hosts.py`),
 the connection goes to the address that was checked, and the certificate must still be the host's.
 No cookie, no proxy and no credential of the environment is used; a credential of the program's
 goes to the one origin it is for. The body is read piece by piece, under a limit of bytes, of how
@@ -20,7 +20,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.bounded_decompression import Inflater, TooLarge
-from toolkeel.engines.network_reach import Reach
+from toolkeel.engines.reachable_hosts import Reach
 from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("toolkeel.builtin.web.fetch", "web"):

@@ -1,6 +1,6 @@
 """Read a page of the web: its text as Markdown, or the picture it is.
 
-Nothing but the public internet is reached (`engines/network_reach.py`), nothing the program's own leaves it
+Nothing but the public internet is reached (`engines/reachable_hosts.py`), nothing the program's own leaves it
 (`client.py`), and no page costs more than its limits.
 """
 
@@ -20,7 +20,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
-from toolkeel.engines.network_reach import PORTS, Reach, Resolve
+from toolkeel.engines.reachable_hosts import PORTS, Reach, Resolve
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput

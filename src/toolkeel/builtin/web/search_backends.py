@@ -21,7 +21,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.builtin.web.service import json_of, status_and_body
-from toolkeel.engines.network_reach import is_below
+from toolkeel.engines.reachable_hosts import is_below
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 

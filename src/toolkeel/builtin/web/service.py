@@ -1,6 +1,6 @@
 """Asking a service that the program named: an answer of bounded size, and errors a model can read.
 
-The addresses are the program's, so none of `engines/network_reach.py` is needed here; nothing redirects.
+The addresses are the program's, so none of `engines/reachable_hosts.py` is needed here; nothing redirects.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import badges, count, duration, pretty, visible_json, visible_line
 from toolkeel.sessions.approval_desk import LOOK, Desk
-from toolkeel.sessions.store import KeyValueStore
+from toolkeel.sessions.tool_memory import KeyValueStore
 
 Store = Annotated[
     str,

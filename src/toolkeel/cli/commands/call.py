@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolkeel.builtin.targets import load_target
+from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.arguments import read_arguments

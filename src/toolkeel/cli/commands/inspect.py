@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.builtin.targets import ALL
+from toolkeel.builtin.tools_by_place import ALL
 from toolkeel.cli.commands.approvals import Store
 from toolkeel.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
 from toolkeel.cli.terminal.streams import DIM, answer, note, stdout_kept_clean

@@ -21,7 +21,7 @@ from toolkeel.agent.prompt import Prompt
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.run_state import RunState
-from toolkeel.builtin.targets import ALL, DEMO, load_object, load_targets
+from toolkeel.builtin.tools_by_place import ALL, DEMO, load_object, load_targets
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED

@@ -6,7 +6,7 @@ from typing import Annotated, Any, get_args
 
 import typer
 
-from toolkeel.builtin.targets import load_target
+from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.cli.exit_codes import UsageProblem
 from toolkeel.cli.terminal.streams import YELLOW, answer, note, stdout_kept_clean

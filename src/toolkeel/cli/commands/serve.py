@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.builtin.targets import load_target, module_of
+from toolkeel.builtin.tools_by_place import load_target, module_of
 from toolkeel.builtin.tools_in_module import public_of
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolkeel.builtin.targets import ALL, load_target
+from toolkeel.builtin.tools_by_place import ALL, load_target
 from toolkeel.cli.terminal.streams import (
     BOLD,
     CYAN,

@@ -8,7 +8,7 @@ pydantic_ai    Pydantic AI's tools become ours, and ours theirs: ``pip install '
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.compat.bridges.langchain import from_langchain as from_langchain

@@ -5,7 +5,7 @@ runtime           what a running tool is handed by marker or type: ids, state, c
 interrupts        `interrupt` in a tool: its run waits for a value from outside
 history           which messages a model is shown: `trim_messages`, `RemoveMessage`
 middleware        middleware of an agent: steps around requests and calls
-ready_middleware  middleware that is there: limits, another model, a list of tasks
+ready_middleware  middleware that is there: limits, retries, another model, a list of tasks
 fields            pydantic's words in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool      ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
@@ -71,10 +71,12 @@ from toolkeel.compat.langchain.ready_middleware import (
     ModelCallLimitExceededError,
     ModelCallLimitMiddleware,
     ModelFallbackMiddleware,
+    ModelRetryMiddleware,
     Todo,
     TodoListMiddleware,
     ToolCallLimitExceededError,
     ToolCallLimitMiddleware,
+    ToolRetryMiddleware,
 )
 from toolkeel.compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
@@ -107,9 +109,9 @@ __all__ = [
     "ChatModel", "Command", "GraphRecursionError", "HumanInTheLoopMiddleware", "HumanMessage",
     "InMemorySaver", "InMemoryStore", "InjectedState", "InjectedStore", "InjectedToolArg",
     "InjectedToolCallId", "Interrupt", "MemorySaver", "ModelCallLimitExceededError", "ModelCallLimitMiddleware", "ModelCallResult", "ModelFallbackMiddleware", "ModelRequest",
-    "ModelResponse", "ProviderStrategy", "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StateSnapshot", "StructuredTool",
+    "ModelResponse", "ModelRetryMiddleware", "ProviderStrategy", "RemoveMessage", "RunnableConfig", "Runtime", "SchemaAnnotationError", "StateSnapshot", "StructuredTool",
     "SystemMessage", "Todo", "TodoListMiddleware", "Tool", "ToolCall", "ToolCallLimitExceededError", "ToolCallLimitMiddleware", "ToolCallRequest", "ToolException", "ToolMessage",
-    "ToolNode", "ToolRuntime", "ToolStrategy", "after_agent", "after_model", "before_agent", "before_model",
+    "ToolNode", "ToolRetryMiddleware", "ToolRuntime", "ToolStrategy", "after_agent", "after_model", "before_agent", "before_model",
     "convert_to_anthropic_tool", "convert_to_messages", "convert_to_openai_function",
     "convert_to_openai_tool", "count_tokens_approximately", "create_agent", "create_react_agent", "dynamic_prompt", "get_stream_writer",
     "hook_config", "init_chat_model", "interrupt", "render_text_description", "render_text_description_and_args",

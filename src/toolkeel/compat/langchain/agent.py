@@ -14,7 +14,7 @@ from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import Pieces, run_sync
 from toolkeel.call.toolset import Toolish, Toolset
-from toolkeel.compat.given import only_known
+from toolkeel.compat.foreign_options import only_known
 from toolkeel.compat.langchain.chat_models import ChatModel, answering
 from toolkeel.compat.langchain.interrupts import (
     ANSWERS,
@@ -249,9 +249,7 @@ class CompiledAgent:
     ) -> AsyncGenerator[Any, None]:
         """Run to the end, and tell what happens; see `stream`."""
         alone = isinstance(stream_mode, str)
-        modes = [stream_mode] if isinstance(stream_mode, str) else list(stream_mode)
-        if strange := [mode for mode in modes if mode not in MODES]:
-            raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
+        modes = _modes([stream_mode] if isinstance(stream_mode, str) else stream_mode)
         prompt, options, shared = await self._begin(state, config, context)
         session = options.get("session")
         before = session.messages if session is not None and session.exists else []
@@ -263,7 +261,7 @@ class CompiledAgent:
         async for event in run:
             if isinstance(event, Replied | ToolFinished):
                 seen += convert_to_messages([event.message])
-            for mode in sorted(modes, key=MODES.index):
+            for mode in modes:
                 for part in _parts(mode, event, {**shared, "messages": list(seen)}, self.node):
                     yield part if alone else (mode, part)
         asked = {key: v for key, v in (await self._ended(run, shared)).items() if key == INTERRUPT}
@@ -281,6 +279,12 @@ class CompiledAgent:
                 tools write. Several give pairs of mode and part.
         """
         return iter(Pieces(partial(self.astream, state, config, **given)))
+
+
+def _modes(asked: Sequence[str]) -> list[str]:
+    if strange := [mode for mode in asked if mode not in MODES]:
+        raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
+    return sorted(asked, key=MODES.index)
 
 
 def _parts(mode: str, event: Event, state: dict[str, Any], node: str) -> Iterator[Any]:
@@ -321,13 +325,7 @@ def create_agent(
         TypeError: for an option that nobody knows.
     """
     only_known(options, AgentOptions, "create_agent", _REFUSED)
-    middleware = list(options.get("middleware") or ())
-    for one in middleware:
-        if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
-            raise SetupError(
-                f"create_agent(middleware=...): {type(one).__name__} has no counterpart here; what "
-                "stands around a call is a step: docs/steps.md"
-            )
+    middleware = _middleware(options)
     more = [tool for one in middleware for tool in getattr(one, "tools", ())]
     held: Any = [*(tools or ()), *more] if more or not isinstance(tools, Toolset) else tools
     for one in middleware:
@@ -349,6 +347,22 @@ def create_agent(
         model_steps=around_models,
     )
     return CompiledAgent(agent, options)
+
+
+def _middleware(options: AgentOptions) -> list[Any]:
+    """What stands around requests and calls.
+
+    Raises:
+        SetupError: it would not be honoured.
+    """
+    found = list(options.get("middleware") or ())
+    for one in found:
+        if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
+            raise SetupError(
+                f"create_agent(middleware=...): {type(one).__name__} has no counterpart here; what "
+                "stands around a call is a step: docs/steps.md"
+            )
+    return found
 
 
 def create_react_agent(
@@ -380,6 +394,6 @@ def create_react_agent(
 
 def _reducers(options: AgentOptions) -> Reducers | None:
     """What is said of the state's keys: by the agent, and by middleware."""
-    middleware = options.get("middleware") or ()
+    middleware = _middleware(options)
     more = [getattr(one, "state_schema", None) for one in middleware]
     return reducers_of([options.get("state_schema"), *more])

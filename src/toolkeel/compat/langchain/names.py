@@ -11,8 +11,6 @@ NAMES: Mapping[str, str] = {
     "PII(Middleware|DetectionError|Match)|RedactionRule": "model_steps=[Redact(pattern)] of toolkeel's Agent, with Redact of toolkeel.steps",
     "(LLMToolSelector|ProviderToolSearch)Middleware": "Agent(search_tools=True) of toolkeel finds tools among many",
     "(ShellTool|FilesystemFileSearch)Middleware|(CodexSandbox|Docker|Host)ExecutionPolicy": "Workspace(folder) of toolkeel.tools gives an agent a shell and files: docs/workspace.md",
-    "ToolRetryMiddleware": "@tool(steps=[Retry(3)], effects=Effects(idempotent=True)), with Retry of toolkeel.steps: only what may be repeated is",
-    "ModelRetryMiddleware": "init_chat_model(..., max_retries=3)",
     "ToolErrorMiddleware": "@tool(on_crash=...) of toolkeel says what a model is told of an exception",
     "LLMToolEmulator": "Scripted of toolkeel.testing, and tools of your test",
     "ExtendedModelResponse": "wrap_model_call gives a ModelResponse; a tool writes state by Command(update=...)",

@@ -1,13 +1,15 @@
-"""Middleware that is ready, under LangChain's names: limits, another model, a list of tasks."""
+"""Middleware that is ready, under LangChain's names: limits, retries, another model, a list of tasks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Annotated, Any, Literal
 
 from typing_extensions import TypedDict
 
-from toolkeel.agent.turn.ready_steps import Fallback
+from toolkeel.agent.turn.model_fallback import Fallback
 from toolkeel.compat.langchain.chat_models import ChatModel
 from toolkeel.compat.langchain.messages import AIMessage, HumanMessage, ToolMessage
 from toolkeel.compat.langchain.middleware import AgentMiddleware
@@ -116,6 +118,90 @@ class ToolCallLimitMiddleware(_Limit):
         if self.exit_behavior == "error":
             raise RunStopped(text, ToolCallLimitExceededError(f"{text} Reached: {reached}"))
         return ToolMessage(text, request.tool_call.id, request.tool_call.name, "error")
+
+
+class _Retry(AgentMiddleware):
+    """Tries again what failed.
+
+    Args:
+        max_retries: How often.
+        retry_on: Which exceptions, or a function that says so of one.
+        on_failure: ``continue``, ``error``, or a function whose text is told in the end.
+        backoff: ``initial_delay``, ``backoff_factor``, ``max_delay`` and ``jitter``.
+    """
+
+    def __init__(
+        self,
+        *,
+        max_retries: int = 2,
+        retry_on: Any = Exception,
+        on_failure: Literal["continue", "error"] | Callable[[Exception], str] = "continue",
+        **backoff: Any,
+    ) -> None:
+        default = {"initial_delay": 1.0, "backoff_factor": 2.0, "max_delay": 60.0, "jitter": True}
+        if strange := sorted(backoff.keys() - default.keys()):
+            raise TypeError(f"{type(self).__name__} has no option {', '.join(map(repr, strange))}")
+        self.max_retries, self.on_failure = max_retries, on_failure
+        is_kind = isinstance(retry_on, type | tuple)
+        self._again = (lambda error: isinstance(error, retry_on)) if is_kind else retry_on
+        self._backoff = default | backoff
+
+    async def _tried(self, ask: Callable[[], Awaitable[Any]], what: str) -> tuple[Any, str]:
+        """What came of it in the end, or what is told of the failure."""
+        for tried in range(self.max_retries + 1):
+            try:
+                return await ask(), ""
+            except Exception as error:
+                if self._again(error) and tried < self.max_retries:
+                    await asyncio.sleep(self._delay(tried))
+                    continue
+                if self.on_failure == "error":
+                    raise
+                if callable(self.on_failure):
+                    return None, self.on_failure(error)
+                tries = f"{tried + 1} attempt{'s' if tried else ''}"
+                return None, f"{what} failed after {tries} with {type(error).__name__}: {error}"
+        raise AssertionError
+
+    def _delay(self, tried: int) -> float:
+        backoff = self._backoff
+        delay: float = backoff["initial_delay"] * (backoff["backoff_factor"] or 1.0) ** tried
+        delay = min(delay, backoff["max_delay"])
+        return delay * (random.uniform(0.75, 1.25) if backoff["jitter"] else 1.0)
+
+
+class ToolRetryMiddleware(_Retry):
+    """Runs a tool again whose body raised; see `_Retry`.
+
+    Args:
+        tools: Which ones, by name or as they are; all by default.
+        options: ``max_retries``, ``retry_on``, ``on_failure`` and how long to wait.
+    """
+
+    def __init__(self, *, tools: Sequence[Any] | None = None, **options: Any) -> None:
+        super().__init__(**options)
+        self._tools = None if tools is None else {getattr(one, "name", one) for one in tools}
+
+    async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Run it, and again."""
+        name = request.tool_call.name
+        if self._tools is not None and name not in self._tools:
+            return await handler(request)
+        try:
+            made, text = await self._tried(lambda: handler(request), f"Tool {name!r}")
+        except Exception as error:
+            raise RunStopped(f"{name!r} failed, and the run was ended.", error) from error
+        again = "" if callable(self.on_failure) else ". Please try again."
+        return made or ToolMessage(text + again, request.tool_call.id, name, "error")
+
+
+class ModelRetryMiddleware(_Retry):
+    """Asks a model again that failed; see `_Retry`."""
+
+    async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
+        """Ask it, and again."""
+        made, text = await self._tried(lambda: handler(request), "Model call")
+        return made or AIMessage(text)
 
 
 class ModelFallbackMiddleware(AgentMiddleware):

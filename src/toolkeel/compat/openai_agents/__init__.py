@@ -1,28 +1,28 @@
 """The OpenAI Agents SDK's names over this core: change the import lines, keep the tools.
 
-context          what a running tool is handed: `RunContextWrapper`, `ToolContext`, `Usage`
-exceptions       what ends a run
-guardrails       guardrails of tools and of agents
-items            what happened in a run, as items of the Responses wire
-tool_outputs     texts, pictures and files that a tool returns
-handoffs         `handoff`: one agent gives the run to another, and what that one sees
-tools            `function_tool` and `FunctionTool`
-settings         `ModelSettings` and `RunConfig`
-models           whom an agent asks: bare names are OpenAI's
-state            runs that wait for a person: `RunState`, interruptions
-result           `RunResult`
-sessions         what was said before joins the next run: `SQLiteSession`
-begun            what holds for a run
-stream           streamed runs: `Runner.run_streamed` gives them
-hooks            methods that are awaited as a run goes
-output           types of answers
-behavior         when results of tools are the answer
-agent_tool       agents as tools of others
-agent            `Agent`
-tracing          traces and spans, handed to processors, sent to nobody
-run              `Runner`
-ready_tools      shells, patches, computers, hosted tools and MCP servers
-names            where the names are, and what to write instead of those that are not here
+context        what a running tool is handed: `RunContextWrapper`, `ToolContext`, `Usage`
+exceptions     what ends a run
+guardrails     guardrails of tools and of agents
+items          what happened in a run, as items of the Responses wire
+tool_outputs   texts, pictures and files that a tool returns
+handoffs       `handoff`: one agent gives the run to another, and what that one sees
+tools          `function_tool` and `FunctionTool`
+settings       `ModelSettings` and `RunConfig`
+models         whom an agent asks: bare names are OpenAI's
+state          runs that wait for a person: `RunState`, interruptions
+result         `RunResult`
+sessions       what was said before joins the next run: `SQLiteSession`
+run_lifecycle  what holds for a run
+stream         streamed runs: `Runner.run_streamed` gives them
+hooks          methods that are awaited as a run goes
+output         types of answers
+behavior       when results of tools are the answer
+agent_tool     agents as tools of others
+agent          `Agent`
+tracing        traces and spans, handed to processors, sent to nobody
+run            `Runner`
+ready_tools    shells, patches, computers, hosted tools and MCP servers
+names          where the names are, and what to write instead of those that are not here
 """
 
 # ruff: noqa: F403
@@ -32,7 +32,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from toolkeel import _doors
+from toolkeel import _lazy_exports
 from toolkeel.compat.missing import missing
 from toolkeel.compat.openai_agents.names import NAMES, PLACES
 
@@ -43,7 +43,6 @@ if TYPE_CHECKING:
     from toolkeel.builtin.web.search import WebSearchTool as WebSearchTool
     from toolkeel.builtin.web.search import WebSearchToolFilters as WebSearchToolFilters
     from toolkeel.compat.openai_agents.agent import *
-    from toolkeel.compat.openai_agents.begun import *
     from toolkeel.compat.openai_agents.behavior import *
     from toolkeel.compat.openai_agents.context import *
     from toolkeel.compat.openai_agents.exceptions import *
@@ -52,9 +51,9 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.handoffs import *
     from toolkeel.compat.openai_agents.hooks import *
     from toolkeel.compat.openai_agents.items import *
+    from toolkeel.compat.openai_agents.models.custom_models import *
     from toolkeel.compat.openai_agents.models.model_input import *
     from toolkeel.compat.openai_agents.models.named import *
-    from toolkeel.compat.openai_agents.models.own import *
     from toolkeel.compat.openai_agents.models.scripted import *
     from toolkeel.compat.openai_agents.output import *
     from toolkeel.compat.openai_agents.ready_tools.approving import *
@@ -64,6 +63,7 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.ready_tools.shell import *
     from toolkeel.compat.openai_agents.result import *
     from toolkeel.compat.openai_agents.run import *
+    from toolkeel.compat.openai_agents.run_lifecycle import *
     from toolkeel.compat.openai_agents.sessions import *
     from toolkeel.compat.openai_agents.settings import *
     from toolkeel.compat.openai_agents.state import *
@@ -72,6 +72,6 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.tools import *
     from toolkeel.compat.openai_agents.tracing import *
 else:
-    _door = _doors.door(__name__, PLACES)
+    _door = _lazy_exports.door(__name__, PLACES)
     _, __dir__, __all__ = _door
     __getattr__ = missing("the Agents SDK", NAMES, _door)

@@ -18,13 +18,12 @@ from toolkeel.agent.run import Run
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.tool_sources import Source
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.given import only_known, value_of
+from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.agent_tool import (
     AsToolOptions,
     Extractor,
     agent_as_tool,
 )
-from toolkeel.compat.openai_agents.begun import Begun
 from toolkeel.compat.openai_agents.behavior import decider, deciding
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
@@ -33,7 +32,7 @@ from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
 )
 from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
-from toolkeel.compat.openai_agents.models import own
+from toolkeel.compat.openai_agents.models import custom_models
 from toolkeel.compat.openai_agents.models.model_input import filtered, prompted
 from toolkeel.compat.openai_agents.models.named import (
     LaterModel,
@@ -42,6 +41,7 @@ from toolkeel.compat.openai_agents.models.named import (
     unnamed,
 )
 from toolkeel.compat.openai_agents.output import output_type_of
+from toolkeel.compat.openai_agents.run_lifecycle import Begun
 from toolkeel.compat.openai_agents.settings import MAX_TURNS, ModelSettings, RunConfig
 from toolkeel.compat.openai_agents.tools import (
     FunctionTool,
@@ -153,8 +153,8 @@ class Agent(core.Agent[C, Any], Generic[C]):
         asked = config.model or fields["model"]
         named = asked or not fields["prompt"] or config.model_provider
         model = resolve(asked, config.model_provider) if named else unnamed()
-        if isinstance(model, own.Model) and run is not None:
-            model = own.AskedModel(model, self, run.streamed)
+        if isinstance(model, custom_models.Model) and run is not None:
+            model = custom_models.AskedModel(model, self, run.streamed)
         ours = isinstance(model, LaterModel)
         hooks = [] if run is None else [h for h in (run.hooks, fields["hooks"]) if h is not None]
         return {

@@ -13,10 +13,10 @@ from pydantic import BaseModel
 
 from toolkeel.agent import agent as core
 from toolkeel.agent.result import RunResult as CoreResult
-from toolkeel.compat.given import only_known, value_of
-from toolkeel.compat.openai_agents.begun import Begun
+from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage, of_run
 from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
+from toolkeel.compat.openai_agents.run_lifecycle import Begun
 from toolkeel.compat.openai_agents.stream import telling
 from toolkeel.compat.openai_agents.tools import (
     FAILED,

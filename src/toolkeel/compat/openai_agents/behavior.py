@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from toolkeel._records.record import record
 from toolkeel.agent.turn.steps import Ask, ModelStep
-from toolkeel.compat.given import value_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen
 from toolkeel.compat.openai_agents.items import DECIDED, ToolCallOutputItem, result_item
 from toolkeel.context import RunContext

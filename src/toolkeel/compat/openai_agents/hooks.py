@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from toolkeel.agent.turn.steps import Ask, ModelStep
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen, ToolContext
 from toolkeel.compat.openai_agents.items import parted
-from toolkeel.compat.openai_agents.models.own import response_of
+from toolkeel.compat.openai_agents.models.custom_models import response_of
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Place, Prepared, Proceed, Step

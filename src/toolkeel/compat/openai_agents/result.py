@@ -28,7 +28,7 @@ from toolkeel.compat.openai_agents.items import (
     input_list,
     items_of,
 )
-from toolkeel.compat.openai_agents.models.own import ModelResponse, response_of
+from toolkeel.compat.openai_agents.models.custom_models import ModelResponse, response_of
 from toolkeel.compat.openai_agents.state import RunState, ToolApprovalItem
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.given import only_known, value_of
+from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel.compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (

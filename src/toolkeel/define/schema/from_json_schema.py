@@ -9,10 +9,11 @@ another engine, whose steps are counted. What it is given comes from other peopl
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from copy import deepcopy
 from dataclasses import replace
-from typing import NoReturn
+from functools import partial
+from typing import TYPE_CHECKING, NoReturn, TypeAlias
 
 from pydantic_core import from_json, to_json
 
@@ -34,6 +35,11 @@ from toolkeel.define.subschemas import (
     resolve,
 )
 from toolkeel.errors import DefinitionError, FieldError
+
+if TYPE_CHECKING:
+    import jsonschema_rs
+
+    Engine: TypeAlias = jsonschema_rs.RegexOptions | jsonschema_rs.FancyRegexOptions
 
 BACKTRACKS = 100_000
 """Steps back within one match of a pattern that cannot run in linear time: some milliseconds."""
@@ -117,27 +123,30 @@ def compile_json_schema(
     compiler = (
         getattr(jsonschema_rs, f"{dialect}Validator") if dialect else jsonschema_rs.validator_for
     )
-    # The linear engine first; look-around and back-references need one that can be kept busy.
-    engines = (
-        jsonschema_rs.RegexOptions(),
-        jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS),
-    )
-    for engine in engines:
+    compiled = partial(compiler, plain, offline=True, validate_formats=False, registry=registry)
+    validator, engine = _with_an_engine(compiled)
+    if unknown and not others:
+        raise DefinitionError(f"Where {short(unknown)} leads cannot be followed.")
+    return JsonSchemaValidator(plain, Mismatches(plain, validator, others, engine))
+
+
+def _with_an_engine(
+    compiled: Callable[..., jsonschema_rs.Validator],
+) -> tuple[jsonschema_rs.Validator, Engine]:
+    """The validator by the linear engine; look-around and back-references need the other one.
+
+    The other one can be kept busy, so its steps backwards are bounded.
+    """
+    import jsonschema_rs
+
+    linear = jsonschema_rs.RegexOptions()
+    fancy = jsonschema_rs.FancyRegexOptions(backtrack_limit=BACKTRACKS)
+    for engine in (linear, fancy):
         try:
-            validator = compiler(
-                plain,
-                offline=True,
-                validate_formats=False,
-                pattern_options=engine,
-                registry=registry,
-            )
+            return compiled(pattern_options=engine), engine
         except (ValueError, jsonschema_rs.ReferencingError) as error:
-            if engine is engines[-1] or not _is_of_a_pattern(error):
+            if engine is fancy or not _is_of_a_pattern(error):
                 _does_not_compile(error)
-        else:
-            if unknown and not others:
-                raise DefinitionError(f"Where {short(unknown)} leads cannot be followed.")
-            return JsonSchemaValidator(plain, Mismatches(plain, validator, others, engine))
     raise AssertionError("the last engine returns or raises")
 
 

@@ -29,7 +29,6 @@ from typing import Literal, TypeAlias
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.engines import cgroup_pids
-from toolkeel.engines.network_reach import Reach
 from toolkeel.engines.process_tree import (
     Command,
     Finished,
@@ -39,6 +38,7 @@ from toolkeel.engines.process_tree import (
     memory_file,
     start,
 )
+from toolkeel.engines.reachable_hosts import Reach
 from toolkeel.engines.sandbox import bubblewrap, landlock
 from toolkeel.engines.sandbox.command_limits import Limits, shell_setting
 from toolkeel.engines.sandbox.mounts import (

@@ -14,8 +14,8 @@ import sys
 import threading
 from contextlib import suppress
 
-from toolkeel.engines.network_reach import Reach
 from toolkeel.engines.proxy import Proxy
+from toolkeel.engines.reachable_hosts import Reach
 
 _PORT = 3128
 _OPENING = """

@@ -24,8 +24,8 @@ from toolkeel._common.public_addresses import is_public, unwrapped
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import FRAME_LIMIT
+from toolkeel.mcp.client.mend_answers import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
-from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.messages import body_of_answer, readable_event, with_whole_characters
 

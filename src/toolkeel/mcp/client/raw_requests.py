@@ -19,7 +19,7 @@ from pydantic_core import to_json
 
 from toolkeel._records.record import record
 from toolkeel.mcp.client.frames import Rate
-from toolkeel.mcp.client.salvage import Sift, of_peer
+from toolkeel.mcp.client.mend_answers import Sift, of_peer
 from toolkeel.mcp.messages import read_answer
 
 FIRST = 1_000_000_000

@@ -23,8 +23,8 @@ from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
 from toolkeel.errors import InvalidOutput, SetupError, ToolError
 from toolkeel.mcp.client.connection import Link, Unreachable
+from toolkeel.mcp.client.mend_answers import FromPeer
 from toolkeel.mcp.client.pages import walk
-from toolkeel.mcp.client.salvage import FromPeer
 from toolkeel.mcp.content import file_of, from_blocks
 from toolkeel.mcp.hidden_text import clean
 from toolkeel.messages import AssistantMessage, UserMessage

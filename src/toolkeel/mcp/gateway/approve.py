@@ -18,7 +18,7 @@ from mcp.shared.exceptions import MCPError
 from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, digest_of, new_id
 from toolkeel.errors import CallError
 from toolkeel.mcp.server.asking import Client, question_of
-from toolkeel.mcp.server.rounds import Exchange, is_modern
+from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 
 ALIVE = 10.0
 """Seconds between two signs of life to a host that waits."""

@@ -1,7 +1,7 @@
 """One call of a client through the gateway: judged on the JSON it came as, sent, written down.
 
 Nothing on the way of a call that needs no person is made a model of. What must ask somebody, or may
-be asked something by its server in mid-call, takes the slower way of `toolkeel.mcp.server.rounds`.
+be asked something by its server in mid-call, takes the slower way of `toolkeel.mcp.server.multi_round_calls`.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from toolkeel._records.record import record
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.client.mend_answers import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
 from toolkeel.mcp.client.outcome import failed
 from toolkeel.mcp.client.raw_requests import Progressed
-from toolkeel.mcp.client.salvage import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
 from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.gateway.approve import decided, ticket_for
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
 from toolkeel.mcp.gateway.cache import Cache, key_of
-from toolkeel.mcp.gateway.lane import at_most
 from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
-from toolkeel.mcp.gateway.table import Route
+from toolkeel.mcp.gateway.public_names import Route
+from toolkeel.mcp.gateway.server_connection import at_most
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import Figures
-from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
 
 CLIENT = "toolkeel.client"
 """Where a request over HTTP says whose token it came with."""

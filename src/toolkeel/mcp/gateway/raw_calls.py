@@ -27,7 +27,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from toolkeel.mcp.gateway.calls import RawRequest
-from toolkeel.mcp.server.rounds import Request, is_modern
+from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 
 AT_ONCE = 1000
 """Calls beyond which they go by the session, which bounds what it reads."""

@@ -20,14 +20,14 @@ from mcp.shared.exceptions import MCPError
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Link, Unreachable
+from toolkeel.mcp.client.mend_answers import data_of
 from toolkeel.mcp.client.outcome import was_forgotten, with_remedy
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed
-from toolkeel.mcp.client.salvage import data_of
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.gateway.lane import TIMEOUT, Lane, current, stamp_client
+from toolkeel.mcp.gateway.server_connection import TIMEOUT, Lane, current, stamp_client
 from toolkeel.mcp.hidden_text import clean
-from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 
 MOST = 32

@@ -1,6 +1,6 @@
 """Our tools for any program that speaks the Model Context Protocol.
 
-rounds              calls that ask their client something before they end
+multi_round_calls   calls that ask their client something before they end
 asking              what a running tool, prompt or resource may ask of the program that called it
 prompts_resources   prompts and resources: functions that people and programs ask for, where models call tools
 long_results        results too long to be shown, which clients read whole as resources
@@ -18,7 +18,7 @@ structured          structured results (``structuredContent``): what is promised
 
 from typing import TYPE_CHECKING
 
-from toolkeel._doors import door
+from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.mcp.server.asking import CannotAsk as CannotAsk

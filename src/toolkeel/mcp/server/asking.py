@@ -21,7 +21,7 @@ from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.mcp.content import from_blocks, to_blocks
 from toolkeel.mcp.hidden_text import BLANK
-from toolkeel.mcp.server.rounds import Exchange, is_modern
+from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 from toolkeel.messages import AssistantMessage, FinishReason, UserMessage
 
 Feature = Literal["elicitation", "url", "sampling", "roots"]

@@ -16,7 +16,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import CallError
 from toolkeel.events import Event, Progress
 from toolkeel.mcp.server.asking import EXCHANGE, LEVEL_OF, CannotAsk, Client, question_of
-from toolkeel.mcp.server.rounds import Exchange, Request, is_modern
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.messages import ToolCall, ToolMessage
 
 NewRun: TypeAlias = Callable[[Request], RunContext[Any]]

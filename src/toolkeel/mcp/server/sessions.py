@@ -23,7 +23,7 @@ from mcp.shared.subscriptions import (
 )
 
 from toolkeel.mcp.server.asking import LEVELS
-from toolkeel.mcp.server.rounds import Request
+from toolkeel.mcp.server.multi_round_calls import Request
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection

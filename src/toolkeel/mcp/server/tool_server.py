@@ -37,9 +37,9 @@ from toolkeel.call.tool_sources import Source, fixed, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, answer
+from toolkeel.mcp.server.multi_round_calls import Exchange, Params, Request, Rounds, is_modern
 from toolkeel.mcp.server.prometheus_metrics import Figures
 from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, contents_of, messages_of
-from toolkeel.mcp.server.rounds import Exchange, Params, Request, Rounds, is_modern
 from toolkeel.mcp.server.sessions import Sessions, check_watched
 from toolkeel.mcp.server.snapshot import Offer, completion, not_found, page, result_of, suggester
 from toolkeel.messages import ToolCall, ToolMessage

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from toolkeel._records.record import record
 from toolkeel.model import ToolDefinition
-from toolkeel.providers.offline.read import flag, mention, read
+from toolkeel.providers.offline.flags_and_options import flag, mention, read
 from toolkeel.providers.offline.slot_fit import Pair, affinity, pair
 from toolkeel.providers.offline.slots import (
     Checker,
@@ -19,8 +19,8 @@ from toolkeel.providers.offline.slots import (
     slots_of,
     whole,
 )
-from toolkeel.providers.offline.swap import swapped
 from toolkeel.providers.offline.text import after_saying, labelled, plain_words, rest
+from toolkeel.providers.offline.text_to_replace import swapped
 from toolkeel.providers.offline.values import Value, find_values
 from toolkeel.providers.offline.words import ideas
 

@@ -22,12 +22,12 @@ from collections.abc import AsyncIterator, Sequence
 from toolkeel.errors import ModelError
 from toolkeel.messages import Usage
 from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta, ToolDefinition
-from toolkeel.providers.offline import say
+from toolkeel.providers.offline import sentences
 from toolkeel.providers.offline.answer import call_text, sentence
 from toolkeel.providers.offline.choose_tool import Wish, plan
-from toolkeel.providers.offline.mend import mended
+from toolkeel.providers.offline.correct_call import mended
+from toolkeel.providers.offline.follow_ups import follow_up, with_results
 from toolkeel.providers.offline.read_transcript import Done, Turn, read_turn, same
-from toolkeel.providers.offline.talk import follow_up, with_results
 from toolkeel.providers.offline.words import Language, language
 
 MAX_CALLS = 16
@@ -54,7 +54,7 @@ class Offline:
     """
 
     name = "offline"
-    note = say.NOTE["en"]
+    note = sentences.NOTE["en"]
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta]:
         """Yield the reply in small pieces, as a served model would."""
@@ -129,10 +129,10 @@ def _answer(
     speech: Language,
 ) -> str:
     parts = _results(turn, wishes, tools, speech)
-    parts += [say.ask(speech, wish.tool, wish.missing) for wish in wishes if wish.missing]
+    parts += [sentences.ask(speech, wish.tool, wish.missing) for wish in wishes if wish.missing]
     if not parts:
         parts = [_small_talk(turn, tools, choice, speech, bool(wishes))]
-    return "\n".join([say.NOTE[speech], *dict.fromkeys(parts)])
+    return "\n".join([sentences.NOTE[speech], *dict.fromkeys(parts)])
 
 
 def _results(
@@ -146,7 +146,7 @@ def _results(
                 parts.append(sentence(speech, turn.prompt, done))
         elif not _corrected(done, turn, tools):
             tried = not _planned(done, wishes)
-            parts.append(say.failed(speech, call_text(done), done.text, tried))
+            parts.append(sentences.failed(speech, call_text(done), done.text, tried))
     return parts
 
 
@@ -161,14 +161,14 @@ def _small_talk(
     turn: Turn, tools: Sequence[ToolDefinition], choice: str, speech: Language, wanted: bool
 ) -> str:
     if not tools:
-        return say.no_tools(speech)
+        return sentences.no_tools(speech)
     if choice == "none" and wanted:
-        return say.not_allowed(speech)
+        return sentences.not_allowed(speech)
     if _THANKS.fullmatch(turn.prompt):
-        return say.welcome(speech)
+        return sentences.welcome(speech)
     if _GREETING.fullmatch(turn.prompt) or _CAPABILITY.search(turn.prompt):
-        return say.hello(speech, tools)
-    return say.no_fit(speech, tools)
+        return sentences.hello(speech, tools)
+    return sentences.no_fit(speech, tools)
 
 
 def _call_deltas(calls: Sequence[tuple[str, dict[str, object]]], turn: Turn) -> list[Delta]:

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 from toolkeel._records.record import record
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
-from toolkeel.compat.given import value_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, told
 from toolkeel.compat.openai_agents.exceptions import (
     InputGuardrailTripwireTriggered,

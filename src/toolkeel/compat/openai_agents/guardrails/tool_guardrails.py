@@ -9,7 +9,7 @@ from typing import Any, ClassVar, TypeAlias
 from toolkeel._records.record import record
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
-from toolkeel.compat.given import value_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import ToolContext, told
 from toolkeel.compat.openai_agents.exceptions import (
     ToolInputGuardrailTripwireTriggered,

@@ -11,7 +11,7 @@ from typing import Any, Generic, TypeAlias, TypeVar
 
 from toolkeel._records.record import record
 from toolkeel.agent.turn.steps import Ask, ModelStep
-from toolkeel.compat.given import value_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen
 from toolkeel.compat.openai_agents.items import messages_of, parted
 from toolkeel.context import RunContext

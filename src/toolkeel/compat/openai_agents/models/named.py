@@ -13,7 +13,7 @@ from typing import Any, Literal, get_args
 from toolkeel.agent.bind_tools import Binds, Bound
 from toolkeel.call.toolset import as_toolset
 from toolkeel.compat.openai_agents.items import messages_of
-from toolkeel.compat.openai_agents.models.own import ModelResponse, response_of
+from toolkeel.compat.openai_agents.models.custom_models import ModelResponse, response_of
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage
@@ -124,7 +124,7 @@ class LaterModel(Binds):
         *rest: Any,
         **more: Any,
     ) -> ModelResponse:
-        """The whole reply, asked for as a `toolkeel.compat.openai_agents.models.own.Model` is.
+        """The whole reply, asked for as a `toolkeel.compat.openai_agents.models.custom_models.Model` is.
 
         Raises:
             SetupError: for an output schema, handoffs, a prompt, or what is kept at OpenAI.

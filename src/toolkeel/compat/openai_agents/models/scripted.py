@@ -8,7 +8,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.compat.openai_agents.context import Raw, Usage, plain
-from toolkeel.compat.openai_agents.models.own import Model, ModelResponse
+from toolkeel.compat.openai_agents.models.custom_models import Model, ModelResponse
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
 

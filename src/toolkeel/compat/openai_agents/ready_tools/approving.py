@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeAlias, cast
 
 from toolkeel._records.tickets import Ticket
-from toolkeel.compat.given import value_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper
 from toolkeel.compat.openai_agents.state import REJECTED, ToolApprovalItem
 from toolkeel.compat.openai_agents.tools import Approval, as_approval, rejection_as_told

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import own_name
-from toolkeel.compat.given import value_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.tools import held_strictly
 from toolkeel.context import RunContext, ToolContext

@@ -16,7 +16,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.files.apply_patch import apply_patch, patched
 from toolkeel.builtin.files.workspace import Workspace
 from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell
-from toolkeel.compat.given import value_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.ready_tools.approving import Needs, OnApproval, approving
 from toolkeel.content import Data

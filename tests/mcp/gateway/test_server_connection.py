@@ -10,7 +10,7 @@ import mcp_types as types
 
 from tests.mcp.gateway.behind import Asked, config
 from tests.waiting import run, until
-from toolkeel.mcp.gateway.lane import Lane, at_most, current
+from toolkeel.mcp.gateway.server_connection import Lane, at_most, current
 from toolkeel.mcp.server.sessions import Sessions
 
 ASKED = types.ElicitRequestFormParams(

@@ -7,7 +7,7 @@ import asyncio
 import pytest
 
 from toolkeel import Agent, Rules, RunState, tool
-from toolkeel.agent.turn.current_agent import InCharge, said_last
+from toolkeel.agent.turn.switch_agent import InCharge, said_last
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.messages import AssistantMessage, UserMessage

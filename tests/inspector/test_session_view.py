@@ -27,7 +27,7 @@ from toolkeel._records.entries import (
     Tainted,
     Unqueued,
 )
-from toolkeel.inspector.story import DEEPEST, Note, Replied, Said, Story, story_of
+from toolkeel.inspector.session_view import DEEPEST, Note, Replied, Said, Story, story_of
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.providers.toolkit import definition
 from toolkeel.model import ToolDefinition
 from toolkeel.providers.offline.slots import slots_of
-from toolkeel.providers.offline.swap import swapped
+from toolkeel.providers.offline.text_to_replace import swapped
 
 TEXT = {"type": "string"}
 EDIT = definition("edit", old_text=TEXT, new_text=TEXT)

@@ -29,7 +29,7 @@ from toolkeel.approvals import Ticket
 from toolkeel.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from toolkeel.runs import RunLimits
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.fold import Fold
+from toolkeel.sessions.journal_state import Fold
 from toolkeel.testing.scripted import Scripted, call
 
 

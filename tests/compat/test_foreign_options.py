@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from toolkeel.compat.given import only_known, value_of
+from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.errors import SetupError
 
 

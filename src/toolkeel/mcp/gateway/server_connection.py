@@ -26,7 +26,7 @@ from toolkeel.mcp.client.login import kept
 from toolkeel.mcp.client.raw_requests import UNTOLD
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level
-from toolkeel.mcp.server.rounds import Exchange, is_modern
+from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 
 TIMEOUT = 600.0

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, ModelError, SetupError, Usage, tool
-from toolkeel.agent.turn.ready_steps import Fallback, Redact, ReplyCache
+from toolkeel.agent.turn.model_fallback import Fallback
 from toolkeel.errors import AccessDenied, ModelUnavailable, RateLimited
-from toolkeel.messages import AssistantMessage
 from toolkeel.model import Finish, TextDelta
 from toolkeel.spending import Price, RunLimits
 from toolkeel.steps import RateLimit
@@ -77,28 +76,6 @@ def test_what_the_other_model_costs_must_be_known_when_the_run_begins() -> None:
         agent.run_sync("go")
     known = RunLimits(cost=1.0, prices={"scripted": Price(1, 1), "dear": Price(10, 90)})
     assert agent.run_sync("go", limits=known).state.cost == pytest.approx(0.1)
-
-
-def test_a_reply_is_kept_for_the_same_request_and_costs_nothing_then() -> None:
-    cache = ReplyCache(size=2)
-    whole = AssistantMessage("four", usage=Usage(1, 10, 5))
-    model = Scripted([call("act", {}), whole, "other", "five"])
-    agent = Agent(model, [act], model_steps=[cache])
-    assert agent.run_sync("2 + 2?").usage == Usage(1, 10, 5)
-    again = agent.run_sync("2 + 2?")
-    assert again.output == "four" and again.usage == Usage() and len(model.requests) == 2
-    other = Scripted(["three"], name="another")
-    assert agent.run_sync("2 + 2?", model=other).output == "three"
-    assert agent.run_sync("6?").output == "other"
-
-
-def test_what_matches_is_hidden_from_the_model_and_stays_in_the_transcript() -> None:
-    model = Scripted([call("act", {}), "done"])
-    agent = Agent(model, [act], instructions="Code 99-99.", model_steps=[Redact(r"\d\d-\d\d")])
-    result = agent.run_sync(["my code is 55-55"])
-    told = [message.text for message in model.requests[1].messages]
-    assert told == ["Code [redacted].", "my code is [redacted]", "", "acted on [redacted]"]
-    assert [m.text for m in result.messages] == ["my code is 55-55", "", "acted on 12-34", "done"]
 
 
 def test_requests_are_held_to_a_rate_over_all_runs_that_share_it() -> None:

@@ -12,7 +12,7 @@ from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
 from toolkeel import Toolset
 from toolkeel.messages import ToolCall
-from toolkeel.providers.offline.mend import mended, suggestions
+from toolkeel.providers.offline.correct_call import mended, suggestions
 
 TEXT = definition("t", "", value={"type": "string"})
 

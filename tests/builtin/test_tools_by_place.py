@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkeel.builtin.targets import load_object, load_target, load_targets
+from toolkeel.builtin.tools_by_place import load_object, load_target, load_targets
 from toolkeel.errors import DuplicateToolError, SetupError
 from toolkeel.messages import ToolCall
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
 from toolkeel.model import ToolDefinition
 from toolkeel.providers.offline import concepts
-from toolkeel.providers.offline.read import read
+from toolkeel.providers.offline.flags_and_options import read
 from toolkeel.providers.offline.slots import Slot, slots_of
 
 Path: TypeAlias = tuple[str, ...]
@@ -125,24 +125,29 @@ def _suggested(
 ) -> dict[str, object]:
     """Replace a text value by the nearest one the error offers."""
     offered = suggestions(error)
-    best: tuple[float, str, str] = (0.0, "", "")
-    for key, value in arguments.items():
-        if not isinstance(value, str) or not value:
-            continue
-        slot = slots.get((key,))
-        options = [str(choice) for choice in slot.choices] if slot else []
-        for rank, offer in enumerate([*offered, *options]):
-            if offer == value:
-                continue
-            likeness = _likeness(value, offer) + (0.2 if value in error else 0.0) - rank / 1000
-            best = max(best, (likeness, key, offer))
-    likeness, key, offer = best
+    likely = _offers(arguments, slots, offered, error)
+    likeness, key, offer = max([(0.0, "", ""), *likely])
     if not key and len(offered) == 1:
         key = next((k for k, v in arguments.items() if isinstance(v, str) and v in error), "")
         likeness, offer = 1.0, offered[0]
     if likeness < 0.5 and len(offered) == 1 and str(arguments.get(key, "")) in error:
         likeness, offer = 1.0, offered[0]  # it names the value and offers exactly one instead
     return {**arguments, key: offer} if key and likeness >= 0.5 else arguments
+
+
+def _offers(
+    arguments: dict[str, object], slots: Mapping[Path, Slot], offered: list[str], error: str
+) -> Iterator[tuple[float, str, str]]:
+    """What may stand in place of each text, and how much it is like it."""
+    for key, value in arguments.items():
+        if not isinstance(value, str) or not value:
+            continue
+        slot = slots.get((key,))
+        options = [str(choice) for choice in slot.choices] if slot else []
+        for rank, offer in enumerate([*offered, *options]):
+            if offer != value:
+                named = 0.2 if value in error else 0.0
+                yield _likeness(value, offer) + named - rank / 1000, key, offer
 
 
 def suggestions(error: str) -> list[str]:

@@ -18,7 +18,7 @@ from toolkeel.mcp.gateway.names import public_name, public_uri
 from toolkeel.mcp.gateway.upstream import Upstream
 from toolkeel.mcp.hidden_text import clean_definition
 from toolkeel.mcp.pins import Pin, pin_of
-from toolkeel.mcp.server.rounds import Request, is_modern
+from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 from toolkeel.mcp.server.snapshot import not_found, unknown
 from toolkeel.mcp.server.structured import wrapped
 

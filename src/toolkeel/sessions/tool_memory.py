@@ -16,9 +16,9 @@ from typing import Any, Final, Protocol, TypeAlias
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.data_folder import data_folder
 from toolkeel._records.record import NOTHING, record
-from toolkeel.sessions.database import MEMORY
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.postgres import open_database
+from toolkeel.sessions.sqlite_file import MEMORY
 
 Namespace: TypeAlias = tuple[str, ...]
 SEPARATOR: Final = "\x1f"

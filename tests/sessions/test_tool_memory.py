@@ -16,7 +16,7 @@ from tests.messages_made import JSON
 from toolkeel import Agent, ToolContext, tool
 from toolkeel.sessions import KeyValueStore
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.store import SEPARATOR
+from toolkeel.sessions.tool_memory import SEPARATOR
 from toolkeel.testing.scripted import Scripted, call
 
 

@@ -15,7 +15,7 @@ from tests.mcp.serving import deprecations, person, talk, text
 from tests.waiting import until
 from toolkeel import tool
 from toolkeel.mcp.server.asking import Client
-from toolkeel.mcp.server.rounds import Rounds
+from toolkeel.mcp.server.multi_round_calls import Rounds
 from toolkeel.mcp.server.tool_server import ToolServer
 
 

@@ -6,8 +6,8 @@ import pytest
 
 from tests.providers import toolkit as kit
 from toolkeel.providers.offline.choose_tool import plan
+from toolkeel.providers.offline.follow_ups import follow_up, with_results
 from toolkeel.providers.offline.read_transcript import Done, Turn
-from toolkeel.providers.offline.talk import follow_up, with_results
 
 
 def turn(prompt: str, *asked: str, last: str = "", done: tuple[Done, ...] = ()) -> Turn:

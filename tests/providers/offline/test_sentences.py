@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.providers import toolkit as kit
-from toolkeel.providers.offline import say
+from toolkeel.providers.offline import sentences
 from toolkeel.providers.offline.slots import slots_of
 from toolkeel.providers.offline.words import Language
 
 
 def test_at_most_five_tools_are_listed_and_the_others_counted() -> None:
-    listed = say.no_fit("en", kit.TOOLS)
+    listed = sentences.no_fit("en", kit.TOOLS)
     assert listed.count("\n- ") == 6
     assert f"- and {len(kit.TOOLS) - 5} more" in listed
     assert "- search: Search the catalogue." in listed
@@ -19,23 +19,25 @@ def test_at_most_five_tools_are_listed_and_the_others_counted() -> None:
 
 def test_what_is_missing_is_asked_for_by_name_and_description() -> None:
     missing = [slot for slot in slots_of(kit.book_flight) if slot.required]
-    asked = say.ask("en", kit.book_flight, missing)
+    asked = sentences.ask("en", kit.book_flight, missing)
     assert "origin (City to fly from), destination (City to fly to)" in asked
-    assert "origin（City to fly from）、destination" in say.ask("zh", kit.book_flight, missing)
+    assert "origin（City to fly from）、destination" in sentences.ask(
+        "zh", kit.book_flight, missing
+    )
 
 
 def test_a_long_error_is_shortened_in_the_answer() -> None:
-    assert len(say.failed("en", "call", "x" * 10_000, False)) < 500
+    assert len(sentences.failed("en", "call", "x" * 10_000, False)) < 500
 
 
 @pytest.mark.parametrize("speech", ["en", "zh"])
 def test_each_sentence_exists_in_the_language(speech: Language) -> None:
     texts = [
-        say.no_tools(speech),
-        say.no_fit(speech, ()),
-        say.hello(speech, ()),
-        say.welcome(speech),
-        say.not_allowed(speech),
-        say.failed(speech, "f()", "no", True),
+        sentences.no_tools(speech),
+        sentences.no_fit(speech, ()),
+        sentences.hello(speech, ()),
+        sentences.welcome(speech),
+        sentences.not_allowed(speech),
+        sentences.failed(speech, "f()", "no", True),
     ]
     assert all(any("\u4e00" <= char <= "\u9fff" for char in t) == (speech == "zh") for t in texts)

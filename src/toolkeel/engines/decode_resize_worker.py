@@ -7,7 +7,7 @@ some project is never imported in its place.
 
 ::
 
-    python -I -S picture_pdf_worker.py FOLDER < ORDER > ANSWER
+    python -I -S decode_resize_worker.py FOLDER < ORDER > ANSWER
 
 ``FOLDER`` is where the decoding package is installed. The order is a line of JSON (``kind`` and
 limits) and the file's bytes; the answer a line of JSON (what was found, or ``error``) and bytes.

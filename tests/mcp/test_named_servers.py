@@ -10,10 +10,10 @@ import pytest
 
 from tests.mcp.peers import PEER
 from toolkeel import ToolCall
-from toolkeel.builtin.targets import load_target
+from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.consent import Consents
-from toolkeel.mcp.target import named, server
+from toolkeel.mcp.named_servers import named, server
 
 
 @pytest.fixture

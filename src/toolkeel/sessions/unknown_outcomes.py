@@ -21,8 +21,8 @@ from toolkeel.call.steps.approve import ask
 from toolkeel.context import RunContext
 from toolkeel.errors import CallError, Suspend
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
-from toolkeel.sessions.fold import Fold
 from toolkeel.sessions.journal import SessionJournal
+from toolkeel.sessions.journal_state import Fold
 
 QUESTION = (
     "did this happen? The program ended while it ran. Approve: it did not, run it. "

@@ -16,7 +16,7 @@ from tests.mcp.gateway.behind import PROGRAM, client_of, config
 from tests.mcp.serving import deprecations
 from tests.waiting import until
 from toolkeel.mcp.gateway.gateway import Gateway
-from toolkeel.mcp.gateway.table import Table
+from toolkeel.mcp.gateway.public_names import Table
 from toolkeel.mcp.gateway.upstream import Lists, Upstream
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])

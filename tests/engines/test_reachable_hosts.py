@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from toolkeel.engines.network_reach import Reach, is_below
+from toolkeel.engines.reachable_hosts import Reach, is_below
 from toolkeel.errors import SetupError, ToolError
 
 

@@ -14,8 +14,7 @@ import mcp_types as types
 import pytest
 
 from toolkeel import Image, Text, ToolCall, ToolMessage, Toolset
-from toolkeel.mcp.client.provider import MCPServer
-from toolkeel.mcp.client.salvage import (
+from toolkeel.mcp.client.mend_answers import (
     LOST,
     FromPeer,
     Sift,
@@ -23,6 +22,7 @@ from toolkeel.mcp.client.salvage import (
     of_peer,
     our_error,
 )
+from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.content import to_result
 
 SAID = """

@@ -1,0 +1,62 @@
+"""Fallback: another model answers when the agent's is busy, down or too small (a model step)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+from toolkeel.agent.turn.steps import Ask
+from toolkeel.context import RunContext
+from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError
+from toolkeel.messages import AssistantMessage
+from toolkeel.model import Model, ModelRequest, connected
+
+
+def passes_on(error: ModelError) -> bool:
+    """Whether another model may do better: this one is busy, down, gone or too small.
+
+    A wrong key or a malformed request would fail alike, and the cause would be hidden.
+    """
+    return error.retryable or error.status == 404 or isinstance(error, RequestTooLarge)
+
+
+class Fallback:
+    """A `ModelStep`: other models answer when the agent's fails.
+
+    The one that answered is asked first from then on in the same run. Nobody else is asked once a
+    part of a reply was told to listeners: they would read two answers.
+
+    Args:
+        models: Who is asked, in order; names or models.
+        when: Whether an error is a reason; see `passes_on`.
+
+    Raises:
+        SetupError: for no model, or a name nobody knows.
+    """
+
+    def __init__(
+        self, *models: str | Model, when: Callable[[ModelError], bool] = passes_on
+    ) -> None:
+        if not models:
+            raise SetupError("Fallback() names no model; give the models to fall back to")
+        self.models = tuple(connected(each) if isinstance(each, str) else each for each in models)
+        self._when = when
+
+    async def __call__(
+        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+    ) -> AssistantMessage:
+        tried = (request.model, *self.models)
+        first = run.notes.get(self, 0)
+        assert isinstance(first, int)
+        for place in range(first, len(tried)):
+            try:
+                reply = await proceed(replace(request, model=tried[place]))
+            except ModelError as error:
+                last = place + 1 == len(tried)
+                if last or error.told or isinstance(error, OutputError) or not self._when(error):
+                    raise
+            else:
+                run.notes[self] = place
+                return reply
+        raise AssertionError("the last model has answered or failed")

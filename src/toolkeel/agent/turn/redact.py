@@ -1,0 +1,50 @@
+"""Redaction: what a model is not shown of the messages it is sent (a model step)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from toolkeel._common.checked_arguments import checked
+from toolkeel.agent.turn.steps import Ask
+from toolkeel.content import Text
+from toolkeel.context import RunContext
+from toolkeel.messages import AssistantMessage, Message
+from toolkeel.model import ModelRequest
+
+
+@checked
+class Redact:
+    """A `ModelStep`: what matches is replaced in what the model is sent, and stays in the transcript.
+
+    It looks at texts of messages, those of results included; not at arguments of calls, which the
+    model made itself, nor into pictures and files.
+
+    Args:
+        patterns: Regular expressions.
+        by: What stands in their place.
+    """
+
+    def __init__(self, *patterns: str, by: str = "[redacted]") -> None:
+        self._pattern = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
+        self._by = by
+
+    async def __call__(
+        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+    ) -> AssistantMessage:
+        return await proceed(replace(request, messages=self._all(request.messages)))
+
+    def _all(self, messages: Sequence[Message]) -> list[Message]:
+        return [replace(message, content=self._one(message.content)) for message in messages]
+
+    def _one(self, content: Any) -> Any:
+        if isinstance(content, str):
+            return self._pattern.sub(self._by, content)
+        return tuple(
+            replace(block, text=self._pattern.sub(self._by, block.text))
+            if isinstance(block, Text)
+            else block
+            for block in content
+        )
