@@ -183,9 +183,18 @@ def test_json_values_of_their_own_type_arrive_as_they_are(
 
 
 def test_a_schema_that_refers_to_itself_is_no_trap() -> None:
-    root = {"$defs": {"T": {"anyOf": [{"$ref": "#/$defs/T"}, {"type": "integer"}]}}}
+    root: dict[str, Any] = {"$defs": {"T": {"anyOf": [{"$ref": "#/$defs/T"}, {"type": "integer"}]}}}
     assert kinds({"$ref": "#/$defs/T"}, root) == {"integer"}
     assert convert("5", {"$ref": "#/$defs/T"}, root) == 5
+    root = {"$defs": {"T": {"type": "array", "items": {"$ref": "#/$defs/T"}}}}
+    assert str(convert("5", {"$ref": "#/$defs/T"}, root)).strip("[]") == "5"
+
+
+def test_alternatives_that_all_lead_to_each_other_are_each_looked_at_once() -> None:
+    names = [f"#/$defs/{n}" for n in range(64)]
+    each = {"anyOf": [*({"$ref": name} for name in names), {"type": "integer"}]}
+    root = {"$defs": {str(n): dict(each) for n in range(64)}}
+    assert convert("5", {"$ref": "#/$defs/0"}, root) == 5
 
 
 def test_what_was_read_runs_the_tool() -> None:

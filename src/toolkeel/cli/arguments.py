@@ -14,10 +14,10 @@ from typing import Any
 
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.cli.exit_codes import UsageProblem
+from toolkeel.define.subschemas import in_place, json_type, list_of, properties_of, same
 from toolkeel.define.tool import AnyTool
 
 Schema = Mapping[str, Any]
-_DEPTH = 8
 _NOTHING: Any = object()
 
 
@@ -49,7 +49,7 @@ def _is_whole(word: str) -> bool:
 def _parted(word: str, tool: AnyTool) -> tuple[str, str, bool]:
     """Key, text, and whether it must be read as JSON."""
     key, equals, text = word.partition("=")
-    known = list(_properties(tool.parameters))
+    known = list(properties_of(tool.parameters))
     if not equals:
         example = f"{known[0]}=..." if known else "no arguments"
         raise UsageProblem(
@@ -114,13 +114,14 @@ def _json_or_refuse(key: str, text: str) -> object:
     return value
 
 
-def convert(text: str, schema: Schema, root: Schema) -> object:
+def convert(text: str, schema: Schema, root: Schema, lists: int = 8) -> object:
     """What `text` means where `schema` holds.
 
     Args:
         text: As typed.
         schema: Of the one value.
         root: Where its references point to.
+        lists: How many within each other may be made around it.
 
     >>> convert("3", {"type": "integer"}, {}), convert("3", {"type": "string"}, {})
     (3, '3')
@@ -132,7 +133,7 @@ def convert(text: str, schema: Schema, root: Schema) -> object:
         return text
     allowed = kinds(schema, root)
     value = _parsed(text)
-    if value is not _NOTHING and any(_same(value, member) for member in members):
+    if value is not _NOTHING and any(same(value, member) for member in members):
         return value
     if "string" in allowed:
         return text
@@ -140,10 +141,11 @@ def convert(text: str, schema: Schema, root: Schema) -> object:
         return text.lower() == "true"
     if (
         "array" in allowed
+        and lists
         and not isinstance(value, list)
         and not ("object" in allowed or value is None)
     ):
-        return [convert(text, _items(schema, root), root)]
+        return [convert(text, _items(schema, root), root, lists - 1)]
     return text if value is _NOTHING else value
 
 
@@ -157,50 +159,17 @@ def kinds(schema: Schema, root: Schema) -> frozenset[str]:
     for part in _parts(schema, root):
         named = part.get("type", ())
         found.update([named] if isinstance(named, str) else named)
-        found.update(_kind(member) for member in _members(part))
+        found.update(json_type(member) for member in _members(part))
     return frozenset(found)
 
 
-def _parts(schema: Any, root: Schema, depth: int = 0) -> Iterator[Schema]:
+def _parts(schema: Schema, root: Schema) -> Iterator[Schema]:
     """The schema, what it refers to, and its alternatives."""
-    if not isinstance(schema, Mapping) or depth > _DEPTH:
-        return
-    yield schema
-    if "$ref" in schema:
-        yield from _parts(_target(schema["$ref"], root), root, depth + 1)
-    for key in ("anyOf", "oneOf", "allOf"):
-        for child in schema.get(key, ()):
-            yield from _parts(child, root, depth + 1)
-
-
-def _target(ref: object, root: Schema) -> object:
-    node: Any = root
-    for step in str(ref).removeprefix("#").split("/")[1:]:
-        step = step.replace("~1", "/").replace("~0", "~")
-        node = node.get(step) if isinstance(node, Mapping) else None
-    return node
+    return (part for part in in_place([schema], root) if isinstance(part, Mapping))
 
 
 def _members(part: Schema) -> list[object]:
-    return [*part.get("enum", ()), *([part["const"]] if "const" in part else [])]
-
-
-_KINDS: tuple[tuple[type | tuple[type, ...], str], ...] = (
-    (bool, "boolean"),
-    (str, "string"),
-    (int, "integer"),
-    (float, "number"),
-    (Mapping, "object"),
-    ((list, tuple), "array"),
-)
-
-
-def _kind(value: object) -> str:
-    return next((kind for types, kind in _KINDS if isinstance(value, types)), "null")
-
-
-def _same(a: object, b: object) -> bool:
-    return a == b and isinstance(a, bool) == isinstance(b, bool)
+    return [*list_of(part, "enum"), *([part["const"]] if "const" in part else [])]
 
 
 def _items(schema: Schema, root: Schema) -> Schema:
@@ -211,13 +180,8 @@ def _items(schema: Schema, root: Schema) -> Schema:
     return {}
 
 
-def _properties(schema: Schema) -> Schema:
-    found = schema.get("properties")
-    return found if isinstance(found, Mapping) else {}
-
-
 def _schema_of(key: str, parameters: Schema) -> Schema:
-    found = _properties(parameters).get(key)
+    found = properties_of(parameters).get(key)
     if found is None:
         found = parameters.get("additionalProperties")
     return found if isinstance(found, Mapping) else {}
