@@ -157,7 +157,7 @@ CLAIMS: tuple[Claim, ...] = (
           "tests/mcp/gateway/test_calls.py::test_what_is_not_sent_of_a_later_round_stays_done_before_it"),
     Claim("mcp/gateway/ledger.py", "this one was not sent",
           "tests/mcp/gateway/test_ledger.py::test_a_call_that_cannot_be_counted_is_refused", UNTRIED),
-    Claim("mcp/gateway/public_names.py", "while the call waited, so it was not sent",
+    Claim("mcp/gateway/routes.py", "while the call waited, so it was not sent",
           f"{GATEWAY}test_what_changed_or_went_while_a_person_was_asked_is_not_called", UNTRIED),
     Claim("compat/openapi/tools.py", "is not known: look before",
           "tests/compat/openapi/test_tools.py::test_a_request_that_writes_and_has_no_answer_may_have_taken_effect",

@@ -13,7 +13,7 @@ from toolkeel.cli.doctor import keys as check_keys
 from toolkeel.cli.doctor import models as check_models
 from toolkeel.cli.doctor import python as check_python
 from toolkeel.cli.doctor import sandbox as check_sandbox
-from toolkeel.cli.doctor.check import Check, Look, Section
+from toolkeel.cli.doctor.section import Check, Look, Section
 from toolkeel.cli.exit_codes import FAILED
 from toolkeel.cli.terminal.streams import BOLD, DIM, GREEN, YELLOW, answer, layout, styled
 from toolkeel.cli.terminal.text import cells, padded

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from importlib.metadata import PackageNotFoundError, requires, version
 
-from toolkeel.cli.doctor.check import Check, Section
+from toolkeel.cli.doctor.section import Check, Section
 
 _NEED = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]")
 _BUNDLES = frozenset({"all"})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from toolkeel.cli.doctor.check import Check, Section
+from toolkeel.cli.doctor.section import Check, Section
 from toolkeel.providers.chat_servers import PRESETS
 from toolkeel.providers.default_model import HOSTED
 

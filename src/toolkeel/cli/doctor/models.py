@@ -7,7 +7,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from toolkeel.cli.doctor.check import Check, Section
+from toolkeel.cli.doctor.section import Check, Section
 from toolkeel.providers.default_model import OFFLINE, choose
 from toolkeel.providers.discover import LocalModel, Server, find_servers
 

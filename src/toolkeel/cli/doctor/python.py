@@ -8,7 +8,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from toolkeel import errors
-from toolkeel.cli.doctor.check import Check, Section
+from toolkeel.cli.doctor.section import Check, Section
 
 
 def look() -> Section:

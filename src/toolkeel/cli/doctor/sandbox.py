@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from toolkeel.cli.doctor.check import Check, Section
+from toolkeel.cli.doctor.section import Check, Section
 from toolkeel.engines.sandbox.confine import Backend, Features, Sandbox, features
 from toolkeel.engines.sandbox.escape_probe import Hole, probe
 from toolkeel.errors import SetupError

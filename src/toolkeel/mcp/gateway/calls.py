@@ -31,7 +31,7 @@ from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
 from toolkeel.mcp.gateway.cache import Cache, key_of
 from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
-from toolkeel.mcp.gateway.public_names import Route
+from toolkeel.mcp.gateway.routes import Route
 from toolkeel.mcp.gateway.server_connection import at_most
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference

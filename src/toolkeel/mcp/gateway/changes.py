@@ -15,7 +15,7 @@ from mcp.shared.exceptions import MCPError
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.resource_subscriptions import Tell, Watches
-from toolkeel.mcp.gateway.public_names import Table
+from toolkeel.mcp.gateway.routes import Table
 from toolkeel.mcp.server.sessions import WATCHED, check_watched
 
 SOON = 0.05

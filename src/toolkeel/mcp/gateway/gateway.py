@@ -38,10 +38,10 @@ from toolkeel.mcp.gateway.calls import (
 )
 from toolkeel.mcp.gateway.changes import Changes
 from toolkeel.mcp.gateway.ledger import Ledger, Shared
-from toolkeel.mcp.gateway.names import check_server
 from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
-from toolkeel.mcp.gateway.public_names import Route, Table, for_revision
+from toolkeel.mcp.gateway.public_names import check_server
 from toolkeel.mcp.gateway.raw_calls import RawCalls
+from toolkeel.mcp.gateway.routes import Route, Table, for_revision
 from toolkeel.mcp.gateway.search import DEFINITION, NAME, find
 from toolkeel.mcp.gateway.upstream import Upstream, instructions_of, told
 from toolkeel.mcp.pins import Pins

@@ -1,171 +1,69 @@
-"""What a gateway offers at one time: every thing of every server, under the name clients know.
+"""Names that cannot collide: ``server__tool``, the same at every start, turned round by a table.
 
-The table is total: a public name leads to one server and that server's own name, and is never taken
-apart to find them.
+Hosts allow 64 characters and put a prefix of their own before them, so 45 are used. What is longer
+keeps its head and its tail, with digits of a hash between: names cut at the end would fall together,
+and numbers in order of arrival would change when a server joins.
 """
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
-from typing import Any, TypeVar
+import hashlib
+import re
 
-import mcp_types as types
-from mcp.shared.uri_template import UriTemplate
+from toolkeel.errors import SetupError
 
-from toolkeel._records.record import record
-from toolkeel.mcp.gateway.names import public_name, public_uri
-from toolkeel.mcp.gateway.upstream import Upstream
-from toolkeel.mcp.hidden_text import clean_definition
-from toolkeel.mcp.pins import Pin, pin_of
-from toolkeel.mcp.server.multi_round_calls import Request, is_modern
-from toolkeel.mcp.server.snapshot import not_found, unknown
-from toolkeel.mcp.server.structured import wrapped
-
-Listed = TypeVar("Listed", types.Tool, types.Prompt)
+LENGTH = 45
+"""Most characters of a public name."""
+APART = "__"
+"""Between a server's name and its own name of a thing."""
+_HEX = 8
+_REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
-@record
-class Route:
-    """Where a public name leads.
+def public_name(server: str, name: str) -> str:
+    """What clients call a server's tool or prompt.
 
     Args:
-        server: Whose it is.
-        name: That server's own name, or address.
-        definition: As clients are told of it.
-        pin: The definition as the server gave it; of tools alone.
+        server: Name of the server, from the file.
+        name: Its own name of the thing.
+
+    >>> public_name("git", "commit"), public_name("git", "提交")
+    ('git__commit', 'git__d5465424')
+    >>> public_name("files", "read_the_whole_of_a_file_and_tell_what_is_in_it")
+    'files__read_the_wh_59f84a15_ell_what_is_in_it'
     """
+    plain = _REFUSED.sub("_", name)
+    full = f"{_REFUSED.sub('_', server)}{APART}{plain}"
+    clear = not (server.endswith("_") or name.startswith("_"))  # where the one ends is seen
+    if clear and full == f"{server}{APART}{name}" and len(full) <= LENGTH:
+        return full
+    digest = hashlib.sha256(f"{server}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:_HEX]
+    if not name.isascii():
+        return f"{full[: len(full) - len(plain)][: LENGTH - _HEX]}{digest}"
+    if len(full) + _HEX + 1 <= LENGTH:
+        return f"{full}_{digest}"
+    room = LENGTH - _HEX - 2
+    head = room // 2 + room % 2
+    return f"{full[:head]}_{digest}_{full[-(room - head) :]}"
 
-    server: Upstream
-    name: str
-    definition: Any
-    pin: Pin | None = None
 
+def check_server(name: str) -> None:
+    """Refuse a name of a server that its tools could not carry.
 
-class Table:
-    """All servers' tools, prompts and resources.
-
-    Args:
-        servers: In order.
-        prefixed: Whether names get their server's before them.
+    Raises:
+        SetupError: naming the fix.
     """
-
-    def __init__(self, servers: Iterable[Upstream], prefixed: bool) -> None:
-        self._prefixed = prefixed
-        self.tools: dict[str, Route] = {}
-        self.prompts: dict[str, Route] = {}
-        self.resources: dict[str, Route] = {}
-        self.templates: dict[str, Route] = {}
-        servers = list(servers)
-        uris = Counter(uri for each in servers for uri in each.lists.resources)
-        uris += Counter(uri for each in servers for uri in each.lists.templates)
-        for server in servers:
-            for tool in filter(server.takes, server.lists.tools.values()):
-                name = self._name(server, tool.name)
-                self.tools.setdefault(name, _tool(server, tool, name))
-            for prompt in server.lists.prompts.values():
-                name = self._name(server, prompt.name)
-                renamed = prompt.model_copy(update={"name": name})
-                self.prompts.setdefault(name, Route(server, prompt.name, renamed))
-            for uri, resource in server.lists.resources.items():
-                public = self._uri(server, uri, uris[uri])
-                told = resource.model_copy(update={"uri": public})
-                self.resources[public] = Route(server, uri, told)
-            for uri, template in server.lists.templates.items():
-                public = self._uri(server, uri, uris[uri])
-                shown = template.model_copy(update={"uri_template": public})
-                self.templates[public] = Route(server, uri, shown)
-
-    def _name(self, server: Upstream, name: str) -> str:
-        return public_name(server.name, name) if self._prefixed else name
-
-    def _uri(self, server: Upstream, uri: str, owners: int) -> str:
-        return public_uri(server.name, uri) if owners > 1 and self._prefixed else uri
-
-    def tool(self, name: str, hidden: Callable[[str], bool]) -> Route:
-        """Where a tool's public name leads.
-
-        Args:
-            name: It.
-            hidden: Whether a tool is not listed for who asks: then it is not suggested either.
-
-        Raises:
-            MCPError: nowhere, with the nearest names.
-        """
-        found = self.tools.get(name)
-        if found is None:
-            raise unknown("tool", name, [each for each in self.tools if not hidden(each)])
-        return found
-
-    def changed(self, name: str, route: Route) -> str:
-        """Why a call that waited is not sent: its tool's name leads elsewhere now; empty if not."""
-        now = self.tools.get(name)
-        if now is not None and now.server is route.server and now.pin == route.pin:
-            return ""
-        return "The tool changed or went while the call waited, so it was not sent."
-
-    def prompt(self, name: str) -> Route:
-        """Where a prompt's public name leads.
-
-        Raises:
-            MCPError: nowhere.
-        """
-        found = self.prompts.get(name)
-        if found is None:
-            raise unknown("prompt", name, self.prompts)
-        return found
-
-    def resource(self, uri: str) -> Route:
-        """Whose resource an address is: a listed one, or one that a template makes.
-
-        Raises:
-            MCPError: nobody's.
-        """
-        if (found := self.resources.get(uri) or self.templates.get(uri)) is not None:
-            return found
-        for public, route in self.templates.items():
-            if _fits(public, uri):
-                own = uri.removeprefix(public_uri(route.server.name, ""))
-                return Route(route.server, own, route.definition)
-        for server in {route.server.name: route.server for route in self._routes()}.values():
-            prefix = public_uri(server.name, "")
-            if uri.startswith(prefix):
-                return Route(server, uri.removeprefix(prefix), None)
-        raise not_found(uri)
-
-    def _routes(self) -> Iterable[Route]:
-        return (*self.tools.values(), *self.resources.values(), *self.templates.values())
-
-    def name_resources(self, server: Upstream, result: Mapping[str, Any]) -> None:
-        """Have a result name resources that two servers have by the addresses clients know."""
-        for block in result.get("content") or ():
-            held = block.get("resource", block)
-            public = public_uri(server.name, held.get("uri", ""))
-            if public in self.resources:
-                held["uri"] = public
+    if APART in name or not name or len(name) > LENGTH // 2:
+        raise SetupError(
+            f"a server behind a gateway cannot be called {name!r}: its name stands before those of "
+            f"its tools; use at most {LENGTH // 2} characters without {APART!r}"
+        )
 
 
-def _fits(template: str, uri: str) -> bool:
-    try:
-        return UriTemplate.parse(template).match(uri) is not None
-    except ValueError:  # it cannot be matched, which costs nobody else's resources
-        return False
+def public_uri(server: str, uri: str) -> str:
+    """The address of a resource that two servers have.
 
-
-def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
-    raw = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-    cleaned, _ = clean_definition(raw)
-    shown = {**cleaned, "name": name}
-    if name != tool.name:
-        shown.setdefault("title", tool.name)
-    return Route(
-        server, tool.name, types.Tool.model_validate(shown), pin_of(server.config.identity, raw)
-    )
-
-
-def for_revision(request: Request, tool: types.Tool) -> types.Tool:
-    """A definition as the client's revision can read it: one it cannot loses it the whole list."""
-    schema = tool.output_schema
-    if is_modern(request) or schema is None or schema.get("type") == "object":
-        return tool
-    return tool.model_copy(update={"output_schema": wrapped(schema)})
+    >>> public_uri("notes", "app://log")
+    'toolkeel+notes:app://log'
+    """
+    return f"toolkeel+{server}:{uri}"

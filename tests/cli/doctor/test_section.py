@@ -7,7 +7,7 @@ import pytest
 from tests.cli.bare import bare, sections  # noqa: F401
 from tests.cli.conftest import Here
 from toolkeel.cli.commands import doctor
-from toolkeel.cli.doctor.check import Check, Section
+from toolkeel.cli.doctor.section import Check, Section
 
 pytestmark = pytest.mark.usefixtures("bare")
 
