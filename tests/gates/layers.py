@@ -423,6 +423,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "files.changed_since_read",
         "pictures.too_large",
         "pictures.shrink",
+        "files.preview",
         "files.file_tools",
         "shell.escape_codes",
         "shell.output_tail",

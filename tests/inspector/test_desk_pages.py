@@ -12,8 +12,11 @@ import pytest
 
 from tests.inspector.serving import served
 from tests.waiting import until_sync
+from toolkeel import Rules
 from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel.builtin.files.workspace import Workspace
 from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.testing import call
 
 
 class Waiting:
@@ -84,6 +87,18 @@ def test_who_comes_second_is_told_and_what_cannot_be_read_decides_nothing(
         second = page.post("/approvals", **fields, verdict="approve")
         assert second.status_code == 409 and "decided already by ada: deny" in second.text
         assert call.decision.reason == "no"
+
+
+def test_what_a_file_would_become_is_shown_as_a_difference(tmp_path: Path) -> None:
+    (tmp_path / "诗.md").write_text("- 霜\n- 月\n", "utf-8")
+    tools = Workspace(tmp_path, None).tools
+    edit = call("edit", {"path": "诗.md", "old_text": "霜", "new_text": "雪"})
+    with served(tmp_path, [edit], tools, rules=Rules(ask=["edit"])) as page:
+        page.post("/sessions", text="go", name="ada")
+        text = page.until("/approvals", "data-ticket")
+    assert '<span class="minus">-- 霜</span>' in text and '<span class="plus">+- 雪</span>' in text
+    assert '<span class=""> - 月</span>' in text
+    assert "touches file:诗.md" in text
 
 
 def test_nothing_of_what_is_asked_about_is_hidden(tmp_path: Path, desk: Desk) -> None:

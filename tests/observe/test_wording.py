@@ -12,6 +12,8 @@ from hypothesis import strategies as st
 from toolkeel.messages import ToolCall
 from toolkeel.observe.wording import (
     arguments_of,
+    badges,
+    change_rows,
     compact,
     count,
     duration,
@@ -30,6 +32,18 @@ ANY_JSON = st.recursive(
     max_leaves=8,
 )
 UNSEEN = ("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp")
+
+
+def test_what_a_call_touches_is_told_with_its_arguments() -> None:
+    effects = {"open_world": False, "destructive": False, "resources": ["file:{path}", "db:{x}"]}
+    told = "writes, touches file:诗\\u202e.txt, touches db:{x}"
+    assert badges(effects, {"path": "诗\u202e.txt"}) == told
+    assert badges(effects) == "writes, touches file:{path}, touches db:{x}"
+
+
+def test_a_row_of_a_difference_keeps_its_spaces_and_shows_what_is_unseen() -> None:
+    rows = change_rows("why\n-a  b\n+\ta b\u200b\r\n  - 猫\u3000x")
+    assert rows == ["-a  b", "+→   a b\\u200b\\u000d", "  - 猫\u3000x"]
 
 
 @given(ANY_TEXT)

@@ -136,7 +136,8 @@ def _run(run: RunResult[Any] | Run[Any]) -> Iterator[str]:
     if isinstance(run, RunResult) and run.answered and run.output != messages[-1].text:
         yield f"<div>{_bold('answer')} {_text(run.output)}</div>"
     for ticket in run.pending:
-        yield f"<div>{_bold('waits')} {_plain(ticket.tool)} {_dim(ticket.reason)}</div>"
+        why = ticket.reason.partition("\n")[0]
+        yield f"<div>{_bold('waits')} {_plain(ticket.tool)} {_dim(why)}</div>"
 
 
 def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[str]:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from toolkeel._records.record import NOTHING
+from toolkeel._records.tickets import Ticket
 from toolkeel.effects import UNKNOWN
 from toolkeel.messages import ToolCall
 
@@ -92,13 +94,18 @@ def visible_line(text: str) -> str:
 
 
 def visible_row(text: str) -> str:
-    r"""A line of a form or of a difference: its signs and its indent stay, the rest as `visible_line`.
+    r"""A line of a form or of a difference: all its spaces stay, a tab is an arrow.
 
     >>> visible_row("+  rm\u200b")
     '+  rm\\u200b'
     """
-    rest = text.lstrip(" +-")
-    return text[: len(text) - len(rest)] + visible_line(rest)
+    text = text.replace("\t", "→   ")
+    return "".join(char if _is_seen(char) else _json_escape(char) for char in text)
+
+
+def change_rows(reason: str) -> list[str]:
+    """What a ticket tells below its reason, such as the difference it makes, row by row."""
+    return [visible_row(row) for row in reason.split("\n")[1:]]
 
 
 def _is_seen(char: str) -> bool:
@@ -202,11 +209,12 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
-def badges(effects: Mapping[str, object]) -> str:
+def badges(effects: Mapping[str, object], arguments: Mapping[str, object] = NOTHING) -> str:
     """What running the tool can do, in a few words.
 
     Args:
         effects: The hints of a `Ticket`.
+        arguments: Its arguments, put in where the hints name them.
 
     >>> badges({"read_only": True, "open_world": True})
     'reads, network'
@@ -221,8 +229,21 @@ def badges(effects: Mapping[str, object]) -> str:
     if hints["open_world"]:
         words.append("network")
     if isinstance(resources, list | tuple):
-        words += [f"touches {resource}" for resource in resources]
+        filled = (_NAME.sub(lambda n: _put_in(n, arguments), str(each)) for each in resources)
+        words += [f"touches {resource}" for resource in filled]
     return ", ".join(words)
 
 
+def whole(ticket: Ticket) -> list[str]:
+    """What the call can do, what it would change, and its arguments."""
+    told = badges(ticket.effects, ticket.arguments)
+    return [told, *change_rows(ticket.reason), visible_json(dict(ticket.arguments))]
+
+
+def _put_in(name: re.Match[str], arguments: Mapping[str, object]) -> str:
+    value = arguments.get(name[1])
+    return name[0] if value is None else visible_line(str(value))
+
+
+_NAME = re.compile(r"\{(\w+)\}")
 _HINTS = ("read_only", "destructive", "idempotent", "open_world")

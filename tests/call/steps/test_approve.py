@@ -36,6 +36,7 @@ from toolkeel import (
     tool,
 )
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket
+from toolkeel.call.steps.approve import PREVIEW
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Coerced, Event
 from toolkeel.testing.scripted import Scripted, call
@@ -130,6 +131,22 @@ def test_a_predicate_that_fails_counts_as_yes_ask_and_the_developer_is_told(
     assert asked == ["its approval predicate failed: KeyError: 'missing'"]
     [record] = caplog.records
     assert record.exc_info and "remove is asked about" in record.getMessage()
+
+
+@pytest.mark.parametrize("asks", [True, lambda a: "it is far"])
+def test_a_tool_tells_what_a_call_would_change_whatever_asks(asks: Any) -> None:
+    asked: list[str] = []
+
+    def tells(arguments: Mapping[str, object]) -> str:
+        return f"-{arguments['path']}\n+{1 / len(str(arguments['path']))}"
+
+    tools = Disk().tools(approval=asks, metadata={PREVIEW: tells})
+    refused = ask(tools, lambda t: asked.append(t.reason), {"path": "ab"}, {"path": ""})
+    assert [m.kind for m in refused] == ["denied"] * 2 and "-ab" not in refused[0].text
+    assert asked[0].split("\n")[1:] == ["-ab", "+0.5"]
+    assert asked[1].split("\n")[1:] == [
+        "What it would change cannot be shown: ZeroDivisionError: division by zero"
+    ]
 
 
 @pytest.mark.parametrize("answer", ["yes", 1, KeyError("who")])

@@ -25,6 +25,14 @@ from toolkeel.observe.wording import badges
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
 
 
+FILES = """
+from toolkeel.builtin.files.workspace import Workspace
+from toolkeel.testing import Scripted, call
+TOOLS = Workspace("folder", None).tools
+model = Scripted([call("edit", {"path": "诗.md", "old_text": "霜", "new_text": "雪"}), "done"])
+"""
+
+
 @pytest.fixture
 def asker(tmp_path: Path) -> Path:
     return make(tmp_path)
@@ -46,6 +54,22 @@ def test_y_alone_lets_the_call_run(asker: Path) -> None:
     assert ended.code == 0
     assert written(asker) == ["猫"]
     assert "Run it?  y once   n refuse   e edit   q stop the run  yes\n" in readable(ended.err)
+
+
+def test_what_a_file_would_become_is_shown_in_colour(tmp_path: Path) -> None:
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "folder" / "诗.md").write_text("疑是地上霜\n", "utf-8")
+    (tmp_path / "tools.py").write_text(FILES, "utf-8")
+    (tmp_path / "rules.toml").write_text('[approval]\nask = ["edit"]\n', "utf-8")
+    words = ["run", "hi", "-t", "tools.py:TOOLS", "-m", "tools.py:model", "--rules", "rules.toml"]
+    terminal = at_terminal(tmp_path, *words, "--approve", "ask")
+    screen = asked(terminal)
+    assert "\x1b[31m-疑是地上霜\x1b[0m" in screen and "\x1b[32m+疑是地上雪\x1b[0m" in screen
+    assert "edit needs your approval (rule: ask edit)\n--- a/诗.md\n" in readable(screen)
+    assert "\nwrites, destructive, touches file:诗.md\n" in readable(screen)
+    terminal.type("y")
+    assert terminal.end().code == 0
+    assert (tmp_path / "folder" / "诗.md").read_text("utf-8") == "疑是地上雪\n"
 
 
 @pytest.mark.parametrize("early", ["y", "y\n", "y\ny\nyyyy"])

@@ -14,8 +14,9 @@ from pydantic import BaseModel
 from tests.mcp.serving import both_eras, call, deprecations, person, talk, text
 from tests.waiting import until
 from toolkeel import AssistantMessage, Image, ToolContext, UserMessage, tool
+from toolkeel._records.tickets import Ticket
 from toolkeel.errors import CallError
-from toolkeel.mcp.server.asking import CannotAsk, Client
+from toolkeel.mcp.server.asking import CannotAsk, Client, question_of
 from toolkeel.mcp.server.tool_server import ToolServer
 
 pytestmark = deprecations
@@ -242,3 +243,8 @@ def test_a_log_is_told_from_the_wanted_level_on(era: str) -> None:
 
 
 # — rounds —
+
+
+def test_what_a_call_would_change_stands_below_its_arguments() -> None:
+    ticket = Ticket("i", "c", "edit", {"path": "诗"}, "d", 0.0, "rule: ask edit\n-霜\n+雪")
+    assert question_of(ticket).endswith('"path": "诗"\n}\n\n-霜\n+雪\n\n(rule: ask edit)')

@@ -14,6 +14,7 @@ similar_passage      the passage most like one that was not found, and where the
 indentation          find whole lines at another indentation
 edit                 replace passages of a text, leaving every other byte as it is
 changed_since_read   what a model has seen of files: what was changed since is read again first
+preview              what a call would change in a file, for the person who is asked: a difference, or why not
 file_tools           read files, list folders and search text below one folder, without changing anything
 workspace            a folder to work in: read, write, edit, bash, grep, find and ls; protected files (.git/hooks) ask first
 apply_patch          ``apply_patch``, as OpenAI's models are trained on it, run here, on any model

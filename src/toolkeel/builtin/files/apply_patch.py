@@ -17,9 +17,9 @@ from typing import Literal, NamedTuple
 from toolkeel.builtin.files.edit import encoded
 from toolkeel.builtin.files.encodings import as_shown, decode
 from toolkeel.builtin.files.open_beneath import FileResource
+from toolkeel.builtin.files.preview import Make
 from toolkeel.builtin.files.similar_passage import described
 from toolkeel.builtin.files.workspace import Workspace
-from toolkeel.call.steps.taint import BUILDS
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
@@ -62,7 +62,7 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
         hosted=Hosted({"openai-responses": Native({"type": "apply_patch"}, here=True)}, where),
         effects=Effects(open_world=False, resources=(FileResource(workspace.root, "path"),)),
         approval=workspace.asks,
-        metadata={BUILDS: workspace.build_part},
+        metadata=workspace.changing(_making),
     )
     def run(type: Kind, path: str, diff: str = "") -> ToolOutput:
         """Make, change or delete one file.
@@ -77,11 +77,23 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
         name = workspace.root.clean(path)
         if type == "delete_file":
             return _delete(workspace, name)
-        if type == "create_file":
-            return workspace.change(name, lambda before: _created(before, diff, name))
-        return workspace.change(name, lambda before: _updated(before, diff, name))
+        return workspace.change(name, _making(type, name, diff))
 
     return run
+
+
+def _making(type: Kind, path: str, diff: str = "") -> Make:
+    if type == "create_file":
+        return lambda before: _created(before, diff, path)
+    if type == "update_file":
+        return lambda before: _updated(before, diff, path)
+    return lambda before: _deleted(before, path)
+
+
+def _deleted(before: bytes | None, path: str) -> bytes:
+    if before is None:
+        raise ToolError(f"{path!r} does not exist.")
+    return b""
 
 
 def _created(before: bytes | None, diff: str, path: str) -> bytes:

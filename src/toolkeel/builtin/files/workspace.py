@@ -32,6 +32,7 @@ from toolkeel.builtin.files.file_tools import Files
 from toolkeel.builtin.files.find import find_files
 from toolkeel.builtin.files.line_window import MAX_LINES, count, human
 from toolkeel.builtin.files.open_beneath import FileResource, Root, clean
+from toolkeel.builtin.files.preview import Make, previewed
 from toolkeel.builtin.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
@@ -41,6 +42,7 @@ from toolkeel.builtin.shell.command import (
     telling_words,
 )
 from toolkeel.builtin.shell.output_tail import Tail
+from toolkeel.call.steps.approve import PREVIEW
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPS
 from toolkeel.context import ToolContext
@@ -134,7 +136,7 @@ class Workspace:
         self.tools = self._made()
 
     def _made(self) -> tuple[AnyTool, ...]:
-        writing = [self._writing(t) for t in (self.write, self.edit)]
+        writing = [self._writing(self.write, _written), self._writing(self.edit, _edited)]
         bash = []
         if self.sandbox is not None:
             made = but(self.bash, effects=command_effects(self.sandbox))
@@ -142,9 +144,17 @@ class Workspace:
             bash = [but(made, description=said, approval=self.sandbox.backend == "none")]
         return (self._on_files(self.read), *writing, *bash, *map(self._on_files, self._lookers()))
 
-    def _writing(self, made: AnyTool) -> AnyTool:
-        metadata = {**made.metadata, BUILDS: self.build_part}
+    def _writing(self, made: AnyTool, making: Callable[..., Make]) -> AnyTool:
+        metadata = {**made.metadata, **self.changing(making)}
         return but(self._on_files(made), approval=self.asks, metadata=metadata)
+
+    def changing(self, making: Callable[..., Make]) -> dict[str, object]:
+        """The metadata of a tool that changes files.
+
+        Args:
+            making: Given its arguments, how a call changes the content of its file.
+        """
+        return {BUILDS: self.build_part, PREVIEW: previewed(self.root, self._seen, making)}
 
     def build_part(self, key: str) -> str:
         """By which pattern the next build runs a file of this root."""
@@ -214,10 +224,9 @@ class Workspace:
             path: Path of the file, relative to the root.
             content: Its whole content.
         """
-        data = _encoded(content)
-        return self.change(self.root.clean(path), lambda before: data)
+        return self.change(self.root.clean(path), _written(path, content))
 
-    def change(self, name: str, make: Callable[[bytes | None], bytes]) -> ToolOutput:
+    def change(self, name: str, make: Make) -> ToolOutput:
         """Give a file new content, alone with it.
 
         Args:
@@ -254,14 +263,7 @@ class Workspace:
             edits: Several replacements, all looked for in the file as it is now.
             replace_all: Replace old_text wherever it stands; it need not be unique.
         """
-        changes = [
-            Change(each["old_text"], each["new_text"], each.get("replace_all", False))
-            for each in edits or ()
-        ]
-        if old_text is not None and new_text is not None:
-            changes.insert(0, Change(old_text, new_text, replace_all))
-        elif not changes or old_text is not None or new_text is not None:
-            raise ToolError("Give old_text and new_text together, or a list of edits.")
+        changes = _changes(old_text, new_text, edits, replace_all)
         name = self.root.clean(path)
         with self._locks[name]:
             before, was = self._seen.content(name)
@@ -350,6 +352,37 @@ def _warn_of_imports(root: Path) -> None:
 def tools(root: str | os.PathLike[str] = ".", sandbox: Mode = "workspace") -> tuple[AnyTool, ...]:
     """The tools for a folder."""
     return Workspace(root, sandbox).tools
+
+
+def _changes(
+    old_text: str | None = None,
+    new_text: str | None = None,
+    edits: list[Replacement] | None = None,
+    replace_all: bool = False,
+) -> list[Change]:
+    changes = [
+        Change(each["old_text"], each["new_text"], each.get("replace_all", False))
+        for each in edits or ()
+    ]
+    if old_text is not None and new_text is not None:
+        changes.insert(0, Change(old_text, new_text, replace_all))
+    elif not changes or old_text is not None or new_text is not None:
+        raise ToolError("Give old_text and new_text together, or a list of edits.")
+    return changes
+
+
+def _edited(path: str, **texts: Any) -> Make:
+    def make(before: bytes | None) -> bytes:
+        if before is None:
+            raise ToolError(f"{path!r} does not exist.")
+        return apply(before, _changes(**texts), path).data
+
+    return make
+
+
+def _written(path: str, content: str) -> Make:
+    data = _encoded(content)
+    return lambda before: data
 
 
 def _encoded(content: str) -> bytes:

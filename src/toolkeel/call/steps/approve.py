@@ -7,6 +7,7 @@ from the text that was digested, so nobody who holds the shown values can change
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
 import json
@@ -29,6 +30,9 @@ from toolkeel.events import ApprovalDecided, ApprovalRequested
 from toolkeel.messages import ToolCall
 
 log = logging.getLogger("toolkeel")
+
+PREVIEW = "preview"
+"""Metadata: a function of the arguments that tells, in lines for a person, what a call would change."""
 
 
 class Approval:
@@ -161,16 +165,18 @@ class Question:
             return Decision("", self.digest, "approve")
         return Decision("", self.origin, "edit", arguments=json.loads(self.text))
 
-    def ticket(self, *, outside: bool = False) -> Ticket:
+    def ticket(self, change: str = "", *, outside: bool = False) -> Ticket:
         """A ticket for it, with values of its own; secrets are masked.
 
         Args:
+            change: What it would change, in lines below its reason.
             outside: Whether its answer comes from outside, be its tool as it may.
         """
         call, tool = self.prepared.call, self.prepared.tool
         outside, effects = outside or tool.executor is external, effects_of(tool)
         until = time() + (PATIENCE if outside else LIFETIME)
-        about = (call.id, tool.name, self.shown, self.digest, until, self.reason, effects)
+        reason = f"{self.reason}\n{change}" if change else self.reason
+        about = (call.id, tool.name, self.shown, self.digest, until, reason, effects)
         return Ticket(new_id(), *about, self.origin, self.labels, outside)
 
     def is_of(self, ticket: Ticket) -> bool:
@@ -217,6 +223,23 @@ async def _asked_for(needs: Needs, prepared: Prepared) -> str | None:
         return f"its approval predicate failed: {told}"
 
 
+async def _change(prepared: Prepared) -> str:
+    """What the call would change, for who is asked; empty if its tool does not tell."""
+    tell: Any = prepared.tool.metadata.get(PREVIEW)
+    if not callable(tell):
+        return ""
+    try:
+        return str(await asyncio.to_thread(tell, prepared.arguments))
+    except Exception as error:
+        told = str(getattr(error, "text", "")) or describe(error)
+        why = (
+            told.partition("\n")[0]
+            if prepared.tool.arguments.mask is None
+            else type(error).__name__
+        )
+        return f"What it would change cannot be shown: {why}"
+
+
 async def _decision(question: Question, run: RunContext[Any]) -> tuple[Ticket | None, Decision]:
     """Take the decision that was given with the run, or ask for one.
 
@@ -233,7 +256,7 @@ async def _decision(question: Question, run: RunContext[Any]) -> tuple[Ticket | 
     if decision is not None and (old is None or _names(old, question.prepared.tool)):
         _tell(run, call.id, decision)
         return old, decision
-    ticket = question.ticket()
+    ticket = question.ticket(await _change(question.prepared))
     if decision is None and old is not None and _asks_the_same(old, ticket):
         ticket = old  # somebody may be about to decide it, while others were decided
     if run.approver is not None:

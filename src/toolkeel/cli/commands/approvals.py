@@ -17,7 +17,7 @@ from toolkeel.cli.suspended_run import Saved, load
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask
 from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
 from toolkeel.errors import SetupError
-from toolkeel.observe.wording import badges, count, duration, pretty, visible_json, visible_line
+from toolkeel.observe.wording import count, duration, pretty, visible_json, visible_line, whole
 from toolkeel.sessions.approval_desk import LOOK, Desk
 from toolkeel.sessions.tool_memory import KeyValueStore
 
@@ -86,7 +86,7 @@ def _at_desk(desk: Desk, as_json: bool) -> None:
         answer(pretty([ticket.to_dict() for ticket in desk.waiting()]))
         return
     for ticket in desk.waiting():
-        answer("\n".join([heading(ticket), badges(ticket.effects), visible_json(ticket.arguments)]))
+        answer("\n".join([heading(ticket), *whole(ticket)]))
 
 
 async def _decide(desk: Desk) -> None:
@@ -120,7 +120,7 @@ def _tell(desk: Desk, ticket: Ticket, decision: Decision | None) -> None:
 def _details(ticket: Ticket, saved: Saved) -> list[str]:
     decision = saved.decisions.get(ticket.id)
     left = ticket.expires - time()
-    lines = [badges(ticket.effects), visible_json(dict(ticket.arguments))]
+    lines = whole(ticket)
     lines.append(f"expires in {duration(left)}" if left > 0 else "expired; it will be asked anew")
     if decision is not None:
         lines.append(f"decided: {decision.verdict} {decision.reason}".rstrip())

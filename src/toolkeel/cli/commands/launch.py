@@ -43,7 +43,7 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Event, Replied, ToolFinished
 from toolkeel.messages import AssistantMessage
 from toolkeel.model import Model
-from toolkeel.observe.wording import badges, count, duration, visible_json, visible_line
+from toolkeel.observe.wording import count, duration, visible_line, whole
 from toolkeel.providers.model_by_name import AUTO, chosen, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
@@ -388,12 +388,11 @@ def show(tickets: Sequence[Ticket]) -> None:
     """Each call that waits, whole."""
     for ticket in tickets:
         note(heading(ticket), YELLOW)
-        note(badges(ticket.effects), DIM)
-        note(visible_json(dict(ticket.arguments)))
+        note("\n".join(whole(ticket)))
 
 
 def heading(ticket: Ticket) -> str:
     """Who waits, and why, on one line."""
-    reason = visible_line(ticket.reason)
+    reason = visible_line(ticket.reason.split("\n")[0])
     wants = "an answer" if ticket.external else "approval"
     return f"{short(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"

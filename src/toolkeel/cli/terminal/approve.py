@@ -22,11 +22,11 @@ from toolkeel.call.arguments.validate import as_json, prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.terminal.interrupt import BY_HAND
 from toolkeel.cli.terminal.keys import POSSIBLE, Gone, Keyboard
-from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, RED, YELLOW, output_held, styled
+from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, GREEN, RED, YELLOW, output_held, styled
 from toolkeel.cli.terminal.text import cells, chopped
 from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
-from toolkeel.observe.wording import badges, visible_json, visible_line, visible_row
+from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
 
 Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Ticket, Arguments], Arguments]
@@ -36,6 +36,7 @@ QUESTION = "Run it?  y once   n refuse   e edit   q stop the run  "
 HINT = "(press y, n, e or q)"
 MORE = "space next page   a all of it   n refuse   q stop the run  "
 MORE_HINT = "(the call goes on: see its end first)"
+_SIGNS = {"+": GREEN, "-": RED, "@": CYAN}
 
 
 def can_ask() -> bool:
@@ -196,17 +197,19 @@ class Question:
     def _lines(self, columns: int) -> list[str]:
         ticket = self._ticket
         name = visible_line(ticket.tool)
-        why, _, more = ticket.reason.partition("\n")
+        why = ticket.reason.partition("\n")[0]
         head = f"{name} needs your approval ({visible_line(why)})"
+        rows = change_rows(ticket.reason)
         if self._edited:
-            head = f"{name} as you edited it"
+            head, rows = f"{name} as you edited it", []  # they told of the call as it was
         lines = [self._styled(line, f"{BOLD};{YELLOW}") for line in chopped(head, columns)]
-        for line in more.split("\n") if more else ():
-            lines += chopped(visible_row(line), columns)
-        lines += [
-            self._styled(line, DIM)
-            for line in chopped(visible_line(badges(ticket.effects)), columns)
-        ]
+        for row in rows:
+            style = _SIGNS.get(row[:1], "")
+            lines += [
+                self._styled(line, style) if style else line for line in chopped(row, columns)
+            ]
+        told = visible_line(badges(ticket.effects, self._arguments))
+        lines += [self._styled(line, DIM) for line in chopped(told, columns)]
         bar = self._styled("│", CYAN)
         for line in visible_json(dict(self._arguments)).split("\n"):
             for number, part in enumerate(chopped(line, columns - 3)):

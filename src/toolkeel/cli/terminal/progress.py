@@ -182,7 +182,8 @@ def _reason(message: ToolMessage) -> str:
 
 
 def _waits(event: events.ToolSuspended) -> str:
-    return f"for approval: {one_line(event.ticket.reason)}"
+    why = event.ticket.reason.partition("\n")[0]
+    return f"for approval: {one_line(why)}"
 
 
 def again(event: events.Retrying) -> str:

@@ -313,8 +313,10 @@ def question_of(ticket: Ticket) -> str:
     """What a person is asked; characters that could deceive them are made visible."""
     arguments = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
     hints = ", ".join(name for name, said in ticket.effects.items() if said is True)
-    about = "; ".join(filter(None, [ticket.reason, hints]))
-    text = f"May {ticket.tool} run with these arguments?\n\n{arguments}"
+    why, _, change = ticket.reason.partition("\n")
+    about = "; ".join(filter(None, [why, hints]))
+    shown = "\n\n".join(filter(None, [arguments, change]))
+    text = f"May {ticket.tool} run with these arguments?\n\n{shown}"
     return "".join(map(_visible, f"{text}\n\n({about})" if about else text))
 
 
