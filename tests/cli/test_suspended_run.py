@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import stat
 import time
 from pathlib import Path
@@ -85,15 +86,18 @@ def test_a_claimed_file_is_gone_and_its_decisions_serve_no_copy(tmp_path: Path) 
     ]
 
 
-def test_marks_of_tickets_that_have_expired_are_swept(
+def test_marks_of_tickets_that_have_expired_are_swept_but_for_the_last(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     claim(save(STATE, "r1", tmp_path / "a"), Saved(STATE, {FIRST: STATE.pending[0].approve()}))
     folder = state_folder() / "decided"
     assert [mark.name for mark in folder.iterdir()] == [FIRST]
+    (folder / ("b" * 32)).touch()
+    os.utime(folder / FIRST, (0, 0))
     monkeypatch.setattr(decided, "time", lambda: time.time() + 3 * decided.PATIENCE)
+    monkeypatch.setattr(decided, "LAST", 1)
     claim(save(STATE, "r1", tmp_path / "b"), Saved(STATE, {}))
-    assert list(folder.iterdir()) == []
+    assert [mark.name for mark in folder.iterdir()] == ["b" * 32]
 
 
 @pytest.mark.parametrize("text", ["", "[]", "3", '{"decisions": []}', "[" * 10000, "\x00"])

@@ -133,6 +133,9 @@ class _Timed:
 class Trace(_Timed):
     """What happens in one workflow.
 
+    Args:
+        tracing: Taken, and changes nothing: no key is needed where nothing is sent to OpenAI.
+
     Attributes:
         trace_id: Its id.
         name: The workflow's name.
