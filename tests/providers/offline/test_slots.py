@@ -6,7 +6,7 @@ import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
-from toolkeel.providers.offline.slots import Checker, resolve, slots_of
+from toolkeel.providers.offline.slots import MOST, Checker, resolve, slots_of
 
 
 @pytest.mark.parametrize(
@@ -72,3 +72,8 @@ def test_the_checker_knows_the_schemas_limits_and_references() -> None:
 def test_a_schema_that_does_not_compile_refuses_nothing() -> None:
     checker = Checker({"type": "no such type"})
     assert checker.accepts({"anything": 1})
+
+
+def test_of_a_schema_that_refers_to_itself_everywhere_a_bounded_number_is_looked_at() -> None:
+    everywhere = {f"p{n}": {"$ref": "#"} for n in range(1000)}
+    assert len(slots_of(definition("t", "", **everywhere))) == MOST

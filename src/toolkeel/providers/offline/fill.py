@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import re
 from collections.abc import Sequence
+from itertools import islice
 
 from toolkeel._records.record import record
 from toolkeel.model import ToolDefinition
@@ -70,7 +71,7 @@ class _Filling:
         self.text = text
         self.checker = Checker(tool.parameters)
         self.slots = slots_of(tool)[:64]
-        self.shells = list(required_objects(tool.parameters, tool.parameters))[:64]
+        self.shells = list(islice(required_objects(tool.parameters, tool.parameters), 64))
         self.values = find_values(text)
         self.taken: dict[tuple[str, ...], object] = {}
         self.pairs: list[Pair] = []

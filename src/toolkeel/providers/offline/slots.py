@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice
 from typing import TypeAlias
 
 import jsonschema_rs
@@ -18,6 +19,8 @@ Schema: TypeAlias = Mapping[str, object]
 Path: TypeAlias = tuple[str, ...]
 
 _DEPTH = 4
+MOST = 2000
+"""Slots that are looked at: a schema of references can have any number."""
 _PART = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[\u4e00-\u9fff]+|\d+")
 _QUOTED = re.compile(r"\"[^\"]*\"|'[^']*'|“[^”]*”|`[^`]*`")
 _ROLE_WORDS = {
@@ -58,7 +61,7 @@ class Slot:
 
 def slots_of(tool: ToolDefinition) -> list[Slot]:
     """The slots of a tool, required ones first, each group in the schema's order."""
-    found = list(_flatten(tool.parameters, tool.parameters, (), True))
+    found = list(islice(_flatten(tool.parameters, tool.parameters, (), True), MOST))
     return sorted(found, key=lambda slot: not slot.required)
 
 
