@@ -58,6 +58,21 @@ def test_prompts_resources_templates_and_completion_lead_to_their_server(
     asyncio.run(use())
 
 
+def test_when_one_servers_lists_change_what_is_made_of_the_others_stays() -> None:
+    def listed(*names: str) -> Lists:
+        return Lists({name: types.Tool(name=name, input_schema={}) for name in names}, {}, {}, {})
+
+    one, other = (Upstream(config(name, ["none"]), lambda: None) for name in ("one", "other"))
+    one.lists, other.lists = listed("b", "a"), listed("c")
+    before = Table([one, other], prefixed=True)
+    one.lists = listed("d", "a")
+    after = Table([one, other], True, before)
+    assert list(after.tools) == ["one__d", "one__a", "other__c"]
+    assert after.tools["other__c"] is before.tools["other__c"]
+    assert after.tools["one__a"] is not before.tools["one__a"]
+    assert list(Table([other], True, after).tools) == ["other__c"]
+
+
 def test_a_template_that_cannot_be_matched_costs_nobody_elses_resources() -> None:
     one, other = (Upstream(config("new"), lambda: None) for _ in range(2))
     for server, uris in ((one, ["x{", "app://{a}{b}"]), (other, ["app://city/{name}"])):

@@ -149,7 +149,7 @@ class Gateway(ToolServer):
 
     async def _reach(self, server: Upstream) -> None:
         await server.refresh()
-        self._table = Table(self._servers.values(), self._prefixed)
+        self._table = Table(self._servers.values(), self._prefixed, self._table)
 
     def _spawn(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = asyncio.ensure_future(work)

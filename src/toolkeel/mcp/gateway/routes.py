@@ -15,7 +15,7 @@ from mcp.shared.uri_template import UriTemplate
 
 from toolkeel._records.record import record
 from toolkeel.mcp.gateway.public_names import public_name, public_uri
-from toolkeel.mcp.gateway.upstream import Upstream
+from toolkeel.mcp.gateway.upstream import Lists, Upstream
 from toolkeel.mcp.hidden_text import clean_definition
 from toolkeel.mcp.pins import Pin, pin_of
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
@@ -48,10 +48,14 @@ class Table:
     Args:
         servers: In order.
         prefixed: Whether names get their server's before them.
+        before: The table until now: what is made of lists that have not changed is taken from it.
     """
 
-    def __init__(self, servers: Iterable[Upstream], prefixed: bool) -> None:
+    def __init__(
+        self, servers: Iterable[Upstream], prefixed: bool, before: Table | None = None
+    ) -> None:
         self._prefixed = prefixed
+        self._made: dict[Upstream, tuple[Lists, dict[str, Route]]] = {}
         self.tools: dict[str, Route] = {}
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
@@ -60,9 +64,8 @@ class Table:
         uris = Counter(uri for each in servers for uri in each.lists.resources)
         uris += Counter(uri for each in servers for uri in each.lists.templates)
         for server in servers:
-            for tool in filter(server.takes, server.lists.tools.values()):
-                name = self._name(server, tool.name)
-                self.tools.setdefault(name, _tool(server, tool, name))
+            for name, route in self._tools_of(server, before).items():
+                self.tools.setdefault(name, route)
             for prompt in server.lists.prompts.values():
                 name = self._name(server, prompt.name)
                 renamed = prompt.model_copy(update={"name": name})
@@ -75,6 +78,19 @@ class Table:
                 public = self._uri(server, uri, uris[uri])
                 shown = template.model_copy(update={"uri_template": public})
                 self.templates[public] = Route(server, uri, shown)
+
+    def _tools_of(self, server: Upstream, before: Table | None) -> dict[str, Route]:
+        known = before._made.get(server) if before else None
+        if known is not None and known[0] is server.lists:
+            self._made[server] = known
+            return known[1]
+        found: dict[str, Route] = {}
+        self._made[server] = server.lists, found
+        for tool in filter(server.takes, server.lists.tools.values()):
+            name = self._name(server, tool.name)
+            if name not in found:
+                found[name] = _tool(server, tool, name)
+        return found
 
     def _name(self, server: Upstream, name: str) -> str:
         return public_name(server.name, name) if self._prefixed else name
