@@ -6,6 +6,7 @@ What blocks here waits for what the watchdog says: nothing depends on how long t
 from __future__ import annotations
 
 import asyncio
+import gc
 import inspect
 import logging
 import sys
@@ -531,6 +532,32 @@ def test_a_body_that_blocks_holds_up_nobody_elses_sync_call() -> None:
     over.set()
     thread.join(LONG)
     assert [m.content for m in results] == ["over"]
+
+
+def test_no_garbage_is_collected_between_the_frames_of_a_thread() -> None:
+    def wait(deep: int) -> None:
+        if deep:
+            wait(deep - 1)
+        else:
+            ready.set()
+            over.wait(60)
+
+    ready, over, begun = threading.Event(), threading.Event(), list[str]()
+    thread = threading.Thread(target=wait, args=(300,))
+    thread.start()
+    ready.wait(60)
+    often = gc.get_threshold()
+    gc.callbacks.append(note := lambda phase, _: begun.append(phase))
+    gc.set_threshold(1)
+    try:
+        found = frames_of(thread.ident or 0)
+    finally:
+        gc.set_threshold(*often)
+        gc.callbacks.remove(note)
+        over.set()
+        thread.join()
+    assert len(found) > 300 and len(begun) < 100, len(begun)
+    assert gc.isenabled()
 
 
 def test_the_frames_of_a_thread_are_read_while_it_runs_on() -> None:

@@ -15,8 +15,8 @@ from tests.gates.sources import PACKAGE, Module
 MODULES = 20
 SIBLINGS = 2
 CORE = ("words", "define", "call", "agent")
-CORE_LINES = 17_960
-ALL_LINES = 64_600
+CORE_LINES = 17_970
+ALL_LINES = 64_610
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
 MEAN = 3.62
 HIGHEST = 21

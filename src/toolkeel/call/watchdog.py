@@ -8,6 +8,7 @@ second before, it blocks that loop. Calls pay nothing.
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import os
 import sys
@@ -112,14 +113,22 @@ def frames_of(thread: int) -> list[FrameType]:
     """The frames of a thread, the innermost first; none if it has ended.
 
     All in one step, in which no other thread runs: which frame is outside of one that ends or waits
-    meanwhile is read from memory that is no more (a crash, seen on Python 3.11).
+    meanwhile is read from memory that is no more (a crash, seen on Python 3.11). There a frame that
+    is asked for may begin a collection of garbage, within which others run; so none may begin.
     """
+    collects = sys.version_info < (3, 12) and gc.isenabled()
     now: Iterable[dict[int, FrameType]] = iter(sys._current_frames, {})
     steps: Iterable[Any] = chain(map(dict.get, now, (thread,)), repeat("f_back"))
     outward: Callable[[Any, Any], Any] = getattr
     found: deque[FrameType | None] = deque()
-    with suppress(AttributeError):  # outside of the outermost is None
-        found.extend(accumulate(steps, outward))
+    if collects:
+        gc.disable()
+    try:
+        with suppress(AttributeError):  # outside of the outermost is None
+            found.extend(accumulate(steps, outward))
+    finally:
+        if collects:
+            gc.enable()
     return [frame for frame in found if frame is not None]
 
 

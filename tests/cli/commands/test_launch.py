@@ -45,7 +45,7 @@ def test_a_rule_or_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_heading_shows_what_cannot_be_seen() -> None:
-    ticket = Ticket("0" * 32, "1", "wr\u200bite", {}, "", 0.0, "rule: ask\n\u202ewrite")
+    ticket = Ticket("0" * 32, "1", "wr\u200bite", {}, "", 0.0, "rule: ask \u202ewrite\n+ more")
     assert heading(ticket) == r"00000000  wr\u200bite waits for approval (rule: ask \u202ewrite):"
 
 
