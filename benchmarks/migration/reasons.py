@@ -57,7 +57,7 @@ _MESSAGE: tuple[tuple[str, str], ...] = (
      r"|assert \"|InvalidArguments|MalformedArguments|Crashed|Error invoking tool|was cancelled"),
     ("schema", r"\$ref|'propert|'title'|'description'|KeyError: '(required|quantity|value|description)'"
      r"|'parameters'|'type': |additionalProperties|json_schema|strict|'bar': |PydanticJsonSchema"),
-    ("shape", r"has no attribute|not subscriptable|not iterable|TypeError|KeyError|no message: "
+    ("shape", r"has no (attribute|')|not subscriptable|not iterable|TypeError|KeyError|no message: "
      r"|missing \d+ required|\bassert\b|SetupError|OutputError|AssertionError|ValueError|ValidationError"
      r"|Can't pickle|ToolError|IndexError"),
 )  # fmt: skip
