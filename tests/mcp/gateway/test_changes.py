@@ -257,6 +257,31 @@ def test_there_is_room_again_once_sessions_have_ended(monkeypatch: pytest.Monkey
     assert run(use) == ["a:48", "a:49"]
 
 
+def test_what_is_watched_again_while_servers_are_told_stays_watched() -> None:
+    async def use() -> list[str]:
+        watching = Watching(_nothing)
+        for n in range(9):
+            await watching.session(f"a:{n}")
+        await asyncio.sleep(0.01)  # what each began has ended
+        watching.in_sessions.clear()
+        slow = watching.remove
+
+        async def remove(uris: list[str], tell: Any) -> None:
+            await asyncio.sleep(0.01)
+            if watching.listeners[uris[0]] is tell:
+                await slow(uris, tell)
+
+        watching.remove = remove  # type: ignore[method-assign]
+        forgetting = [asyncio.ensure_future(watching.changes.forget()) for _ in range(3)]
+        await asyncio.sleep(0)
+        for n in range(9):
+            await watching.session(f"a:{n}")
+        await asyncio.gather(*forgetting)
+        return sorted(watching.listeners)
+
+    assert run(use) == [f"a:{n}" for n in range(9)]
+
+
 def test_a_server_is_told_when_the_last_client_that_watched_has_gone() -> None:
     async def use() -> list[set[str]]:
         watching, seen = Watching(_nothing), []

@@ -109,8 +109,9 @@ class Changes:
     async def forget(self) -> None:
         """Watch no more what no client watches any more."""
         self._in_requests = +self._in_requests
-        for uri in self._watched.keys() - self._in_requests.keys() - self._in_sessions():
-            watches, name, tell = self._watched.pop(uri)
+        idle = self._watched.keys() - self._in_requests.keys() - self._in_sessions()
+        # All are taken out before the first server is told: others watch and forget meanwhile.
+        for watches, name, tell in [self._watched.pop(uri) for uri in idle]:
             with suppress(MCPError, Unreachable, SetupError):
                 await watches.remove([name], tell)
 

@@ -215,7 +215,7 @@ class Gateway(ToolServer):
                 return await call_next(ctx)
         result = await call_next(ctx)
         if ctx.method == "resources/unsubscribe":
-            await self._changes.forget()
+            self._spawn(self._changes.forget())  # no client waits for a server there
         if ctx.method == "logging/setLevel":
             await asyncio.gather(*(each.tell_level() for each in self._servers.values()))
         if ctx.method in ("initialize", "server/discover") and isinstance(result, dict):
