@@ -22,7 +22,7 @@ Make: TypeAlias = Callable[[bytes | None], bytes]
 """Given a file's content, or None if it is not there, returns the new one."""
 LARGEST = 256 * 1024
 """Largest content that is compared, in bytes."""
-MOST_LINES = 20_000
+MOST_LINES = 5_000
 """Most lines that are compared."""
 ROWS = 400
 """Most rows of a difference that are shown."""
