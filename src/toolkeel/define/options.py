@@ -87,7 +87,11 @@ CHECKS: Mapping[str, Check] = {
     ),
     "inline": _FLAG,
     "executor": (
-        maybe(lambda value: value in (*EXECUTORS,) or (callable(value) and not of(type)(value))),
+        maybe(
+            lambda value: (
+                value in (*EXECUTORS,) or (callable(value) and not isinstance(value, type))
+            )
+        ),
         f"a name ({', '.join(EXECUTORS)}), or one such as Process(width=4) of toolkeel.engines",
     ),
     "resources": (maybe(of(Mapping)), "a dict"),
