@@ -118,6 +118,7 @@ def test_a_newcomer_tries_talks_watches_approves_and_compares(
         page.fill("#q", "猫.txt")
         page.keyboard.press("Enter")
         page.click("ul.rows >> text=Remove-猫-txt-please")
+        page.wait_for_load_state()
         page.fill("#text", "and now?")
         page.keyboard.press("Enter")
         page.wait_for_selector(".answer >> text=Still gone.")
