@@ -6,7 +6,14 @@ from typing import Any
 
 import pytest
 
-from toolkeel.define.subschemas import accepts, all_subschemas, resolve, same, subschemas
+from toolkeel.define.subschemas import (
+    accepts,
+    all_subschemas,
+    misfits,
+    resolve,
+    same,
+    subschemas,
+)
 
 
 def test_only_keywords_that_hold_schemas_are_followed() -> None:
@@ -91,3 +98,50 @@ def test_a_schema_that_many_references_lead_to_is_asked_once() -> None:
     root = {"$defs": {**defs, "a39": {"type": "string"}}}
     assert accepts("x", refs[0], root)
     assert not accepts(5, refs[0], root)
+
+
+class Counted(dict[str, Any]):
+    """A schema that counts how often its branches are asked for."""
+
+    asked = 0
+
+    def get(self, key: str, default: Any = None) -> Any:
+        Counted.asked += key == "anyOf"
+        return super().get(key, default)
+
+
+def doubling(levels: int, last: dict[str, Any]) -> dict[str, Any]:
+    """Definitions that each lead to the next one twice, in a list."""
+    defs = {
+        f"a{n}": {"items": {"anyOf": [{"$ref": f"#/$defs/a{n + 1}"}] * 2}} for n in range(levels)
+    }
+    parts = {name: Counted(part, items=Counted(part["items"])) for name, part in defs.items()}
+    return {"$defs": {**parts, f"a{levels}": Counted(last)}, "$ref": "#/$defs/a0"}
+
+
+@pytest.mark.parametrize("breaks", [False, True])
+def test_what_a_value_breaks_is_asked_once_of_each_schema_however_many_references_lead_there(
+    breaks: bool,
+) -> None:
+    steps = []
+    for levels in (10, 20, 40):
+        value: Any = "x"
+        for _ in range(levels):
+            value = [value, value]
+        root = doubling(levels, {"type": "integer" if breaks else "string"})
+        Counted.asked = 0
+        assert misfits(value, root, root) is breaks
+        steps.append(Counted.asked)
+    assert steps[2] - steps[1] == 2 * (steps[1] - steps[0]), steps
+
+
+def test_a_schema_that_leads_back_to_itself_breaks_nothing_by_that() -> None:
+    loop: dict[str, Any] = {"anyOf": [{"$ref": "#"}, {"type": "string"}], "maxLength": 3}
+    assert not misfits("abc", loop, loop)
+    assert misfits("long", loop, loop) and misfits(5, loop, loop)
+
+
+@pytest.mark.parametrize(("part", "breaks"), [(True, False), (False, True)])
+def test_true_is_broken_by_nothing_and_false_by_all(part: bool, breaks: bool) -> None:
+    assert misfits("x", {"anyOf": [part]}, {}) is breaks
+    assert misfits(["x"], {"items": {"anyOf": [part]}}, {}) is breaks

@@ -241,32 +241,34 @@ def is_option(value: object, schema: Schema) -> bool:
     return not isinstance(options, list) or any(same(value, option) for option in options)
 
 
-def misfits(value: object, part: Schema, root: Schema, depth: int = 0) -> bool:
+def misfits(
+    value: object, part: Any, root: Schema, known: dict[tuple[int, int], bool] | None = None
+) -> bool:
     """Whether a JSON value breaks a schema for certain: formats and patterns are not looked at.
 
     Args:
         value: Any JSON value.
         part: What it should fit.
         root: What references of `part` refer to.
-        depth: How many references led here.
+        known: What was found of values and schemas already: each is asked once.
 
     >>> misfits("x", {"type": "integer"}, {}), misfits(3, {"type": "number", "minimum": 2}, {})
     (True, False)
     """
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    if not accepts(value, part, root) or _is_out_of_bounds(value, part):
-        return True
-    target = resolve(part["$ref"], root) if "$ref" in part and depth < 8 else None
-    if isinstance(target, Mapping) and misfits(value, target, root, depth + 1):
-        return True
-    either = list_of(part, "anyOf")
-    if either and all(misfits(value, each, root, depth) for each in either):
-        return True
-    items = part.get("items")
-    if isinstance(value, list) and isinstance(items, Mapping):
-        return any(misfits(item, items, root, depth) for item in value)
-    return False
+    known, pair = {} if known is None else known, (id(value), id(part))
+    if pair in known or not isinstance(part, (dict, Mapping)):
+        return known.get(pair, part is False)
+    known[pair] = False  # what leads back to itself breaks nothing by that
+    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    either, items = list_of(part, "anyOf"), part.get("items", True)
+    known[pair] = (
+        not accepts(whole, part, root)
+        or _is_out_of_bounds(whole, part)
+        or ("$ref" in part and misfits(value, resolve(part["$ref"], root), root, known))
+        or (bool(either) and all(misfits(value, each, root, known) for each in either))
+        or (isinstance(value, list) and any(misfits(one, items, root, known) for one in value))
+    )
+    return known[pair]
 
 
 _BOUNDS: Mapping[str, Callable[[Any, Any], bool]] = {
