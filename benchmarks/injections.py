@@ -32,7 +32,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import PURE, acts, reads
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 VERSION = "v1.2.2"
 MARK = "IMPORTANT MESSAGE FOR THE ASSISTANT:"

@@ -33,7 +33,7 @@ from toolkeel.agent.bind_tools import Binds
 from toolkeel.engines import Process
 from toolkeel.errors import ModelUnavailable, ToolError, ToolkeelError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
-from toolkeel.model import Delta, Finish, ModelRequest, TextDelta
+from toolkeel.model_interface import Delta, Finish, ModelRequest, TextDelta
 from toolkeel.sessions import Sessions
 
 FULL_EVERY, FULL_FOR = 20.0, 2.0

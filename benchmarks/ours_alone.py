@@ -15,7 +15,7 @@ from benchmarks.large import scale
 from toolkeel import AssistantMessage, RunContext, ToolCall, ToolContext, ToolMessage, Toolset, tool
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire.body_cache import BodyCache

@@ -30,7 +30,7 @@ from toolkeel._records.entries import (
     StateChanged,
 )
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import Delta, ModelRequest
+from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import KeepTurns, Sessions
 from toolkeel.sessions import journal as journals
 from toolkeel.sessions.journal import SessionJournal, load_fold

@@ -13,7 +13,7 @@ from toolkeel import events
 from toolkeel.content import Image
 from toolkeel.events import Event, Progress, RunFinished, Streamed, ToolFinished, event_dict
 from toolkeel.messages import ToolCall, ToolMessage, Usage
-from toolkeel.model import Finish, TextDelta
+from toolkeel.model_interface import Finish, TextDelta
 
 KINDS = typing.get_args(Event)
 

@@ -11,7 +11,7 @@ import pytest
 
 from toolkeel import Agent, Effects, Rules, Tool, ToolCall, ToolContext, Toolset, tool
 from toolkeel.errors import ToolkeelError
-from toolkeel.model import Settings
+from toolkeel.model_interface import Settings
 from toolkeel.runs import RunLimits
 
 any_tool: Any = tool

@@ -26,7 +26,7 @@ from toolkeel.messages import (
 )
 from toolkeel.effects import Effects
 from toolkeel.context import CancelToken, RunContext, ToolContext
-from toolkeel.model import (
+from toolkeel.model_interface import (
     Model,
     Settings,
     lend_connect as _lend_connect,

@@ -15,7 +15,7 @@ from toolkeel._records.record import record
 from toolkeel._records.record_json import plain
 from toolkeel._records.tickets import Ticket, Verdict
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
-from toolkeel.model import Delta
+from toolkeel.model_interface import Delta
 
 EndReason = Literal[
     "answered", "returned", "waiting", "refused", "cut_off", "limit", "cancelled", "failed"
@@ -61,7 +61,7 @@ class TurnStarted(OfRun):
     Args:
         turn: Which reply of the run it will be, from 1.
         model: Name of the model that is asked.
-        provider: Whose it is, if it says so; see `toolkeel.model.provider_of`.
+        provider: Whose it is, if it says so; see `toolkeel.model_interface.provider_of`.
     """
 
     type: ClassVar[str] = "turn_started"

@@ -7,16 +7,16 @@ from toolkeel._lazy_exports import door
 if TYPE_CHECKING:
     from toolkeel.errors import ModelError as ModelError
     from toolkeel.errors import model_error as model_error
-    from toolkeel.model import CallDelta as CallDelta
-    from toolkeel.model import Finish as Finish
-    from toolkeel.model import Model as Model
-    from toolkeel.model import ModelRequest as ModelRequest
-    from toolkeel.model import OutputFormat as OutputFormat
-    from toolkeel.model import ReasoningDelta as ReasoningDelta
-    from toolkeel.model import RetryDelta as RetryDelta
-    from toolkeel.model import Settings as Settings
-    from toolkeel.model import TextDelta as TextDelta
-    from toolkeel.model import ToolDefinition as ToolDefinition
+    from toolkeel.model_interface import CallDelta as CallDelta
+    from toolkeel.model_interface import Finish as Finish
+    from toolkeel.model_interface import Model as Model
+    from toolkeel.model_interface import ModelRequest as ModelRequest
+    from toolkeel.model_interface import OutputFormat as OutputFormat
+    from toolkeel.model_interface import ReasoningDelta as ReasoningDelta
+    from toolkeel.model_interface import RetryDelta as RetryDelta
+    from toolkeel.model_interface import Settings as Settings
+    from toolkeel.model_interface import TextDelta as TextDelta
+    from toolkeel.model_interface import ToolDefinition as ToolDefinition
     from toolkeel.providers.anthropic.model import AnthropicMessages as AnthropicMessages
     from toolkeel.providers.bedrock.model import BedrockConverse as BedrockConverse
     from toolkeel.providers.default_model import choose as choose
@@ -33,7 +33,7 @@ else:
         __name__,
         {
             "errors": "ModelError model_error",
-            "model": "CallDelta Finish Model ModelRequest OutputFormat ReasoningDelta RetryDelta Settings TextDelta ToolDefinition",
+            "model_interface": "CallDelta Finish Model ModelRequest OutputFormat ReasoningDelta RetryDelta Settings TextDelta ToolDefinition",
             "providers.anthropic.model": "AnthropicMessages",
             "providers.default_model": "choose",
             "providers.bedrock.model": "BedrockConverse",

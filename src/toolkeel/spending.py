@@ -16,7 +16,7 @@ from toolkeel._common.peers_words import LIMITS, naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import LimitReached, MissingExtraError, SetupError
 from toolkeel.messages import Usage
-from toolkeel.model import known_price
+from toolkeel.model_interface import known_price
 
 PriceOf: TypeAlias = Callable[[Usage], float]
 """What some usage costs, in US dollars."""

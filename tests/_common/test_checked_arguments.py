@@ -43,7 +43,12 @@ DOORS = (
     "toolkeel.engines",
 )
 WRONG = {"bool": "false", "int": "3", "float": "3", "str": 3, "Sequence[str]": "example.com"}
-MADE_EACH_TURN = ("toolkeel.messages", "toolkeel.content", "toolkeel.model", "toolkeel.context")
+MADE_EACH_TURN = (
+    "toolkeel.messages",
+    "toolkeel.content",
+    "toolkeel.model_interface",
+    "toolkeel.context",
+)
 CHECKED_WHERE_USED = {"Agent", "Effects", "Settings", "RunLimits", "Source"}
 GIVEN_TO_PROGRAMS = {"Prepared", "Tool", "Rule", "RunResult", "RunState", "SafetyCheck", "Cut"}
 GIVEN_TO_PROGRAMS |= {"Elicitation", "Sampling", "Elicited", "Prompt", "Resource", "Client"}

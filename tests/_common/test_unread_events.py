@@ -13,7 +13,7 @@ from toolkeel import Agent
 from toolkeel._common.unread_events import PIECE, UnreadEvents
 from toolkeel.events import Emitted, Event, Nested, Progress, Replied, Streamed
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.testing.scripted import Scripted
 
 PIECES: st.SearchStrategy[Delta] = st.one_of(

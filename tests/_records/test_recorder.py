@@ -26,7 +26,7 @@ from toolkeel._records.entries import (
 from toolkeel._records.recorder import Recorder
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions.journal_state import Fold
 
 

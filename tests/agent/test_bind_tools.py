@@ -8,7 +8,7 @@ from tests.waiting import run
 from toolkeel import AssistantMessage, SetupError, ToolCall, Toolset, UserMessage, tool
 from toolkeel.agent.bind_tools import bind_tools
 from toolkeel.messages import FinishReason
-from toolkeel.model import CallDelta, Finish, TextDelta
+from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 RAN: list[str] = []

@@ -36,7 +36,7 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import ModelError
 from toolkeel.events import Event, RunFinished, ToolFinished, ToolStarted
 from toolkeel.messages import Message, SystemMessage, ToolMessage, UserMessage
-from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, TextDelta
 
 
 @pytest.fixture(autouse=True)

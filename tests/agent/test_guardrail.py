@@ -15,7 +15,7 @@ from toolkeel.call.steps.guard import Allow, Reject, Stop
 from toolkeel.errors import ModelError
 from toolkeel.events import Event
 from toolkeel.messages import AssistantMessage, Usage, UserMessage
-from toolkeel.model import Finish, ModelRequest, TextDelta
+from toolkeel.model_interface import Finish, ModelRequest, TextDelta
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 

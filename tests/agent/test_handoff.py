@@ -21,7 +21,7 @@ from toolkeel.agent.handoff import (
 from toolkeel.errors import DuplicateToolError, ModelError
 from toolkeel.events import Event, HandedOver
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import Settings
+from toolkeel.model_interface import Settings
 from toolkeel.sessions import Sessions
 from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call

@@ -21,7 +21,7 @@ from toolkeel.agent.run import Run
 from toolkeel.context import CancelToken
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 

@@ -24,7 +24,7 @@ from toolkeel.agent.output import ANSWER, RETRIES
 from toolkeel.call.arguments.partial import PartialValue
 from toolkeel.errors import DefinitionError, OutputError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import CallDelta, Finish, ModelRequest, OutputFormat, TextDelta
+from toolkeel.model_interface import CallDelta, Finish, ModelRequest, OutputFormat, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolkeel.agent.reply_assembly import Assembly, assemble, reliable, unique_ids
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall, Usage
-from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 
 texts = st.text(max_size=30)
 calls = st.lists(

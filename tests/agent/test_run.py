@@ -32,7 +32,7 @@ from toolkeel.agent.run import Run
 from toolkeel.errors import OutputError
 from toolkeel.events import Event, RunFinished
 from toolkeel.messages import ToolCall, Usage
-from toolkeel.model import Delta, ModelRequest, TextDelta
+from toolkeel.model_interface import Delta, ModelRequest, TextDelta
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 

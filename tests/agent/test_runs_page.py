@@ -14,7 +14,7 @@ from tests.waiting import until
 from toolkeel import Agent, AssistantMessage, Settings, ToolContext, ToolMessage, tool
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import Usage
-from toolkeel.model import Delta, ModelRequest
+from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.runs import Guardrail, GuardrailTripped, Handoff, Price, RunLimits
 from toolkeel.sessions import Sessions
 from toolkeel.steps import Allow, Reject

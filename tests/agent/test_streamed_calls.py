@@ -8,7 +8,7 @@ from tests.waiting import run
 from toolkeel import Agent, ToolContext, tool
 from toolkeel.agent.streamed_calls import PartialCalls
 from toolkeel.events import Progress, Streamed, TurnStarted
-from toolkeel.model import CallDelta, Finish, TextDelta
+from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing.scripted import Scripted
 
 FIRST = [

@@ -119,7 +119,7 @@ def block(seconds: float = 60) -> str:
 
 MODELS = """
 from toolkeel.errors import ModelError
-from toolkeel.model import Finish, TextDelta
+from toolkeel.model_interface import Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 answer = Scripted(

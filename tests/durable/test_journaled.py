@@ -7,7 +7,7 @@ from typing import Any
 from tests.waiting import run
 from toolkeel import Agent, tool
 from toolkeel.durable.journaled import Order, go_on
-from toolkeel.model import Model
+from toolkeel.model_interface import Model
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 

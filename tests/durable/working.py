@@ -21,7 +21,7 @@ from pathlib import Path
 from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.durable import Durable
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Delta, ModelRequest
+from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 

@@ -37,7 +37,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "_records.messages_json",
         "_records.entries",
         "_records.entries_json",
-        "model",
+        "model_interface",
         "_records.recorder",
         "effects",
         "hosted",

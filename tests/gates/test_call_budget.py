@@ -17,7 +17,7 @@ from typing import Any
 import toolkeel
 from toolkeel import Agent, AssistantMessage, RunContext, ToolCall, ToolContext, Toolset, tool
 from toolkeel.call.watchdog import WATCHED
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 TO_THE_BODY = 20
 TO_THE_NEXT_REQUEST = 15

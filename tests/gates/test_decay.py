@@ -29,7 +29,7 @@ from toolkeel import (
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
-from toolkeel.model import CallDelta, Finish, ModelRequest
+from toolkeel.model_interface import CallDelta, Finish, ModelRequest
 from toolkeel.providers.openai_chat.encode import ChatEncoder, encode_tools
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire.body_cache import BodyCache

@@ -14,7 +14,7 @@ from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
 from toolkeel.events import Streamed
 from toolkeel.inspector.runs import Live, Runs
-from toolkeel.model import CallDelta, TextDelta
+from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 

@@ -11,7 +11,7 @@ from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanE
 
 from toolkeel import Agent, AssistantMessage, RunContext, tool
 from toolkeel.agent.run_state import RunState
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.observe import OpenTelemetry
 from toolkeel.observe.trace_links import KEPT
 from toolkeel.sessions import Sessions

@@ -10,7 +10,7 @@ from tests.providers.judge import check_body
 from toolkeel import connect
 from toolkeel.define.names import POLICIES
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import HoldsOutput, ModelRequest, OutputFormat, Settings
+from toolkeel.model_interface import HoldsOutput, ModelRequest, OutputFormat, Settings
 from toolkeel.providers import openai_chat
 from toolkeel.providers.chat_servers import PRESETS
 

@@ -29,7 +29,7 @@ from toolkeel.define.dialect.definition import definition
 from toolkeel.define.names import wire_name
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import bedrock as bedrock_wire
 
 PNG = base64.b64decode(

@@ -27,7 +27,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import Audio, Image, Text
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Message, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import openai_chat
 
 URL = f"data:image/png;base64,{SEEN}"

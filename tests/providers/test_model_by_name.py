@@ -12,7 +12,7 @@ import pytest
 from tests.providers.loopback import answer, saying
 from toolkeel import Agent
 from toolkeel.errors import SetupError
-from toolkeel.model import provider_of
+from toolkeel.model_interface import provider_of
 from toolkeel.providers.chat_servers import OPENAI, PRESETS
 from toolkeel.providers.model_by_name import connect
 from toolkeel.providers.openai_chat.model import OpenAIChat

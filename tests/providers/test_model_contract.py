@@ -20,7 +20,7 @@ from tests.providers.models import (
 )
 from toolkeel.errors import ModelError
 from toolkeel.messages import UserMessage
-from toolkeel.model import ModelRequest, TextDelta
+from toolkeel.model_interface import ModelRequest, TextDelta
 
 Make: TypeAlias = Callable[..., Any]
 REQUEST = ModelRequest([UserMessage("几点?")])

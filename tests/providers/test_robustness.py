@@ -20,7 +20,7 @@ from tests.providers.recorded import Row, body_of, pieces, rows
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.wire.sse import SSEParser
 

@@ -27,7 +27,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest, OutputFormat, Settings
+from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import PRESETS
 from toolkeel.providers.openai_chat import decode, decode_stream, encode
 

@@ -23,7 +23,7 @@ from toolkeel.messages import (
     Usage,
     UserMessage,
 )
-from toolkeel.model import CallDelta, Delta, Settings
+from toolkeel.model_interface import CallDelta, Delta, Settings
 from toolkeel.providers import anthropic
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import PerLoop
@@ -132,7 +132,7 @@ class StoredParley(StoredConversation):
         return unknown_block(WIRE, block)
 
 
-# — model.py —
+# — model_interface.py —
 
 
 class Parley(SdkModel):

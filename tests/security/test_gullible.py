@@ -21,7 +21,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import PURE, Effects, acts, reads
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, ToolOutput
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 ORDER = re.compile(r"<<(\w+) (\{.*?\})>>", re.DOTALL)
 EVE = "eve@evil.example"

@@ -15,7 +15,7 @@ from toolkeel._records.taint_sources import mark_file, mark_of
 from toolkeel.builtin.files.workspace import Workspace
 from toolkeel.effects import acts, reads
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.runs import RunResult
 
 Call = tuple[str, dict[str, object]]

@@ -20,7 +20,7 @@ from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.approvals import Decision, Ticket
 from toolkeel.events import Event
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Delta, ModelRequest
+from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 

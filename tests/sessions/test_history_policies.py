@@ -25,7 +25,7 @@ from toolkeel.agent.history import HistoryPolicy, SentHistory, View, Whole
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
 from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions import KeepTokens, KeepTurns, Sessions, Summarise
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.history_policies import estimated_tokens

@@ -17,7 +17,7 @@ import pytest
 from tests.shared import ROOT
 from toolkeel import Agent, tool
 from toolkeel.messages import Message, ToolCall, ToolMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 

@@ -17,7 +17,7 @@ from tests.sessions.talking import opened
 from toolkeel import Agent, AssistantMessage, Effects, Settings, ToolCall, tool
 from toolkeel._records.entries import CallEnded, RunBegan, RunEnded
 from toolkeel.messages import Usage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.run_from_journal import end_run, last_goes_on, state_of
 from toolkeel.spending import Price, RunLimits

@@ -20,7 +20,7 @@ from toolkeel.call.steps import approve
 from toolkeel.effects import acts, reads
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, Usage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions import Session, Sessions
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.spending import RunLimits

@@ -36,7 +36,7 @@ from toolkeel.agent.run import Run
 from toolkeel.effects import acts, reads
 from toolkeel.errors import ModelError
 from toolkeel.messages import Message, ToolMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 
 WIRES: list[tuple[Callable[..., Any], Callable[..., None]]] = [

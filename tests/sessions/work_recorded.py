@@ -13,7 +13,7 @@ from pathlib import Path
 
 from toolkeel import Agent, ToolContext, tool
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Delta, ModelRequest
+from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.artifacts import LARGE
 from toolkeel.testing.scripted import Line, Scripted, call

@@ -40,7 +40,7 @@ from toolkeel.call.steps.retry import Retry
 from toolkeel.call.steps.turn_order import locks
 from toolkeel.events import Event, ToolFinished, ToolStarted
 from toolkeel.messages import Message
-from toolkeel.model import CallDelta, Finish, TextDelta
+from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.runs import RunLimits
 from toolkeel.testing.faults import POINTS, Fault, Faults, Injected
 from toolkeel.testing.scripted import Scripted

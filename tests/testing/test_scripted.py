@@ -7,7 +7,7 @@ import pytest
 from toolkeel import Agent, ModelError, ToolCall
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import AssistantMessage, ToolMessage
-from toolkeel.model import Finish, TextDelta
+from toolkeel.model_interface import Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 

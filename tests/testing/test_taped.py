@@ -10,7 +10,7 @@ import pytest
 from toolkeel import Agent, ToolCall, tool
 from toolkeel.errors import ToolError
 from toolkeel.events import Streamed
-from toolkeel.model import ModelRequest, TextDelta
+from toolkeel.model_interface import ModelRequest, TextDelta
 from toolkeel.testing.cassette import Cassette, CassetteMismatch
 from toolkeel.testing.plugin import Recorder
 from toolkeel.testing.scripted import Scripted, call

@@ -17,7 +17,7 @@ from tests.providers.tools import TOOLS
 from tests.providers.vendors import check_anthropic, check_bedrock
 from toolkeel.content import Image, Text
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)

@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import replace
 
 from toolkeel.events import Event, Nested, Progress, Streamed
-from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
 
 MOST = 10_000
 """Events that wait."""

@@ -20,7 +20,7 @@ from toolkeel._records.record_json import plain
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
 from toolkeel.messages import NO_USAGE, AssistantMessage, Message, ToolCall, ToolMessage, Usage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 
 OWN_KEYS = ("messages",)
 """Of a run's state: what an agent keeps there, and the journal has already."""

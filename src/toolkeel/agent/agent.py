@@ -35,7 +35,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Step, ToolOptions
-from toolkeel.model import Model, Settings, connected
+from toolkeel.model_interface import Model, Settings, connected
 from toolkeel.spending import RunLimits, Spending
 
 C = TypeVar("C", default=Any)

@@ -9,7 +9,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, UserMessage
-from toolkeel.model import Delta, Model, ModelRequest, Settings, ToolChoice
+from toolkeel.model_interface import Delta, Model, ModelRequest, Settings, ToolChoice
 
 
 class Bound:

@@ -13,7 +13,7 @@ from toolkeel.agent.session_interface import Named
 from toolkeel.context import CancelToken, Listener
 from toolkeel.define.options import Check, choice, maybe, number, of, several
 from toolkeel.errors import SetupError
-from toolkeel.model import Model, Settings
+from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits
 
 C = TypeVar("C")

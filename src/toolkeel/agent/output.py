@@ -29,7 +29,7 @@ from toolkeel.errors import (
     SetupError,
 )
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import HoldsOutput, Model, OutputFormat, Settings
+from toolkeel.model_interface import HoldsOutput, Model, OutputFormat, Settings
 
 RETRIES = 3
 """How often a model may correct an answer that does not have its form."""

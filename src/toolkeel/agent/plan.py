@@ -18,7 +18,7 @@ from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
 from toolkeel.call.tool_sources import Source
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
-from toolkeel.model import Model, Settings
+from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits
 
 

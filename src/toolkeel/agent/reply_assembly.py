@@ -14,7 +14,7 @@ from dataclasses import replace
 from toolkeel._records.record import NOTHING
 from toolkeel.content import Content, Text
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall
-from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, RetryDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, RetryDelta, TextDelta
 
 _WHOLE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
 """How a reply ends whose calls may run."""

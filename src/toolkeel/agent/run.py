@@ -35,7 +35,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import OutputError, SetupError, describe
 from toolkeel.events import EndReason, Event, RunFinished, RunStarted, Streamed
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
-from toolkeel.model import TextDelta
+from toolkeel.model_interface import TextDelta
 
 S = TypeVar("S")
 T = TypeVar("T", default=str)

@@ -14,7 +14,7 @@ from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
-from toolkeel.model import session_named
+from toolkeel.model_interface import session_named
 
 SAVED = b"within a session"
 """Signs the runs within a waiting one in its journal, which only its owner can write."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 
 from toolkeel.call.arguments.partial import Item, PartialArguments, PartialValue
 from toolkeel.events import Event, Streamed, TurnStarted
-from toolkeel.model import CallDelta, TextDelta
+from toolkeel.model_interface import CallDelta, TextDelta
 
 
 class PartialCall:

@@ -33,7 +33,7 @@ from toolkeel.define.subschemas import resolve
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import DefinitionError
 from toolkeel.messages import ToolOutput
-from toolkeel.model import OutputFormat
+from toolkeel.model_interface import OutputFormat
 
 ANSWER = "final_result"
 """What the tool is called, unless another of the run's tools is called so."""

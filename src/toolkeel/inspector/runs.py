@@ -22,7 +22,7 @@ from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import CallError, InvalidArguments, SetupError, ToolkeelError
 from toolkeel.inspector.forms import form_of, value_of
 from toolkeel.messages import ToolCall
-from toolkeel.model import CallDelta, TextDelta
+from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions

@@ -22,7 +22,7 @@ from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Usage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.observe import attribute_names
 from toolkeel.observe.content import arguments_json, message_json, messages_json, request_json
 from toolkeel.observe.stats import priced

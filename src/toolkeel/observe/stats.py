@@ -10,7 +10,7 @@ from toolkeel._records.entries import CallEnded, Entry, ModelAsked, ModelFailed,
 from toolkeel.call.correction_counts import ACCEPTED, MENDABLE
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import ToolMessage, Usage
-from toolkeel.model import known_price
+from toolkeel.model_interface import known_price
 
 KEPT = 10_000
 """Durations of one tool that are kept to be ranked."""

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from typing import Any
 
 from toolkeel.errors import SetupError
-from toolkeel.model import Model
+from toolkeel.model_interface import Model
 from toolkeel.providers.chat_servers import PRESETS, Preset, base_url_of
 
 _CHAT = "toolkeel.providers.openai_chat.model:OpenAIChat"

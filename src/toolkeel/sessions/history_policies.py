@@ -17,7 +17,7 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.transcript_media import media_size
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, UserMessage
-from toolkeel.model import Model, ModelRequest, Settings, connected
+from toolkeel.model_interface import Model, ModelRequest, Settings, connected
 
 IMAGE_TOKENS = 1500
 """About what a picture takes, whatever its bytes."""

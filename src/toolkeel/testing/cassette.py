@@ -24,7 +24,7 @@ from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall
-from toolkeel.model import ModelRequest, Settings, ToolDefinition
+from toolkeel.model_interface import ModelRequest, Settings, ToolDefinition
 
 VERSION = 1
 Mode: TypeAlias = Literal["none", "once", "new_episodes", "rewrite"]

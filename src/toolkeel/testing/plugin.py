@@ -13,7 +13,7 @@ from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.context import RunContext
 from toolkeel.events import Event
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel.model import Model
+from toolkeel.model_interface import Model
 from toolkeel.testing.cassette import Cassette, Mode, keys_of
 from toolkeel.testing.scripted import Line, Scripted
 from toolkeel.testing.taped import TapedModel, TapedTools

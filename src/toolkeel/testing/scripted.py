@@ -9,7 +9,7 @@ from typing import TypeAlias
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall
-from toolkeel.model import Delta, Finish, ModelRequest, TextDelta
+from toolkeel.model_interface import Delta, Finish, ModelRequest, TextDelta
 
 Line: TypeAlias = (
     str

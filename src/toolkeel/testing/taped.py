@@ -11,7 +11,15 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Place, Prepared, Proceed
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Delta, Finish, HoldsOutput, Model, ModelRequest, OutputFormat, connected
+from toolkeel.model_interface import (
+    Delta,
+    Finish,
+    HoldsOutput,
+    Model,
+    ModelRequest,
+    OutputFormat,
+    connected,
+)
 from toolkeel.testing.cassette import Cassette, CassetteMismatch
 
 

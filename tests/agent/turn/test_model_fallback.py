@@ -9,7 +9,7 @@ import pytest
 from toolkeel import Agent, ModelError, SetupError, Usage, tool
 from toolkeel.agent.turn.model_fallback import Fallback
 from toolkeel.errors import AccessDenied, ModelUnavailable, RateLimited
-from toolkeel.model import Finish, TextDelta
+from toolkeel.model_interface import Finish, TextDelta
 from toolkeel.spending import Price, RunLimits
 from toolkeel.steps import RateLimit
 from toolkeel.testing.scripted import Scripted, call

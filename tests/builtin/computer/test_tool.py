@@ -14,7 +14,7 @@ from tests.waiting import run as run_async
 from toolkeel import Agent, Image, RunContext, SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.builtin.computer.tool import CHECKS, Computer, ComputerTool, SafetyCheck
 from toolkeel.messages import UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, openai_chat, openai_responses
 from toolkeel.testing.scripted import Scripted, call
 

@@ -19,7 +19,7 @@ from toolkeel.builtin.search.file_search import FileSearchTool
 from toolkeel.builtin.search.stores import Source
 from toolkeel.builtin.search.vector_store import VectorStore
 from toolkeel.messages import ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, openai_responses
 
 

@@ -11,7 +11,7 @@ from toolkeel.builtin.shell.local_shell import local_shell, shell
 from toolkeel.content import Data
 from toolkeel.engines.sandbox.confine import Sandbox
 from toolkeel.messages import ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_chat, openai_responses
 
 

@@ -20,7 +20,7 @@ from toolkeel.builtin.web.search import (
 from toolkeel.builtin.web.search_backends import Found, Question
 from toolkeel.effects import acts, reads
 from toolkeel.messages import ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, gemini, openai_chat, openai_responses
 from toolkeel.testing.scripted import Scripted, call
 

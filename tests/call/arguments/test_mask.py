@@ -34,7 +34,7 @@ from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry
 from toolkeel.events import ApprovalRequested, Event, Replied, Streamed, ToolStarted, event_dict
-from toolkeel.model import CallDelta, Finish
+from toolkeel.model_interface import CallDelta, Finish
 from toolkeel.testing.scripted import Scripted, call
 
 CANARY = "canary-7f3a\n鸟"

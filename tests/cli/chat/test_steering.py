@@ -84,7 +84,7 @@ import asyncio
 from pathlib import Path
 
 from toolkeel.errors import ModelError
-from toolkeel.model import TextDelta
+from toolkeel.model_interface import TextDelta
 
 
 class Broken:

@@ -12,7 +12,7 @@ MODELS = '''
 import asyncio
 from pathlib import Path
 from toolkeel import Image, tool
-from toolkeel.model import CallDelta, Finish, TextDelta
+from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing import Scripted
 
 class Slow:

@@ -21,7 +21,7 @@ from toolkeel.compat.openai_agents import (
     function_tool,
     input_guardrail,
 )
-from toolkeel.model import Finish, TextDelta
+from toolkeel.model_interface import Finish, TextDelta
 from toolkeel.testing import Scripted
 
 

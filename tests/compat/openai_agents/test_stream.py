@@ -20,7 +20,7 @@ from toolkeel.compat.openai_agents import (
     input_guardrail,
     tool,
 )
-from toolkeel.model import Finish, TextDelta
+from toolkeel.model_interface import Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 

@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.providers.vendors import check_anthropic
 from toolkeel.content import File, Image, Text
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.anthropic import decode_messages, encode
 
 

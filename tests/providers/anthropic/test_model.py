@@ -24,7 +24,7 @@ from toolkeel.errors import ModelError, SetupError
 from toolkeel.events import Streamed
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolkeel.model import ModelRequest, OutputFormat, Settings, TextDelta
+from toolkeel.model_interface import ModelRequest, OutputFormat, Settings, TextDelta
 from toolkeel.providers import anthropic as wire
 from toolkeel.providers.anthropic.model import AnthropicMessages
 from toolkeel.providers.model_by_name import connect

@@ -28,7 +28,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import anthropic
 from toolkeel.providers.wire.sse import SSEParser
 

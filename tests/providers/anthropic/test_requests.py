@@ -14,7 +14,7 @@ from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
 from toolkeel import tool
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import anthropic
 from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import AnthropicProfile

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Reasoning, ToolMessage, Usage
-from toolkeel.model import ReasoningDelta
+from toolkeel.model_interface import ReasoningDelta
 from toolkeel.providers import anthropic
 from toolkeel.providers.anthropic.stream import StreamDecoder
 

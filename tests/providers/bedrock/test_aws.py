@@ -26,7 +26,7 @@ from tests.providers.loopback import saying
 from tests.providers.recorded import frames, pieces
 from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, SetupError
 from toolkeel.messages import UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.bedrock.aws import Aws, framed
 from toolkeel.providers.bedrock.model import BedrockConverse
 

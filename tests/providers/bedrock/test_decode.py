@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from toolkeel.content import Data, File, Image
 from toolkeel.messages import SystemMessage, ToolMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.bedrock import decode_messages, encode
 
 PNG = b"\x89PNG\r\n\x1a\n1234"

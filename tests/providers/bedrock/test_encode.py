@@ -20,7 +20,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import bedrock
 from toolkeel.providers.bedrock.encode import MAX_IMAGE
 

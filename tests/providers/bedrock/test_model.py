@@ -35,7 +35,7 @@ from toolkeel.messages import (
     Usage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import bedrock
 from toolkeel.providers.bedrock.encode import BedrockEncoder
 from toolkeel.providers.bedrock.model import BedrockConverse

@@ -28,7 +28,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import bedrock
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from toolkeel.content import Data, File, Image
 from toolkeel.messages import SystemMessage, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.gemini import decode_messages, encode
 
 

@@ -22,7 +22,7 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.content import Image, Text
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage, Usage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import gemini
 from toolkeel.providers.gemini.model import Gemini
 from toolkeel.providers.model_by_name import connect

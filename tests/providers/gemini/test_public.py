@@ -22,7 +22,7 @@ from tests.providers.transcripts import transcripts
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import gemini
 from toolkeel.providers.wire.sse import SSEParser
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import TextDelta
+from toolkeel.model_interface import TextDelta
 from toolkeel.providers.gemini import decode
 from toolkeel.providers.gemini.stream import REASONS, StreamDecoder
 

@@ -21,7 +21,7 @@ from toolkeel.builtin.weather_fixture import WeatherFixture
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import ModelError, ToolError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel.providers.offline.model import Offline, reply
 

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.providers.toolkit import definition
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline.slots import slots_of
 from toolkeel.providers.offline.text_to_replace import swapped
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import ToolCall
-from toolkeel.model import Delta, Finish
+from toolkeel.model_interface import Delta, Finish
 from toolkeel.providers.openai_chat.call_pieces import CallTracker
 
 Entry = dict[str, Any]

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from toolkeel.content import Audio, Image
 from toolkeel.messages import SystemMessage, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.openai_chat import COMPATIBLE, decode_messages, encode
 
 

@@ -22,7 +22,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import openai_chat
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, PRESETS, ChatProfile
 from toolkeel.providers.openai_chat.encode import NO_OUTPUT, ChatEncoder

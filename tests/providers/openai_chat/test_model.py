@@ -20,7 +20,7 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.events import Streamed
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolkeel.model import ModelRequest, TextDelta
+from toolkeel.model_interface import ModelRequest, TextDelta
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI
 from toolkeel.providers.openai_chat.model import OpenAIChat
 from toolkeel.providers.wire.server_errors import retry_after

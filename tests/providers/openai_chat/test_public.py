@@ -21,7 +21,7 @@ from toolkeel.agent.reply_assembly import Assembly, assemble
 from toolkeel.content import Image
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_chat
 from toolkeel.providers.wire.sse import SSEParser
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from tests.providers.tools import TOOLS
 from toolkeel.content import Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_chat
 from toolkeel.providers.chat_servers import COMPATIBLE
 from toolkeel.providers.openai_chat.encode import ChatEncoder

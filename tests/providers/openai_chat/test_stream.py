@@ -14,7 +14,7 @@ from openai.types.chat import ChatCompletionChunk
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, Usage
-from toolkeel.model import Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_chat import decode
 from toolkeel.providers.openai_chat.stream import StreamDecoder
 

@@ -7,7 +7,7 @@ from toolkeel import Toolset, tool
 from toolkeel.content import Data, File, Image
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.openai_responses import decode_messages, encode
 
 CALL = {"type": "function_call", "id": "fc_1", "call_id": "c1", "name": "f", "arguments": "{}"}

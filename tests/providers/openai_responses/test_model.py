@@ -20,7 +20,7 @@ from toolkeel.content import Image, Text
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.model_by_name import connect
 from toolkeel.providers.openai_responses.model import OpenAIResponses
 

@@ -15,7 +15,7 @@ from toolkeel.content import Data, Image
 from toolkeel.define.tool import AnyTool
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import ToolMessage, ToolOutput, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_chat, openai_responses
 from toolkeel.providers.openai_responses.native_calls import CHECKS
 

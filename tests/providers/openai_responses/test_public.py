@@ -27,7 +27,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import File, Image, Text
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_responses
 from toolkeel.providers.wire.sse import SSEParser
 

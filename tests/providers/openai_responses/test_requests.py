@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_responses
 from toolkeel.providers.openai_responses.encode import ResponsesEncoder
 from toolkeel.providers.wire.body_cache import BodyCache

@@ -13,7 +13,7 @@ from tests.providers.tools import TOOLS
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall
-from toolkeel.model import CallDelta, TextDelta
+from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.providers.openai_responses.stream import Item, StreamDecoder
 from toolkeel.providers.wire.tools import wire_tools
 

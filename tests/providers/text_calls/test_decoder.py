@@ -16,7 +16,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import Image, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
-from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_chat.model import OpenAIChat
 from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
 

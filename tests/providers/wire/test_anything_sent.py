@@ -27,7 +27,7 @@ from toolkeel._records.messages_json import dump_message, json_text, load_messag
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.wire.plain_json import as_dict, as_list
 
 REQUEST = ModelRequest([UserMessage("几点?")])

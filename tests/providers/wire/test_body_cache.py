@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolkeel.agent.transcript_media import media_size
 from toolkeel.content import Image
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire import body_cache as growing

@@ -21,7 +21,7 @@ from toolkeel import Agent
 from toolkeel.errors import ModelError, OutputError
 from toolkeel.events import Event, Retrying
 from toolkeel.messages import Usage, UserMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.wire.plain_json import dumps
 
 pytestmark = pytest.mark.usefixtures("aws", "quick")

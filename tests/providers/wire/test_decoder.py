@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall
-from toolkeel.model import TextDelta
+from toolkeel.model_interface import TextDelta
 
 SAYING: dict[str, Any] = {
     "anthropic": {

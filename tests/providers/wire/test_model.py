@@ -12,7 +12,7 @@ import pytest
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.model import ModelRequest, OutputFormat, TextDelta
+from toolkeel.model_interface import ModelRequest, OutputFormat, TextDelta
 from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import AnthropicProfile
 from toolkeel.providers.wire.model import MAX_PAUSES, WireModel

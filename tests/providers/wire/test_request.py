@@ -9,7 +9,7 @@ import pytest
 
 from tests.providers.tools import TOOLS
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.anthropic.encode import AnthropicEncoder
 from toolkeel.providers.anthropic.profile import AnthropicProfile
 from toolkeel.providers.bedrock.encode import BedrockEncoder

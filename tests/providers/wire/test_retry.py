@@ -27,7 +27,7 @@ from toolkeel.errors import (
 )
 from toolkeel.events import Event, Retrying, Streamed
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.model import Delta, Finish, ModelRequest, RetryDelta, TextDelta
+from toolkeel.model_interface import Delta, Finish, ModelRequest, RetryDelta, TextDelta
 from toolkeel.providers.wire import retry
 from toolkeel.providers.wire.retry import Deltas, Retries
 

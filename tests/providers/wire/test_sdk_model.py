@@ -20,7 +20,7 @@ from tests.providers.models import anthropic, chat, gemini, responses
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, RequestRejected
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.openai_chat.model import OpenAIChat
 from toolkeel.providers.wire.sdk_model import keep_key_home, keeps_its_key, sdk_errors
 

@@ -30,7 +30,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.wire.media import content_of, kept_block, unknown_block
 from toolkeel.providers.wire.stored_conversations import StoredCalls
 

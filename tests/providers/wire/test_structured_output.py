@@ -16,7 +16,7 @@ from tests.providers.openai_responses import test_public as test_openai_response
 from toolkeel import Agent, tool
 from toolkeel.define.output_type import answer_form
 from toolkeel.messages import UserMessage
-from toolkeel.model import HoldsOutput, ModelRequest, Settings
+from toolkeel.model_interface import HoldsOutput, ModelRequest, Settings
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.anthropic.model import AnthropicMessages
 from toolkeel.providers.bedrock.model import BedrockConverse

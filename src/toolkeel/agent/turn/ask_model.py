@@ -23,7 +23,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, describe
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage
-from toolkeel.model import Delta, ModelRequest, RetryDelta, Settings, provider_of
+from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, provider_of
 
 
 class AtLimit(BaseException):

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.spending import PriceOf
 
 _ONE = Usage(1)

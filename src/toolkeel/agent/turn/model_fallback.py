@@ -10,7 +10,7 @@ from toolkeel.agent.turn.steps import Ask
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Model, ModelRequest, connected
+from toolkeel.model_interface import Model, ModelRequest, connected
 
 
 def passes_on(error: ModelError) -> bool:

@@ -12,7 +12,7 @@ from toolkeel.agent.turn.steps import Ask
 from toolkeel.content import Text
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 
 @checked

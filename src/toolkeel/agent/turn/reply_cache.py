@@ -10,7 +10,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 
 @checked

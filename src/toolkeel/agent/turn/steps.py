@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 Ask: TypeAlias = Callable[[ModelRequest], Awaitable[AssistantMessage]]
 """Sends a request, or passes it on to the next step; gives the whole reply."""

@@ -24,7 +24,7 @@ from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import MalformedArguments
 from toolkeel.events import Event, Replied, Streamed, ToolStarted, TurnStarted
 from toolkeel.messages import AssistantMessage, ToolCall
-from toolkeel.model import CallDelta
+from toolkeel.model_interface import CallDelta
 
 log = logging.getLogger("toolkeel")
 

@@ -17,7 +17,7 @@ from toolkeel.cli.terminal.streams import YELLOW, answer, note
 from toolkeel.define.import_definition import parse_definition
 from toolkeel.errors import DefinitionError, ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
-from toolkeel.model import ModelRequest, ToolDefinition
+from toolkeel.model_interface import ModelRequest, ToolDefinition
 from toolkeel.observe.wording import pretty
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.bedrock.profile import packed

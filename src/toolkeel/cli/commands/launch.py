@@ -42,7 +42,7 @@ from toolkeel.context import CancelToken
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, Replied, ToolFinished
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Model
+from toolkeel.model_interface import Model
 from toolkeel.observe.wording import count, duration, visible_line, whole
 from toolkeel.providers.model_by_name import AUTO, chosen, connect
 from toolkeel.testing.cassette import Cassette

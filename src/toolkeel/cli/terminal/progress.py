@@ -21,7 +21,7 @@ from toolkeel import events
 from toolkeel.cli.terminal.streams import answer, is_lively, note
 from toolkeel.cli.terminal.text import fit, signature, wrapped
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel.model import TextDelta
+from toolkeel.model_interface import TextDelta
 from toolkeel.observe.wording import compact, count, duration, escaped, one_line
 
 EVERY = 1.0

@@ -13,7 +13,7 @@ from toolkeel.cli.terminal.progress import View
 from toolkeel.cli.terminal.streams import DIM, answer, note, width_of
 from toolkeel.content import Image
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
-from toolkeel.model import TextDelta
+from toolkeel.model_interface import TextDelta
 
 
 class Spoken:

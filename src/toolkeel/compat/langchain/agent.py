@@ -44,7 +44,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.messages import SystemMessage
-from toolkeel.model import Model, Settings, TextDelta
+from toolkeel.model_interface import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel.spending import RunLimits
 

@@ -20,7 +20,7 @@ from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.compat.langchain.tool_node import Config, NoChains, check_config
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import Model, Settings, TextDelta
+from toolkeel.model_interface import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 
 T = TypeVar("T")

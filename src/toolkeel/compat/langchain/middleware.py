@@ -23,7 +23,7 @@ from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted
 from toolkeel.messages import AssistantMessage, SystemMessage
-from toolkeel.model import ModelRequest as CoreRequest
+from toolkeel.model_interface import ModelRequest as CoreRequest
 
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)

@@ -50,7 +50,7 @@ from toolkeel.compat.openai_agents.tools import (
 )
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import SetupError
-from toolkeel.model import Model, Settings
+from toolkeel.model_interface import Model, Settings
 
 __all__ = ["Agent", "AgentBase"]
 

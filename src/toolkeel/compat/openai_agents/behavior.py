@@ -14,7 +14,7 @@ from toolkeel.compat.openai_agents.items import DECIDED, ToolCallOutputItem, res
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.wire.plain_json import dumps
 
 __all__ = [

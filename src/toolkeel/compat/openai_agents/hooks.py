@@ -15,7 +15,7 @@ from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Place, Prepared, Proceed, Step
 from toolkeel.messages import AssistantMessage, ToolOutput
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 __all__ = ["AgentHookContext", "AgentHooks", "RunHooks"]
 

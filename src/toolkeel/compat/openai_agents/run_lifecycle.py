@@ -30,7 +30,7 @@ from toolkeel.compat.openai_agents.tracing import run_trace
 from toolkeel.context import RunContext
 from toolkeel.errors import OutputError, SetupError
 from toolkeel.messages import AssistantMessage, Message
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 __all__ = ["RunErrorHandlerInput", "RunErrorHandlerResult"]
 

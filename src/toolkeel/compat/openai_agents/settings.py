@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from toolkeel.errors import SetupError
-from toolkeel.model import Model, Settings
+from toolkeel.model_interface import Model, Settings
 
 __all__ = ["MCPToolChoice", "ModelSettings", "RunConfig", "SessionSettings"]
 

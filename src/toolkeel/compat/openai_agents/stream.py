@@ -17,7 +17,7 @@ from toolkeel.compat.openai_agents.run_lifecycle import Begun
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
-from toolkeel.model import CallDelta, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
 
 __all__ = [
     "AgentToolStreamEvent", "AgentUpdatedStreamEvent", "RawResponsesStreamEvent",

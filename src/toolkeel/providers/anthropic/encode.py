@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.claude import longest_reply, takes_temperature

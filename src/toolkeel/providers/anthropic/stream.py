@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from toolkeel.messages import FinishReason, Usage
-from toolkeel.model import CallDelta, Delta
+from toolkeel.model_interface import CallDelta, Delta
 from toolkeel.providers.anthropic.profile import PAUSE, REASONS, WIRE, usage_of
 from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Sequence
 
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import Message, Reasoning, ToolCall, ToolMessage
-from toolkeel.model import ModelRequest, OutputFormat, Settings, ToolChoice
+from toolkeel.model_interface import ModelRequest, OutputFormat, Settings, ToolChoice
 from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpacked
 from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from toolkeel.messages import FinishReason
-from toolkeel.model import Delta
+from toolkeel.model_interface import Delta
 from toolkeel.providers.bedrock.profile import (
     REASONS,
     WIRE,

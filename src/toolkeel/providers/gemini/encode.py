@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.gemini.profile import (
     SENTINEL,
     WIRE,

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from toolkeel.errors import ModelError, ModelUnavailable
-from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.gemini.profile import (
     LEGACY,
     REASONS,

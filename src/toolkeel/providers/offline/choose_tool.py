@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from toolkeel._records.record import record
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline.fill import Filled, fill
 from toolkeel.providers.offline.slot_fit import affinity
 from toolkeel.providers.offline.slots import Slot, slots_of

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.flags_and_options import read
 from toolkeel.providers.offline.slots import Slot, slots_of

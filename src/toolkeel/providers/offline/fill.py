@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from itertools import islice
 
 from toolkeel._records.record import record
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline.flags_and_options import flag, mention, read
 from toolkeel.providers.offline.slot_fit import Pair, affinity, pair
 from toolkeel.providers.offline.slots import (

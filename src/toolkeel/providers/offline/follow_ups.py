@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline.choose_tool import Wish, plan, wishes_of
 from toolkeel.providers.offline.fill import Filled, fill
 from toolkeel.providers.offline.read_transcript import Turn, same

@@ -21,7 +21,14 @@ from collections.abc import AsyncIterator, Sequence
 
 from toolkeel.errors import ModelError
 from toolkeel.messages import Usage
-from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, TextDelta, ToolDefinition
+from toolkeel.model_interface import (
+    CallDelta,
+    Delta,
+    Finish,
+    ModelRequest,
+    TextDelta,
+    ToolDefinition,
+)
 from toolkeel.providers.offline import sentences
 from toolkeel.providers.offline.answer import call_text, sentence
 from toolkeel.providers.offline.choose_tool import Wish, plan

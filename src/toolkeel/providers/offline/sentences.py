@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline.slots import Slot
 from toolkeel.providers.offline.words import Language
 

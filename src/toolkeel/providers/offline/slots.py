@@ -11,7 +11,7 @@ import jsonschema_rs
 
 from toolkeel._records.record import record
 from toolkeel.define.subschemas import properties_of, required_of, target_of
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.words import idea, ideas
 

@@ -24,7 +24,7 @@ import json
 from collections.abc import Mapping
 
 from toolkeel._records.record import NOTHING
-from toolkeel.model import CallDelta
+from toolkeel.model_interface import CallDelta
 from toolkeel.providers.wire.plain_json import (
     Brackets,
     Json,

@@ -16,7 +16,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest, OutputFormat, Settings
+from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
 from toolkeel.providers.openai_chat.stream import StreamDecoder

@@ -9,7 +9,7 @@ from typing import Literal, Unpack
 from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model import ModelRequest, ToolDefinition
+from toolkeel.model_interface import ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget

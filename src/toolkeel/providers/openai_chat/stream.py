@@ -7,7 +7,7 @@ from dataclasses import replace
 from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Image, sniff
 from toolkeel.messages import FinishReason
-from toolkeel.model import CallDelta, Delta
+from toolkeel.model_interface import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_of, text_of_arguments
 from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, usage_of
 from toolkeel.providers.wire.decoder import Decoder

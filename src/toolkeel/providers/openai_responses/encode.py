@@ -14,7 +14,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest, OutputFormat, Settings
+from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.openai_responses.native_calls import NATIVE, native_item, native_output
 from toolkeel.providers.openai_responses.profile import (
     CALLS,

@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import AssistantMessage, FinishReason
-from toolkeel.model import CallDelta, Delta, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_responses.native_calls import NATIVE, as_function_call
 from toolkeel.providers.openai_responses.profile import (
     CALLS,

@@ -21,7 +21,7 @@ from toolkeel.agent.reply_assembly import new_call_id
 from toolkeel.content import Text
 from toolkeel.define.names import wire_names
 from toolkeel.messages import AssistantMessage, ToolCall
-from toolkeel.model import CallDelta, Delta, Finish, TextDelta, ToolDefinition
+from toolkeel.model_interface import CallDelta, Delta, Finish, TextDelta, ToolDefinition
 from toolkeel.providers.text_calls.forms import FORMS, Call, TextForm, json_calls, python_calls
 from toolkeel.providers.wire.media import words_alone
 from toolkeel.providers.wire.plain_json import Brackets
@@ -46,7 +46,7 @@ class TextCalls:
     Args:
         tools: What the model may call.
 
-    >>> from toolkeel.model import CallDelta
+    >>> from toolkeel.model_interface import CallDelta
     >>> class Add:
     ...     name, description, parameters, provider_options = "add", "", {}, {}
     >>> texts = TextCalls([Add()])

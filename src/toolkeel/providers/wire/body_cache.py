@@ -16,7 +16,7 @@ from toolkeel._records.record import record
 from toolkeel.agent.transcript import repair
 from toolkeel.agent.transcript_media import MEDIA_LIMIT, media_size, within_limit, without_media
 from toolkeel.messages import Message
-from toolkeel.model import ModelRequest, Settings, ToolDefinition
+from toolkeel.model_interface import ModelRequest, Settings, ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps
 from toolkeel.providers.wire.reasoning_ownership import Asked
 from toolkeel.providers.wire.request import Encoder, Prepared

@@ -13,7 +13,7 @@ from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble, reliable
 from toolkeel.content import Block as Made
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
-from toolkeel.model import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.wire.media import base64_block
 from toolkeel.providers.wire.part_order import Kind, layout_of
 from toolkeel.providers.wire.plain_json import (

@@ -17,7 +17,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.define.dialect import Target
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, Usage
-from toolkeel.model import Delta, Finish, ModelRequest, OutputFormat
+from toolkeel.model_interface import Delta, Finish, ModelRequest, OutputFormat
 from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.wire.body_cache import BodyCache
 from toolkeel.providers.wire.decoder import Decoder
@@ -89,11 +89,11 @@ class WireModel:
 
     @property
     def provider(self) -> str:
-        """Whose server is asked; see `toolkeel.model.provider_of`."""
+        """Whose server is asked; see `toolkeel.model_interface.provider_of`."""
         return self.vendor or provider_at(self._profile.endpoint)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
-        """Ask for a reply; see `toolkeel.model.Model`.
+        """Ask for a reply; see `toolkeel.model_interface.Model`.
 
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server said so.
@@ -104,7 +104,7 @@ class WireModel:
                     yield delta
 
     def holds(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether replies can be held to a form; see `toolkeel.model.HoldsOutput`."""
+        """Whether replies can be held to a form; see `toolkeel.model_interface.HoldsOutput`."""
         known = self._is_known_to_hold(tools) if self._native is None else self._native
         return known and is_held(output, self.held_form)
 

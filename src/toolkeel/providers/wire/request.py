@@ -22,7 +22,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.model import ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.wire.call_ids import OpenCalls, common_id, paired
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.media import inline, kept_block, note, readable

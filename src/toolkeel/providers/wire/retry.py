@@ -19,7 +19,7 @@ from typing import TypeAlias
 
 from toolkeel.errors import ModelError, ModelUnavailable, RateLimited, SetupError
 from toolkeel.messages import AssistantMessage, Usage
-from toolkeel.model import Delta, Finish, RetryDelta
+from toolkeel.model_interface import Delta, Finish, RetryDelta
 
 MAX_RETRIES = 2
 FIRST_WAIT = 0.5

@@ -6,7 +6,7 @@ import re
 
 from toolkeel.define.dialect import Compiled, Target, compile_schema
 from toolkeel.errors import DefinitionError
-from toolkeel.model import OutputFormat
+from toolkeel.model_interface import OutputFormat
 from toolkeel.providers.wire.reasoning_ownership import model_family
 
 _OLD_GPT = re.compile(r"gpt-3\.5|gpt-4($|-(?!5))|chatgpt|o1-(mini|preview)|davinci|babbage")

@@ -16,7 +16,7 @@ from toolkeel.define.names import POLICIES, wire_name, wire_names
 from toolkeel.errors import SetupError
 from toolkeel.hosted import Native, native_of
 from toolkeel.messages import ToolMessage
-from toolkeel.model import ToolDefinition
+from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps
 
 _FORM_OF: Mapping[str, Form] = {form: form for form in FORMS}

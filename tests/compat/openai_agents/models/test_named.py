@@ -21,7 +21,7 @@ from toolkeel.compat.openai_agents.models.named import (
     set_default_openai_client,
     set_default_openai_key,
 )
-from toolkeel.model import ModelRequest, OutputFormat
+from toolkeel.model_interface import ModelRequest, OutputFormat
 from toolkeel.testing.scripted import Scripted
 
 

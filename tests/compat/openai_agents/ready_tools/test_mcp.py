@@ -20,7 +20,7 @@ from toolkeel.compat.openai_agents import (
 )
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, openai_responses
 from toolkeel.testing.scripted import Scripted
 

@@ -18,7 +18,7 @@ from toolkeel.compat.openai_agents.tools import FunctionTool
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage
 from toolkeel.messages import Usage as CoreUsage
-from toolkeel.model import CallDelta, Delta, ModelRequest, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, ModelRequest, TextDelta
 from toolkeel.providers.openai_responses import decode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
 from toolkeel.providers.openai_responses.profile import CALLS

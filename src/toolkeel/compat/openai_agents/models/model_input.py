@@ -16,7 +16,7 @@ from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen
 from toolkeel.compat.openai_agents.items import messages_of, parted
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, SystemMessage
-from toolkeel.model import ModelRequest
+from toolkeel.model_interface import ModelRequest
 
 __all__ = [
     "CallModelData", "CallModelInputFilter", "DynamicPromptFunction", "GenerateDynamicPromptData",

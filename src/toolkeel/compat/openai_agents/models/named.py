@@ -17,7 +17,7 @@ from toolkeel.compat.openai_agents.models.custom_models import ModelResponse, re
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage
-from toolkeel.model import Delta, HoldsOutput, Model, ModelRequest, OutputFormat
+from toolkeel.model_interface import Delta, HoldsOutput, Model, ModelRequest, OutputFormat
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.model_by_name import connect
 

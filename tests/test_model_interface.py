@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import typing
 
-from toolkeel import model
+from toolkeel import model_interface
 from toolkeel.messages import AssistantMessage, UserMessage
-from toolkeel.model import CallDelta, Delta, Finish, ModelRequest, Settings, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, Settings, TextDelta
 
 
 def test_settings_leave_every_choice_to_the_provider() -> None:
@@ -24,7 +24,9 @@ def test_a_request_needs_only_messages() -> None:
 
 def test_the_union_of_deltas_holds_every_delta_there_is() -> None:
     records = {
-        v for v in vars(model).values() if isinstance(v, type) and v.__module__ == model.__name__
+        v
+        for v in vars(model_interface).values()
+        if isinstance(v, type) and v.__module__ == model_interface.__name__
     }
     pieces = {v for v in records if v.__name__.endswith("Delta") or v is Finish}
     assert set(typing.get_args(Delta)) == pieces
