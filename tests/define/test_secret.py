@@ -13,7 +13,7 @@ from pydantic import Secret as PydanticSecret
 from typing_extensions import TypedDict
 
 from toolkeel import Secret, Tool, tool
-from toolkeel._common.redact import MASK
+from toolkeel._common.redact_secrets import MASK
 from toolkeel.define.secret import Mask, mask_of
 from toolkeel.define.tool import AnyTool
 

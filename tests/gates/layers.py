@@ -19,7 +19,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "_lazy_exports",
         "_records.record",
         "_records.record_json",
-        "_common.redact",
+        "_common.redact_secrets",
         "_records.kept_results",
         "_records.tickets",
         "_records.taint_sources",

@@ -3,7 +3,7 @@
 checked_arguments  constructors that check the kinds of their arguments
 peers_words        other libraries' words for an option: refused with the right name
 needs_extra        around the imports of optional packages: where they fail, the install line is told (extras)
-redact             known secrets taken out of any value (events: call/arguments/mask)
+redact_secrets     known secrets taken out of any value (events: call/arguments/mask)
 path_patterns      which paths fall under patterns of names, and which hold secrets
 public_addresses   the table of network addresses that are not public
 data_folder        where data is kept if nobody says: the user's data folder

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic_core import to_json
 
-from toolkeel._common.redact import one_line
+from toolkeel._common.redact_secrets import one_line
 from toolkeel._records.record_json import (
     Json,
     Way,

@@ -11,7 +11,7 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from toolkeel._common.redact import MASK
+from toolkeel._common.redact_secrets import MASK
 from toolkeel.define.subschemas import (
     COMPOSED,
     IN_PLACE,

@@ -19,6 +19,6 @@ variables      what stands for something else in such a file: variables, files o
 
 import logging
 
-from toolkeel._common.redact import protected
+from toolkeel._common.redact_secrets import protected
 
 protected(logging.getLogger("toolkeel.mcp"))

@@ -29,7 +29,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel._common.redact import MASK
+from toolkeel._common.redact_secrets import MASK
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry

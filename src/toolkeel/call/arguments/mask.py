@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from toolkeel._common.redact import MASK, Redactor, keep_out_of_logs
+from toolkeel._common.redact_secrets import MASK, Redactor, keep_out_of_logs
 from toolkeel._records.record import NOTHING
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.arguments.validate import as_json

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from toolkeel._common.redact import MASK
+from toolkeel._common.redact_secrets import MASK
 from toolkeel._records.record import maker
 from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_final
 from toolkeel.call.arguments.parse import MAX_SIZE, normalise, parse_arguments, too_large

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolkeel._common.redact import (
+from toolkeel._common.redact_secrets import (
     KEPT,
     MASK,
     SHORTEST,
