@@ -6,7 +6,7 @@ from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.agent.turn.model_fallback import Fallback as Fallback
-    from toolkeel.agent.turn.redact import Redact as Redact
+    from toolkeel.agent.turn.redact_messages import Redact as Redact
     from toolkeel.agent.turn.reply_cache import ReplyCache as ReplyCache
     from toolkeel.agent.turn.steps import Ask as Ask
     from toolkeel.agent.turn.steps import ModelStep as ModelStep
@@ -30,7 +30,7 @@ else:
         __name__,
         {
             "agent.turn.model_fallback": "Fallback",
-            "agent.turn.redact": "Redact",
+            "agent.turn.redact_messages": "Redact",
             "agent.turn.reply_cache": "ReplyCache",
             "agent.turn.steps": "Ask ModelStep",
             "call.steps.cache": "Cache",

@@ -162,7 +162,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "turn.steps",
         "turn.model_fallback",
         "turn.reply_cache",
-        "turn.redact",
+        "turn.redact_messages",
         "options",
         "plan",
         "turn.time_limit",

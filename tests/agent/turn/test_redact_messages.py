@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkeel import Agent, tool
-from toolkeel.agent.turn.redact import Redact
+from toolkeel.agent.turn.redact_messages import Redact
 from toolkeel.testing.scripted import Scripted, call
 
 
