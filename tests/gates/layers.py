@@ -369,7 +369,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "sql_tables",
         "sqlite_file",
         "artifacts",
-        "table_rows",
+        "sql_queries",
         "session_lock",
         "postgres",
         "tool_memory",

@@ -20,7 +20,7 @@ from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import SessionJournal, folded
 from toolkeel.sessions.journal_state import Fold
 from toolkeel.sessions.session import Kept, Session
-from toolkeel.sessions.table_rows import SessionInfo
+from toolkeel.sessions.sql_queries import SessionInfo
 
 FORMAT: Final = "toolkeel session"
 VERSION: Final = 1

@@ -18,11 +18,11 @@ from toolkeel._records.messages_json import dump_message, json_text, load_messag
 from toolkeel._records.tickets import Decision
 from toolkeel.context import RunContext
 from toolkeel.messages import UserMessage
-from toolkeel.sessions import table_rows
+from toolkeel.sessions import sql_queries
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import SessionJournal
+from toolkeel.sessions.sql_queries import Post
 from toolkeel.sessions.sqlite_file import Database
-from toolkeel.sessions.table_rows import Post
 
 Kind = Literal["message", "decision", "cancel"]
 LOOK: Final = 0.25
@@ -36,12 +36,14 @@ def leave(database: Database, session: int, who: str, kind: Kind, body: dict[str
         SessionError: the session is gone.
     """
     said = who, kind, json_text(body)
-    return database.write_now(lambda connection: table_rows.post(connection, session, time(), said))
+    return database.write_now(
+        lambda connection: sql_queries.post(connection, session, time(), said)
+    )
 
 
 def posted(database: Database, session: int) -> list[Post]:
     """What was left and not taken yet."""
-    return database.read(lambda connection: table_rows.posts(connection, session))
+    return database.read(lambda connection: sql_queries.posts(connection, session))
 
 
 def take_all(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[str]:

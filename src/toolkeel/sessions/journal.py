@@ -14,13 +14,13 @@ from toolkeel._records.entries import Checkpoint, Entry, ModelReplied, PersonSai
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.record import record
 from toolkeel.messages import UserMessage
-from toolkeel.sessions import table_rows
+from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.checkpoint import resumed, window_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.sql_queries import Post, Row, SessionInfo
 from toolkeel.sessions.sqlite_file import Database
-from toolkeel.sessions.table_rows import Post, Row, SessionInfo
 
 EXCERPT = 80
 """Characters of what was said that a list of sessions shows."""
@@ -123,7 +123,7 @@ class SessionJournal:
             rows, large, facts = self._rows, self._large, self._facts_now()
 
         def make(connection: sqlite3.Connection) -> SessionInfo:
-            self._info = table_rows.make_new(connection, scope, name, time())
+            self._info = sql_queries.make_new(connection, scope, name, time())
             self._store(rows, large, (), facts, connection)
             return self._info
 
@@ -183,11 +183,11 @@ class SessionJournal:
         for digest, data in large.items():
             self._artifacts.save(digest, data)
         id = self._known.id
-        table_rows.append(connection, id, rows)
+        sql_queries.append(connection, id, rows)
         if large:
-            table_rows.refer(connection, id, {digest: len(data) for digest, data in large.items()})
-        table_rows.take(connection, taken)
-        table_rows.update(connection, id, facts)
+            sql_queries.refer(connection, id, {digest: len(data) for digest, data in large.items()})
+        sql_queries.take(connection, taken)
+        sql_queries.update(connection, id, facts)
 
 
 def _excerpt(text: str) -> str:
@@ -212,7 +212,7 @@ def read_entries(
     """
     while after < upto:
         read: Callable[[sqlite3.Connection], list[Row]] = partial(
-            table_rows.page, id=info.id, after=after, upto=upto
+            sql_queries.page, id=info.id, after=after, upto=upto
         )
         rows = database.read(read)
         for seq, at, _, text in rows:

@@ -22,7 +22,7 @@ from toolkeel.agent.history import HistoryPolicy, Whole
 from toolkeel.agent.session_interface import Going
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
-from toolkeel.sessions import table_rows
+from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
@@ -36,8 +36,8 @@ from toolkeel.sessions.run_from_journal import (
     state_of,
 )
 from toolkeel.sessions.session_lock import Holder, WriterLocks, holder_of, tell_holder, user_name
+from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel.sessions.sqlite_file import Database
-from toolkeel.sessions.table_rows import SessionInfo
 from toolkeel.sessions.unknown_outcomes import recover
 
 
@@ -100,10 +100,10 @@ class Session:
         return self._found() is not None
 
     def _found(self) -> SessionInfo | None:
-        return self._kept.database.read(partial(table_rows.find, scope=self.scope, name=self.name))
+        return self._kept.database.read(partial(sql_queries.find, scope=self.scope, name=self.name))
 
     def _made(self) -> SessionInfo:
-        make = partial(table_rows.make, scope=self.scope, name=self.name, now=time())
+        make = partial(sql_queries.make, scope=self.scope, name=self.name, now=time())
         return self._found() or self._kept.database.write_now(make)
 
     @checked
@@ -125,7 +125,7 @@ class Session:
             number of the last.
         """
         info = self.info
-        look = partial(table_rows.activity, id=info.id, upto=info.head, parts=parts)
+        look = partial(sql_queries.activity, id=info.id, upto=info.head, parts=parts)
         return self._kept.database.read(look)
 
     def fold(self) -> Fold:

@@ -23,7 +23,7 @@ from time import time
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.sessions import table_rows
+from toolkeel.sessions import sql_queries
 from toolkeel.sessions.sqlite_file import Database
 
 if sys.platform != "win32":
@@ -168,12 +168,12 @@ def tell_holder(database: Database, id: int) -> None:
     """Say that this process writes to a session; the lock says whether it still does."""
     program = os.path.basename(sys.argv[0]) if sys.argv else ""
     holder = (os.getpid(), socket.gethostname(), user_name(), program, time())
-    database.write(lambda connection: table_rows.hold(connection, id, holder))
+    database.write(lambda connection: sql_queries.hold(connection, id, holder))
 
 
 def holder_of(database: Database, id: int) -> Holder | None:
     """Who said last that they write."""
-    row = database.read(partial(table_rows.holder_of, id=id))
+    row = database.read(partial(sql_queries.holder_of, id=id))
     return Holder(*row) if row else None
 
 

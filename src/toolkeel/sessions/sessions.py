@@ -16,7 +16,7 @@ from toolkeel._records.entries import Forked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
 from toolkeel.agent.history import HistoryPolicy
-from toolkeel.sessions import table_rows
+from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.export import export_lines, import_lines
@@ -29,8 +29,8 @@ from toolkeel.sessions.postgres import (
 )
 from toolkeel.sessions.session import Kept, Session
 from toolkeel.sessions.session_lock import WriterLocks
+from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel.sessions.sqlite_file import MEMORY, Database
-from toolkeel.sessions.table_rows import SessionInfo
 
 MAIN = "main"
 """The session that is meant by a path alone."""
@@ -80,7 +80,7 @@ class Sessions:
 
     def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
         """What is known of them, the latest first; of all scopes if `scope` is None."""
-        return tuple(self._kept.database.read(partial(table_rows.every, scope=scope)))
+        return tuple(self._kept.database.read(partial(sql_queries.every, scope=scope)))
 
     def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
         """A session that begins as another one: to try something else from some turn on.
@@ -177,7 +177,7 @@ class Sessions:
         if not self._kept.locks.try_acquire(info.id):
             raise SessionError(f"a run of {name!r} goes on; cancel it first")
         try:
-            erase = partial(table_rows.delete, id=info.id)
+            erase = partial(sql_queries.delete, id=info.id)
             left = self._kept.database.write_now(erase, erases=True)
             self._kept.database.write_now(partial(_remove, self._kept.artifacts, left))
         finally:
@@ -211,16 +211,16 @@ def _fork(
 ) -> None:
     """Begin a session as another was; its own first entry says so."""
     now, entry = time(), Forked(parent.name, seq, edited)
-    made = table_rows.fork(connection, parent, to, seq, now)
+    made = sql_queries.fork(connection, parent, to, seq, now)
     row = (seq + 1, now, entry.kind, json_text(dump_entry(entry)))
-    table_rows.append(connection, made.id, [row])
-    table_rows.update(connection, made.id, {"head": seq + 1})
+    sql_queries.append(connection, made.id, [row])
+    sql_queries.update(connection, made.id, {"head": seq + 1})
 
 
 def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connection) -> None:
     """Remove large values that nobody names; while this writes, nobody can begin to."""
     for digest in digests:
-        if not table_rows.is_named(connection, digest):
+        if not sql_queries.is_named(connection, digest):
             artifacts.remove(digest)
 
 

@@ -21,7 +21,7 @@ from toolkeel.inspector.compare import compare
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.table_rows import SessionInfo
+from toolkeel.sessions.sql_queries import SessionInfo
 
 app = typer.Typer(help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS)
 File = Annotated[
