@@ -203,6 +203,6 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("compat/openai_agents/", "was not approved",
           "tests/compat/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
     # — sessions —
-    Claim("sessions/sqlite_file.py", "somebody else has written",
+    Claim("sessions/sqlite.py", "somebody else has written",
           "tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries", DOER),
 )  # fmt: skip

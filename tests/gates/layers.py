@@ -367,7 +367,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "sessions": (
         "errors",
         "sql_tables",
-        "sqlite_file",
+        "sqlite",
         "artifacts",
         "sql_queries",
         "session_lock",

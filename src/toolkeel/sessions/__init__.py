@@ -3,7 +3,7 @@
 errors            what can go wrong with sessions
 sql_tables        the tables of a file of sessions, in SQL
 sql_queries       what is asked of the tables: sessions, entries, inbox
-sqlite_file       one SQLite file in one process: one thread writes for all
+sqlite            one SQLite file in one process: one thread writes for all
 artifacts         large values of a journal, each in a file named by its SHA-256
 postgres          the same tables in PostgreSQL, for many machines
 session_lock      one writer per session, by a lock of the kernel, and who holds it

@@ -22,7 +22,7 @@ from toolkeel.sessions import sql_queries
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import SessionJournal
 from toolkeel.sessions.sql_queries import Post
-from toolkeel.sessions.sqlite_file import Database
+from toolkeel.sessions.sqlite import Database
 
 Kind = Literal["message", "decision", "cancel"]
 LOOK: Final = 0.25

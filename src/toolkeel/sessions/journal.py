@@ -20,7 +20,7 @@ from toolkeel.sessions.checkpoint import resumed, window_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal_state import Fold
 from toolkeel.sessions.sql_queries import Post, Row, SessionInfo
-from toolkeel.sessions.sqlite_file import Database
+from toolkeel.sessions.sqlite import Database
 
 EXCERPT = 80
 """Characters of what was said that a list of sessions shows."""

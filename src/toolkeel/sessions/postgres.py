@@ -28,7 +28,7 @@ from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_tables import APPLICATION, TABLES, VERSION
-from toolkeel.sessions.sqlite_file import PATIENCE, Database, database
+from toolkeel.sessions.sqlite import PATIENCE, Database, database
 
 T = TypeVar("T")
 _MORE: Final = """

@@ -37,7 +37,7 @@ from toolkeel.sessions.run_from_journal import (
 )
 from toolkeel.sessions.session_lock import Holder, WriterLocks, holder_of, tell_holder, user_name
 from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel.sessions.sqlite_file import Database
+from toolkeel.sessions.sqlite import Database
 from toolkeel.sessions.unknown_outcomes import recover
 
 

@@ -24,7 +24,7 @@ from time import time
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.sessions import sql_queries
-from toolkeel.sessions.sqlite_file import Database
+from toolkeel.sessions.sqlite import Database
 
 if sys.platform != "win32":
     import fcntl

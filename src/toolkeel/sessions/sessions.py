@@ -30,7 +30,7 @@ from toolkeel.sessions.postgres import (
 from toolkeel.sessions.session import Kept, Session
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel.sessions.sqlite_file import MEMORY, Database
+from toolkeel.sessions.sqlite import MEMORY, Database
 
 MAIN = "main"
 """The session that is meant by a path alone."""

@@ -18,7 +18,7 @@ from toolkeel._common.data_folder import data_folder
 from toolkeel._records.record import NOTHING, record
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.postgres import open_database
-from toolkeel.sessions.sqlite_file import MEMORY
+from toolkeel.sessions.sqlite import MEMORY
 
 Namespace: TypeAlias = tuple[str, ...]
 SEPARATOR: Final = "\x1f"
