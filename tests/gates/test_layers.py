@@ -28,14 +28,22 @@ MAP = planted("toolkeel", "from toolkeel.define.tool import Tool")
 @pytest.mark.parametrize(
     ("name", "text", "complaint"),
     [
-        ("toolkeel.define.schema.arguments", "from toolkeel.call.pipeline import x", "comes after"),
-        ("toolkeel.define.schema.arguments", "from ..call import pipeline", "comes after"),
         (
-            "toolkeel.define.schema.arguments",
+            "toolkeel.define.schema.argument_schema",
+            "from toolkeel.call.pipeline import x",
+            "comes after",
+        ),
+        ("toolkeel.define.schema.argument_schema", "from ..call import pipeline", "comes after"),
+        (
+            "toolkeel.define.schema.argument_schema",
             "from toolkeel.define.tool import Tool",
             "before it in",
         ),
-        ("toolkeel.define.schema.arguments", "from ..tool import Tool", "before it in define"),
+        (
+            "toolkeel.define.schema.argument_schema",
+            "from ..tool import Tool",
+            "before it in define",
+        ),
         ("toolkeel._records.record", "import toolkeel.errors", "before it in words"),
         (
             "toolkeel.sessions.sqlite",
@@ -56,7 +64,7 @@ MAP = planted("toolkeel", "from toolkeel.define.tool import Tool")
         ),
         ("toolkeel.call.batch", "def __getattr__(name): ...", "late by __getattr__"),
         (
-            "toolkeel.define.schema.arguments",
+            "toolkeel.define.schema.argument_schema",
             "from typing import TYPE_CHECKING\n"
             "if TYPE_CHECKING:\n    from toolkeel.call.pipeline import x",
             "comes after",

@@ -30,7 +30,12 @@ from toolkeel.define.reading.signature import (
     without_partials,
 )
 from toolkeel.define.returns import Output, output_of
-from toolkeel.define.schema.arguments import Arguments, UnknownKeys, from_parameters, own_defaults
+from toolkeel.define.schema.argument_schema import (
+    Arguments,
+    UnknownKeys,
+    from_parameters,
+    own_defaults,
+)
 from toolkeel.define.schema.from_model import from_model
 from toolkeel.define.schema.model_fields import input_model_fields, model_validators
 from toolkeel.define.subschemas import properties_of

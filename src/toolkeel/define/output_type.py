@@ -21,7 +21,7 @@ from toolkeel._records.record import record
 from toolkeel.define.reading.annotations import modern
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import MISSING, Parameter
-from toolkeel.define.schema.arguments import (
+from toolkeel.define.schema.argument_schema import (
     Arguments,
     compile_arguments,
     from_parameters,

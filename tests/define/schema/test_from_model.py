@@ -2,7 +2,7 @@
 
 from pydantic import BaseModel, Field
 
-from toolkeel.define.schema.arguments import compile_arguments
+from toolkeel.define.schema.argument_schema import compile_arguments
 from toolkeel.define.schema.closed_objects import closing_facts
 from toolkeel.define.schema.from_model import from_model
 

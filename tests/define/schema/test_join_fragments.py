@@ -21,7 +21,7 @@ from tests.define.annotation_cases import (
     parameters,
 )
 from toolkeel import tool
-from toolkeel.define.schema.arguments import from_pydantic
+from toolkeel.define.schema.argument_schema import from_pydantic
 from toolkeel.define.schema.join_fragments import join
 
 

@@ -23,7 +23,7 @@ from typing import Any
 from toolkeel._records.record import maker, record
 from toolkeel.call.arguments.parse import parse_json
 from toolkeel.define.explain.phrases import short
-from toolkeel.define.schema.arguments import UnknownKeys
+from toolkeel.define.schema.argument_schema import UnknownKeys
 from toolkeel.define.subschemas import (
     COMPOSED,
     Schema,

@@ -8,7 +8,7 @@ plain_types       what pydantic makes of plain types, written down: most tools n
 fragments         what annotations become, asked of pydantic once and shared by all tools that use them
 join_fragments    a tool's schema and validator, joined of what its annotations become
 gaps              where pydantic takes more than what is advertised, and the checks that close the gap
-arguments         parameters become a JSON Schema and a validator
+argument_schema   parameters become a JSON Schema and a validator
 from_model        arguments described by a pydantic model (``parameters=``)
 from_json_schema  tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults
 pydantic_v1       arguments described by a model of pydantic's first version, which `pydantic.v1` still holds

@@ -23,7 +23,7 @@ from toolkeel.define.explain.schema_limits import check_work, plain_schema
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.mutable_defaults import maker_of
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.arguments import Arguments, UnknownKeys
+from toolkeel.define.schema.argument_schema import Arguments, UnknownKeys
 from toolkeel.define.secret import mask_of
 from toolkeel.define.subschemas import (
     OTHER_TYPES,

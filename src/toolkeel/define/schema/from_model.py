@@ -10,7 +10,12 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.arguments import Arguments, UnknownKeys, compile_arguments, no_json_form
+from toolkeel.define.schema.argument_schema import (
+    Arguments,
+    UnknownKeys,
+    compile_arguments,
+    no_json_form,
+)
 from toolkeel.define.schema.canonical import renamed
 from toolkeel.define.schema.closed_objects import closing_facts
 from toolkeel.define.schema.json_schema import SchemaMaker

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeGuard
 
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.arguments import Arguments, UnknownKeys
+from toolkeel.define.schema.argument_schema import Arguments, UnknownKeys
 from toolkeel.define.schema.from_json_schema import arguments_of_schema
 from toolkeel.errors import FieldError
 
