@@ -291,7 +291,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "client.tool",
         "client.outcome",
         "client.resources_prompts",
-        "client.provider",
+        "client.mcp_server",
         "client",
         "named_servers",
         "server.multi_round_calls",

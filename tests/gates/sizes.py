@@ -28,7 +28,7 @@ FRONT_DOORS: dict[str, str] = {
     "toolkeel.cli.commands.gateway:command": "the options of a command",
     "toolkeel.cli.commands.inspect:command": "the options of a command",
     "toolkeel.cli.commands.serve:command": "the options of a command",
-    "toolkeel.mcp.client.provider:MCPServer.__init__": "where a server is and how far it is trusted",
+    "toolkeel.mcp.client.mcp_server:MCPServer.__init__": "where a server is and how far it is trusted",
     "toolkeel.builtin.hosted_mcp:HostedMCP.__init__": "where a server is, whoever talks to it, and who approves its calls",
     "toolkeel.mcp.gateway.gateway:Gateway.__init__": "what stands behind a gateway and who decides",
     "toolkeel.inspector.app:Inspector.__init__": "what a page shows and where, each by name",

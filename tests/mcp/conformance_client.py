@@ -19,7 +19,7 @@ import httpx2
 
 from toolkeel import RunContext, Tool, ToolCall, Toolset
 from toolkeel.mcp.client.login import OAuth
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 
 METADATA = "https://conformance-test.local/client-metadata.json"
 context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))

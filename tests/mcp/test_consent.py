@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from toolkeel import SetupError
-from toolkeel.mcp.client.provider import MCPServer, servers
+from toolkeel.mcp.client.mcp_server import MCPServer, servers
 from toolkeel.mcp.config import ServerConfig, find_server, parse_source
 from toolkeel.mcp.consent import Consents, check_consent, lend_asker
 

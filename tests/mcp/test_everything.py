@@ -16,7 +16,7 @@ from mcp.shared.exceptions import MCPError
 from tests.shared import node_command
 from toolkeel import Audio, File, Image, RunContext, Text, ToolCall, ToolMessage, Toolset
 from toolkeel.content import Block
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 
 SCRIPT = "@modelcontextprotocol/server-everything/dist/index.js"
 ARGUMENTS: dict[str, dict[str, Any]] = {

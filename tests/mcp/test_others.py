@@ -19,7 +19,7 @@ from tests.mcp.gateway.behind import client_of
 from tests.mcp.test_everything import _for_model, _plain, _said, _timeless
 from tests.shared import node_command
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.gateway import Gateway
 

@@ -8,7 +8,7 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.tool_sources import gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
-from toolkeel.mcp.client.provider import MCPServer, servers
+from toolkeel.mcp.client.mcp_server import MCPServer, servers
 from toolkeel.mcp.consent_files import home
 from toolkeel.mcp.pins import Pins
 

@@ -13,8 +13,8 @@ import pytest
 
 from toolkeel import ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.connection import Link, LinkOptions
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.client.pages import PAGES
-from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.config import ServerConfig
 
 HOSTILE = Path(__file__).parents[1] / "hostile.py"

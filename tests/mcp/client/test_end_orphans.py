@@ -25,7 +25,7 @@ while True:
 """
 PROGRAM = """
 import asyncio, sys
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 server = MCPServer([sys.executable, *sys.argv[1:]], connect_timeout=100)
 asyncio.run(server.connect())
 """

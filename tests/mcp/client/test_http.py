@@ -20,7 +20,7 @@ from mcp.shared.message import SessionMessage
 from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.http import Bounded, Network, http
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig
 
 Reply = Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]

@@ -16,7 +16,7 @@ import pytest
 from tests.mcp.authorizing import Authority, agreeing, answering, authorized
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
 from toolkeel.mcp.client.login import OAuth, _Login, _path, forget, provider
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig, parse_source
 
 WEB = parse_source("https://mcp.example.com/mcp")

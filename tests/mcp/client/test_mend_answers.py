@@ -14,6 +14,7 @@ import mcp_types as types
 import pytest
 
 from toolkeel import Image, Text, ToolCall, ToolMessage, Toolset
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.client.mend_answers import (
     LOST,
     FromPeer,
@@ -22,7 +23,6 @@ from toolkeel.mcp.client.mend_answers import (
     of_peer,
     our_error,
 )
-from toolkeel.mcp.client.provider import MCPServer
 from toolkeel.mcp.content import to_result
 
 SAID = """

@@ -18,7 +18,7 @@ from tests.mcp.certificates import make_certificates
 from tests.mcp.peers import http_peer
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
 from toolkeel.call.body.sync_bridge import on_own_loop
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.client.proxies import proxy_of
 from toolkeel.mcp.config import ServerConfig, read_config
 

@@ -13,7 +13,7 @@ import pytest
 
 from toolkeel import RunContext, SetupError, Text, ToolCall, Toolset
 from toolkeel.errors import ToolError
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.client.resources_prompts import address_of
 from toolkeel.mcp.client.sampling_and_roots import Sampling
 

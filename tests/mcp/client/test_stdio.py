@@ -128,7 +128,7 @@ def test_nothing_is_left_running_when_the_program_ends() -> None:
     code = f"""
         import json
         from toolkeel import ToolCall, Toolset
-        from toolkeel.mcp.client.provider import MCPServer
+        from toolkeel.mcp.client.mcp_server import MCPServer
         tools = Toolset(MCPServer({PEER!r}, trust=True).tools())
         print(tools.run_sync([ToolCall("1", "pid", {{}})])[0].text)
     """

@@ -46,7 +46,7 @@ from toolkeel.mcp.pins import Pin, Pins, difference
 from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 
 if TYPE_CHECKING:
-    from toolkeel.mcp.client.provider import MCPServer
+    from toolkeel.mcp.client.mcp_server import MCPServer
 
 T = TypeVar("T")
 
@@ -81,7 +81,7 @@ def _config(text: str, file: Path | None) -> ServerConfig:
 
 def _server(text: str, file: Path | None, auth: Literal["oauth"] | None = None) -> MCPServer:
     with needs_extra("an MCP server", "mcp"):
-        from toolkeel.mcp.client.provider import MCPServer
+        from toolkeel.mcp.client.mcp_server import MCPServer
     return MCPServer(_config(text, file), pins=_pins(), auth=auth)
 
 

@@ -19,7 +19,7 @@ connection              one server, connected when it is needed and again when i
 tool                    a server's tool as one of ours: asked about, pinned, called, and its result checked
 outcome                 what is known of a call that ended without a result
 resources_prompts       resources, prompts and instructions: what a server has besides tools
-provider                an MCP server as a provider of tools
+mcp_server              `MCPServer`: a server whose tools an agent is given
 """
 
 from typing import TYPE_CHECKING
@@ -29,8 +29,8 @@ from toolkeel._lazy_exports import door
 if TYPE_CHECKING:
     from toolkeel.mcp.client.elicitation import Elicitation as Elicitation
     from toolkeel.mcp.client.login import OAuth as OAuth
-    from toolkeel.mcp.client.provider import MCPServer as MCPServer
-    from toolkeel.mcp.client.provider import servers as servers
+    from toolkeel.mcp.client.mcp_server import MCPServer as MCPServer
+    from toolkeel.mcp.client.mcp_server import servers as servers
     from toolkeel.mcp.client.sampling_and_roots import Sampling as Sampling
 else:
     __getattr__, __dir__, __all__ = door(
@@ -39,7 +39,7 @@ else:
             "mcp.client.sampling_and_roots": "Sampling",
             "mcp.client.elicitation": "Elicitation",
             "mcp.client.login": "OAuth",
-            "mcp.client.provider": "MCPServer servers",
+            "mcp.client.mcp_server": "MCPServer servers",
         },
         dict.fromkeys(
             ("Client", "ClientSession", "MCPServerStdio", "MCPServerStreamableHttp", "MCPTools"),

@@ -1,4 +1,4 @@
-"""An MCP server as a provider of tools.
+"""An MCP server whose tools an agent is given.
 
 ::
 

@@ -27,7 +27,7 @@ from toolkeel import (
 )
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import Event, Progress
-from toolkeel.mcp.client.provider import MCPServer
+from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.testing.scripted import Scripted
 
