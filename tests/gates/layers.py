@@ -265,7 +265,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "content",
         "hosts",
         "variables",
-        "entries",
+        "server_entries",
         "config",
         "call_span",
         "consent_files",

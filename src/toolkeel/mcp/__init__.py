@@ -1,20 +1,20 @@
 """Tools of and for other processes, by the Model Context Protocol.
 
-messages       JSON-RPC messages as bytes: read strictly, then with what can be mended
-content        what both sides share: our records as the protocol's, and back
-config         where servers are: one word, or the file all hosts share (``mcp.json``)
-call_span      what the conventions of traces say of a call, on its tool's span
-consent_files  what people agreed to, kept as small files
-consent        a server named by a file starts only after a person saw its command
-hidden_text    characters nobody sees, taken out of a server's texts
-pins           definitions as a person approved them (rug pulls), compared at each call in client/tool
-client         other programs' tools: connecting, reconnecting, calling
-named_servers  servers named on the command line, as one set of tools
-server         our tools for other programs
-gateway        many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``
-hosts          files of servers as other hosts write them: each host a small table, read to one form
-entries        one server's entry in such a file: keys renamed, followed, left, refused or named
-variables      what stands for something else in such a file: variables, files of them, folders
+messages        JSON-RPC messages as bytes: read strictly, then with what can be mended
+content         what both sides share: our records as the protocol's, and back
+config          where servers are: one word, or the file all hosts share (``mcp.json``)
+call_span       what the conventions of traces say of a call, on its tool's span
+consent_files   what people agreed to, kept as small files
+consent         a server named by a file starts only after a person saw its command
+hidden_text     characters nobody sees, taken out of a server's texts
+pins            definitions as a person approved them (rug pulls), compared at each call in client/tool
+client          other programs' tools: connecting, reconnecting, calling
+named_servers   servers named on the command line, as one set of tools
+server          our tools for other programs
+gateway         many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``
+hosts           files of servers as other hosts write them: each host a small table, read to one form
+server_entries  one server's entry in such a file: keys renamed, followed, left, refused or named
+variables       what stands for something else in such a file: variables, files of them, folders
 """
 
 import logging

@@ -27,7 +27,6 @@ from urllib.parse import urlsplit
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.entries import entry_of
 from toolkeel.mcp.hosts import (
     host_of,
     named_servers,
@@ -35,6 +34,7 @@ from toolkeel.mcp.hosts import (
     switched_off,
     workspace_of,
 )
+from toolkeel.mcp.server_entries import entry_of
 from toolkeel.mcp.variables import Reader, read_env_file
 
 log = logging.getLogger("toolkeel.mcp")

@@ -2,7 +2,7 @@
 
 Claude Desktop and Claude Code, Cursor, VS Code, Windsurf, Zed, Codex (TOML), Gemini, Copilot CLI and
 Junie agree on a name, a command or an address, and on little else. What a server's entry says stands
-in `toolkeel.mcp.entries`.
+in `toolkeel.mcp.server_entries`.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError
-from toolkeel.mcp.entries import entry_of
+from toolkeel.mcp.server_entries import entry_of
 
 
 @pytest.mark.parametrize("key", ["enabled", "disabled"])
