@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkeel import Agent, Rules, RunContext, SetupError, ToolMessage, Toolset, tool
-from toolkeel.call.tool_sources import ToolProvider, fixed, gather, is_provider
+from toolkeel.call.tool_sources import ToolSource, fixed, gather, is_tool_source
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DuplicateToolError
 from toolkeel.testing.scripted import Scripted, call
@@ -260,8 +260,8 @@ def test_what_is_a_provider_and_what_is_not() -> None:
     def function() -> None:
         """Do."""
 
-    assert is_provider(Simple()) and isinstance(Simple(), ToolProvider)
-    assert not any(map(is_provider, (named("a"), function, Toolset([named("a")]))))
+    assert is_tool_source(Simple()) and isinstance(Simple(), ToolSource)
+    assert not any(map(is_tool_source, (named("a"), function, Toolset([named("a")]))))
     tools = Toolset([named("a")])
     assert fixed(tools) == (tools, ())
     known, sources = fixed([named("a"), Simple("b")])

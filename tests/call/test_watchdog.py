@@ -302,7 +302,7 @@ WHOLE_RUN = (
     ("history policy", "history"),
     ("model step", "model_steps"),
     ("model", "model"),
-    ("tool provider", "tools"),
+    ("tool source", "tools"),
     ("filter of the handoff", "handoffs"),
 )
 

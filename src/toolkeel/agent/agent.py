@@ -30,7 +30,7 @@ from toolkeel.agent.session_interface import conversation
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.tool_sources import Source, fixed
+from toolkeel.call.tool_sources import ToolOrSource, fixed
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
@@ -51,7 +51,7 @@ class Agent(Generic[C, T]):
 
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5``, or ``offline``; or a `Model`.
-        tools: A `Toolset`; or tools, plain functions and tool providers.
+        tools: A `Toolset`; or tools, plain functions and tool sources.
         instructions: What the model is told before anything else: a text, or a function of the
             `RunContext` that gives one when a run begins, and may be async.
         name: For people and events.
@@ -88,7 +88,7 @@ class Agent(Generic[C, T]):
     def __init__(
         self,
         model: str | Model,
-        tools: Toolset | Iterable[Source] = (),
+        tools: Toolset | Iterable[ToolOrSource] = (),
         *,
         instructions: Instructions[C] = "",
         name: str = "agent",
@@ -149,12 +149,12 @@ class Agent(Generic[C, T]):
 
     @property
     def tools(self) -> Toolset:
-        """What it may call, but for what its providers add when a run begins."""
+        """What it may call, but for what its tool sources add when a run begins."""
         return self._plan.tools
 
     @property
     def gathers(self) -> bool:
-        """Whether providers bring further tools when a run begins."""
+        """Whether tool sources bring further tools when a run begins."""
         return bool(self._plan.sources)
 
     @property

@@ -15,7 +15,7 @@ from toolkeel.agent.output import OutputPlan
 from toolkeel.agent.prompt import Instructions
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.steps.rules import Rules, check_rules, check_tool_name
-from toolkeel.call.tool_sources import Source
+from toolkeel.call.tool_sources import ToolOrSource
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
@@ -55,7 +55,7 @@ class Plan:
     output: OutputPlan | None = None
     agent: str = "agent"
     instructions: Instructions[Any] = ""
-    sources: tuple[Source, ...] = ()
+    sources: tuple[ToolOrSource, ...] = ()
     limits: RunLimits | None = None
     on_refusal: Literal["return", "raise"] = "return"
     used_tickets: Path | None = None

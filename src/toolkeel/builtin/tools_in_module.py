@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.tool_sources import ToolProvider, gather, is_provider
+from toolkeel.call.tool_sources import ToolSource, gather, is_tool_source
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.base_tool import BaseTool
@@ -139,9 +139,9 @@ def collect(value: object, where: str) -> list[Part]:
             return [_renamed(item, key, where) for key, item in value.items()]
         case list() | tuple() | set() | frozenset():
             return [item for each in value for item in collect(each, where)]
-    if isinstance(value, ToolProvider) and is_provider(value):
-        provider = value
-        return [run_sync(lambda: gather([provider], Toolset(), RunContext()))]
+    if isinstance(value, ToolSource) and is_tool_source(value):
+        source = value
+        return [run_sync(lambda: gather([source], Toolset(), RunContext()))]
     return _of_object(value, where)
 
 

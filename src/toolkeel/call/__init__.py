@@ -12,7 +12,7 @@ watchdog           what blocks the event loop, found and named
 pipeline           the spine: one call in, one message out, whatever happens
 batch              the calls of one turn: side by side, answered in order
 toolset            `Toolset`: uniquely named tools that are found and run
-tool_sources       tool providers: tools that are not known before a run begins
+tool_sources       tool sources: tools that are not known before a run begins
 tool_search        finding tools among many by their words
 enabled_tools      which tools a model is told about in a turn
 direct_invoke      ``tool.invoke``: one tool run without a toolset

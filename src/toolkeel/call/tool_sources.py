@@ -22,16 +22,16 @@ Provided: TypeAlias = Iterable[Toolish] | Awaitable[Iterable[Toolish]]
 
 
 @runtime_checkable
-class ToolProvider(Protocol):
+class ToolSource(Protocol):
     """Anything with `get_tools`, sync or async, which may take the `RunContext` to choose by it.
 
     It is given as the first parameter, if that has no default or is called ``run``.
 
-    An agent asks its providers once, when a run begins, all at the same time. One that fails is left
+    An agent asks its sources once, when a run begins, all at the same time. One that fails is left
     out with a warning, unless it has a true attribute `required`: then the run ends.
 
-    If a provider has a text `prefix`, those of its tools whose names another source has too go by
-    that and their name; so no provider can put its tool in the place of another's.
+    If a source has a text `prefix`, those of its tools whose names another source has too go by
+    that and their name; so no source can put its tool in the place of another's.
     """
 
     @property
@@ -40,51 +40,51 @@ class ToolProvider(Protocol):
         ...
 
 
-Source: TypeAlias = Toolish | ToolProvider
+ToolOrSource: TypeAlias = Toolish | ToolSource
 
 
-def fixed(sources: Toolset | Iterable[Source]) -> tuple[Toolset, tuple[Source, ...]]:
+def fixed(sources: Toolset | Iterable[ToolOrSource]) -> tuple[Toolset, tuple[ToolOrSource, ...]]:
     """The tools that are known now, as a set, and all sources in order if some ask at run time."""
     if isinstance(sources, Toolset):
         return sources, ()
     items = tuple(carried(sources))  # type: ignore[arg-type]
-    known: list[Any] = [item for item in items if not is_provider(item)]
-    return Toolset(known), items if any(map(is_provider, items)) else ()
+    known: list[Any] = [item for item in items if not is_tool_source(item)]
+    return Toolset(known), items if any(map(is_tool_source, items)) else ()
 
 
-def is_provider(item: object) -> bool:
+def is_tool_source(item: object) -> bool:
     """Whether it yields tools rather than being one."""
     return not isinstance(item, Tool) and callable(getattr(item, "get_tools", None))
 
 
-async def gather(sources: Iterable[Source], like: Toolset, run: RunContext[Any]) -> Toolset:
+async def gather(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext[Any]) -> Toolset:
     """The tools of one run, in the order of their sources, which are asked side by side.
 
-    A provider that fails is left out, and a warning says so: the others do not wait for it, nor
+    A source that fails is left out, and a warning says so: the others do not wait for it, nor
     fall with it. One with a true attribute `required` ends the run by what it raised.
 
     Args:
-        sources: Tools and providers.
+        sources: Tools, and what gives tools.
         like: A set whose steps, rules and limits hold for all of them.
-        run: What providers may choose by.
+        run: What sources may choose by.
 
     Raises:
         DuplicateToolError: naming both owners, if two sources bring one name.
-        SetupError: if a provider gives something else than tools.
+        SetupError: if a source gives something else than tools.
     """
     known = list(sources)
-    providers = [each for each in known if is_provider(each)]
-    if len(providers) == 1:  # in the task it is called from
-        given = [await _tried(providers[0], run)]
+    asked = [each for each in known if is_tool_source(each)]
+    if len(asked) == 1:  # in the task it is called from
+        given = [await _tried(asked[0], run)]
     else:
-        given = await asyncio.gather(*(_tried(each, run) for each in providers))
-    answers = iter(given)
+        given = await asyncio.gather(*(_tried(each, run) for each in asked))
+    results = iter(given)
     parts: list[tuple[str, list[AnyTool]]] = []
     for source in known:
-        if not is_provider(source):
+        if not is_tool_source(source):
             parts.append(("", [as_tool(source)]))
             continue
-        tools = next(answers)
+        tools = next(results)
         if isinstance(tools, Exception):
             if _must_be_there(source, tools):
                 raise tools
@@ -95,10 +95,10 @@ async def gather(sources: Iterable[Source], like: Toolset, run: RunContext[Any])
     return like.with_tools(distinct(parts))
 
 
-async def _tried(provider: Any, run: RunContext[Any]) -> list[AnyTool] | Exception:
-    """What a provider gives, or what it raised: the others shall have their answers first."""
+async def _tried(source: Any, run: RunContext[Any]) -> list[AnyTool] | Exception:
+    """What a source gives, or what it raised: the others shall have given theirs first."""
     try:
-        return [as_tool(item) for item in await _ask(provider, run)]
+        return [as_tool(item) for item in await _ask(source, run)]
     except Exception as error:
         return error
 
@@ -125,12 +125,12 @@ def distinct(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
     ]
 
 
-async def _ask(provider: ToolProvider, run: RunContext[Any]) -> list[Toolish]:
-    get = provider.get_tools
+async def _ask(source: ToolSource, run: RunContext[Any]) -> list[Toolish]:
+    get = source.get_tools
     given = get(run) if _takes_run(get) else get()
     tools = await given if inspect.isawaitable(given) else given
     if not isinstance(tools, Iterable):
-        raise SetupError(f"{type(provider).__name__}.get_tools gave {tools!r}; give tools")
+        raise SetupError(f"{type(source).__name__}.get_tools gave {tools!r}; give tools")
     return list(carried(tools))
 
 

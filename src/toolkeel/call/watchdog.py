@@ -52,7 +52,7 @@ _DRIVERS = {
         ("listener", RunContext.tell.__code__.co_filename, ("tell",)),
         # by their paths, since they are built on what begins the watchdog
         ("enabled predicate", _file("call", "enabled_tools"), ("_enabled",)),
-        ("tool provider", _file("call", "tool_sources"), ("_ask",)),
+        ("tool source", _file("call", "tool_sources"), ("_ask",)),
         ("function of instructions", _file("agent", "prompt"), ("_evaluated",)),
         ("guardrail", _file("agent", "guardrail"), ("judge",)),
         ("history policy", _file("agent", "history"), ("shorten",)),
@@ -66,7 +66,7 @@ _DRIVERS = {
 that is; "" for tools, steps and guards."""
 _NAMED_BY = {
     "listener": "listener",
-    "tool provider": "provider",
+    "tool source": "source",
     "function of instructions": "instructions",
     "history policy": "policy",
     "guardrail": "self",

@@ -34,5 +34,5 @@ def tools(source: str) -> Toolset:
 
 
 def server(source: str, **options: Any) -> MCPServer:
-    """A server as a provider of tools, for who does not import the protocol; see `MCPServer`."""
+    """A server as a tool source, for who does not import the protocol; see `MCPServer`."""
     return MCPServer(source, **options)

@@ -15,7 +15,7 @@ import pytest
 
 from tests.mcp.authorizing import Authority, agreeing, answering, authorized
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
-from toolkeel.mcp.client.login import OAuth, _Login, _path, forget, provider
+from toolkeel.mcp.client.login import OAuth, _Login, _path, authorization, forget
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig, parse_source
 
@@ -258,22 +258,22 @@ def test_a_login_is_forgotten_when_it_is_said(far: str, tmp_path: Path) -> None:
 
 def test_what_authorizes_is_checked_when_it_is_given() -> None:
     own = httpx2.BasicAuth("me", "pw")
-    assert provider(own, WEB) is own and provider(None, WEB) is None
+    assert authorization(own, WEB) is own and authorization(None, WEB) is None
     with pytest.raises(SetupError, match="is for servers with an address"):
-        provider("oauth", parse_source("npx files"))
+        authorization("oauth", parse_source("npx files"))
     with pytest.raises(SetupError, match="give 'oauth'"):
-        provider("basic", WEB)  # type: ignore[arg-type]
+        authorization("basic", WEB)  # type: ignore[arg-type]
 
 
 def test_a_file_says_which_client_logs_in_and_where_its_host_registered_it() -> None:
     web = dataclasses.replace(WEB, oauth={"client_id": "me", "scope": "r w", "port": "8080"})
-    flow: Any = provider("oauth", web)
+    flow: Any = authorization("oauth", web)
     asked = flow.context.client_metadata
     assert (asked.scope, str(asked.redirect_uris[0])) == ("r w", "http://localhost:8080/callback")
     known = asyncio.run(flow.context.storage.get_client_info())
     assert (known.client_id, known.client_secret) == ("me", None)
     with pytest.raises(SetupError, match="callbackPort is a number"):
-        provider("oauth", dataclasses.replace(WEB, oauth={"port": "x"}))
+        authorization("oauth", dataclasses.replace(WEB, oauth={"port": "x"}))
 
 
 def test_a_login_page_that_sends_no_code_is_told() -> None:

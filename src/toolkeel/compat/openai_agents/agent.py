@@ -16,7 +16,7 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Instructions as CoreInstructions
 from toolkeel.agent.run import Run
 from toolkeel.agent.turn.steps import ModelStep
-from toolkeel.call.tool_sources import Source
+from toolkeel.call.tool_sources import ToolOrSource
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.agent_tool import (
@@ -92,7 +92,7 @@ class AgentOptions(TypedDict, total=False):
     model_settings: ModelSettings | Settings | None
     max_turns: int
     output_type: Any
-    mcp_servers: Sequence[Source]
+    mcp_servers: Sequence[ToolOrSource]
     tool_use_behavior: Any
     reset_tool_choice: bool
     handoff_description: str | None
@@ -125,7 +125,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         self,
         name: str = "agent",
         instructions: str | Instructions | None = None,
-        tools: Toolset | Iterable[Source] = (),
+        tools: Toolset | Iterable[ToolOrSource] = (),
         model: str | Model | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
@@ -273,7 +273,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         return self._fields["tools"]
 
     @property
-    def all_tools(self) -> list[Source] | Toolset:
+    def all_tools(self) -> list[ToolOrSource] | Toolset:
         """The tools, and the servers that bring more."""
         given, servers = self._fields["tools"], self._fields["mcp_servers"]
         return [*given, *servers] if servers else given

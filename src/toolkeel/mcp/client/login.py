@@ -69,7 +69,7 @@ class OAuth:
 Auth: TypeAlias = OAuth | Literal["oauth"] | httpx2.Auth | None
 
 
-def provider(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
+def authorization(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
     """What authorizes requests to a server; by default a login that somebody has made before.
 
     Raises:
@@ -147,7 +147,7 @@ def kept(config: ServerConfig) -> httpx2.Auth | None:
     given = any(name.lower() == "authorization" for name in config.headers)
     if not config.url or given or not _path(OAuth(), config).is_file():
         return None
-    return provider("oauth", config)
+    return authorization("oauth", config)
 
 
 async def forget(config: ServerConfig) -> None:

@@ -40,7 +40,7 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.mcp.call_span import note_call
 from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
 from toolkeel.mcp.client.elicitation import Elicit, Elicitation, answered, elicitation_of
-from toolkeel.mcp.client.login import Auth, provider
+from toolkeel.mcp.client.login import Auth, authorization
 from toolkeel.mcp.client.outcome import failed, was_forgotten
 from toolkeel.mcp.client.resources_prompts import Contents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, lister, sampler
@@ -136,7 +136,7 @@ class MCPServer(Contents):
         self._elicit, self._timeout = elicit, timeout
         self._options = LinkOptions(
             config,
-            provider(auth, config),
+            authorization(auth, config),
             self._asked if elicit else None,
             timeout,
             connect_timeout,
@@ -158,7 +158,7 @@ class MCPServer(Contents):
         """What is put before names that another source of tools has, too."""
         return f"{self.name}_"
 
-    # — a provider of tools —
+    # — a tool source —
 
     async def get_tools(self) -> list[AnyTool]:
         """The server's tools, asked for anew; connects if need be.

@@ -33,7 +33,7 @@ from mcp.shared.subscriptions import (
 )
 from pydantic import BaseModel
 
-from toolkeel.call.tool_sources import Source, fixed, gather
+from toolkeel.call.tool_sources import ToolOrSource, fixed, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, answer
@@ -66,7 +66,7 @@ class ToolServer:
     """Tools, prompts and resources as a server of the Model Context Protocol.
 
     Args:
-        tools: A toolset, or tools and providers; providers are asked when the server starts.
+        tools: A toolset, or tools and tool sources; those are asked when the server starts.
         name: What the server calls itself.
         version: Its version.
         title: Its name for people.
@@ -94,7 +94,7 @@ class ToolServer:
 
     def __init__(
         self,
-        tools: Toolset | Iterable[Source] = (),
+        tools: Toolset | Iterable[ToolOrSource] = (),
         *,
         name: str = "toolkeel",
         version: str = "",
@@ -168,7 +168,7 @@ class ToolServer:
 
     async def update(
         self,
-        tools: Toolset | Iterable[Source] | None = None,
+        tools: Toolset | Iterable[ToolOrSource] | None = None,
         *,
         prompts: Iterable[Prompt[..., Any]] | None = None,
         resources: Iterable[Resource[..., Any]] | None = None,
