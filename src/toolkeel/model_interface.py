@@ -128,7 +128,7 @@ class Settings:
         temperature: Randomness, in the provider's own scale.
         max_tokens: Longest reply, in tokens.
         provider_options: Further keys of the request's body, sent as they are.
-        output: The form the reply must have; for models that can hold it (`HoldsOutput`).
+        output: The form the reply must have; for models that can (`SupportsStructuredOutput`).
         keep_tool_choice: Whether a `tool_choice` that forces a call still does in an agent's run
             when one was made; it would have to call for ever.
     """
@@ -183,11 +183,11 @@ class Model(Protocol):
 
 
 @runtime_checkable
-class HoldsOutput(Protocol):
-    """A model whose wire can hold replies to a schema."""
+class SupportsStructuredOutput(Protocol):
+    """A model whose server can make replies keep to a schema (structured output)."""
 
-    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether it can hold replies to this one.
+    def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be made to keep to this one.
 
         Args:
             output: The form.

@@ -68,7 +68,7 @@ class Held(Scripted):
         self._holds = holds
         self.asked: list[tuple[OutputFormat, bool]] = []
 
-    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+    def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
         self.asked.append((output, tools))
         return self._holds
 

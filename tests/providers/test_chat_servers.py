@@ -10,7 +10,7 @@ from tests.providers.judge import check_body
 from toolkeel import connect
 from toolkeel.define.names import POLICIES
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
-from toolkeel.model_interface import HoldsOutput, ModelRequest, OutputFormat, Settings
+from toolkeel.model_interface import ModelRequest, OutputFormat, Settings, SupportsStructuredOutput
 from toolkeel.providers import openai_chat
 from toolkeel.providers.chat_servers import PRESETS
 
@@ -67,9 +67,13 @@ def test_servers_with_grammars_hold_an_answer_where_no_call_must_be_possible(nam
     }
     form = OutputFormat("answer", schema)
     model = connect(f"{name}:qwen3")
-    assert isinstance(model, HoldsOutput)
-    assert model.holds(form, tools=False) and not model.holds(form, tools=True)
+    assert isinstance(model, SupportsStructuredOutput)
+    assert model.supports_format(form, tools=False) and not model.supports_format(form, tools=True)
     cloud = connect(f"{name}:qwen3-coder:480b-cloud")
-    assert isinstance(cloud, HoldsOutput) and not cloud.holds(form, tools=False)
+    assert isinstance(cloud, SupportsStructuredOutput) and not cloud.supports_format(
+        form, tools=False
+    )
     plain = connect("litellm:qwen3")
-    assert isinstance(plain, HoldsOutput) and not plain.holds(form, tools=False)
+    assert isinstance(plain, SupportsStructuredOutput) and not plain.supports_format(
+        form, tools=False
+    )

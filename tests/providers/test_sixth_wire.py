@@ -137,7 +137,7 @@ class StoredParley(StoredConversation):
 
 class Parley(SdkModel):
     encoder = ParleyEncoder
-    held_form = "openai"
+    output_dialect = "openai"
 
     def __init__(self, url: str, *, stream: bool) -> None:
         self._draft = SimpleNamespace(url=f"{url}/parley", headers={}, extensions={})
@@ -146,7 +146,7 @@ class Parley(SdkModel):
     def _errors(self) -> AbstractContextManager[None]:
         return http_errors(self.name)
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
+    def _has_structured_output(self, tools: bool) -> bool:
         return False
 
     async def _ask(self, client: SdkClient, body: bytes, prepared: Prepared) -> httpx2.Response:

@@ -1,7 +1,7 @@
 """Structured output: answers of a given form, taken from a model's replies, sent back to be corrected, counted.
 
 Where the wire holds replies to a schema, the reply's text is the answer; everywhere else the model
-gives it by calling a tool. The model decides which (`HoldsOutput`); the form, its validation and
+gives it by calling a tool. The model decides which (`SupportsStructuredOutput`); the form, its validation and
 the words of a correction are the same (`define/output_type.py`).
 """
 
@@ -29,7 +29,7 @@ from toolkeel.errors import (
     SetupError,
 )
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.model_interface import HoldsOutput, Model, OutputFormat, Settings
+from toolkeel.model_interface import Model, OutputFormat, Settings, SupportsStructuredOutput
 
 RETRIES = 3
 """How often a model may correct an answer that does not have its form."""
@@ -85,7 +85,9 @@ def plan_output(
     if output_type is str or output_type is None:
         return None
     answer = answer_form(output_type, _free_name(taken))
-    if isinstance(model, HoldsOutput) and model.holds(answer.format, tools=tools):
+    if isinstance(model, SupportsStructuredOutput) and model.supports_format(
+        answer.format, tools=tools
+    ):
         return OutputPlan(answer, answer.format, retries)
     return OutputPlan(answer, None, retries)
 

@@ -14,10 +14,10 @@ from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import (
     Delta,
     Finish,
-    HoldsOutput,
     Model,
     ModelRequest,
     OutputFormat,
+    SupportsStructuredOutput,
     connected,
 )
 from toolkeel.testing.cassette import Cassette, CassetteMismatch
@@ -51,13 +51,15 @@ class TapedModel(Binds):
         """The recorded model's name."""
         return self._cassette.model_name or "cassette"
 
-    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+    def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
         """Whether the recorded model can hold its replies to a schema."""
         if self._cassette.records and self._given:
             model = self._model()
-            held = isinstance(model, HoldsOutput) and model.holds(output, tools=tools)
-            self._cassette.holds_output = held
-        return self._cassette.holds_output
+            held = isinstance(model, SupportsStructuredOutput) and model.supports_format(
+                output, tools=tools
+            )
+            self._cassette.structured_output = held
+        return self._cassette.structured_output
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """The recorded reply, whole; or the model's own, as it comes, which is recorded."""

@@ -53,7 +53,7 @@ def test_what_is_left_is_what_git_would_add(top: list[str], below: list[str]) ->
         walk = Walk(Root(place), ".")
         assert list(walk) == sorted(expected, key=order)
         every = [*NAMES, ".gitignore", "src/.gitignore"]
-        assert sorted(filter(walk.holds, every)) == sorted(expected)
+        assert sorted(filter(walk.includes, every)) == sorted(expected)
 
 
 def test_rules_above_the_start_count_unless_they_name_it(tmp_path: Path) -> None:

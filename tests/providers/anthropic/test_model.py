@@ -370,4 +370,7 @@ def test_only_anthropics_own_addresses_are_anthropics() -> None:
     form = OutputFormat("city", {"type": "object", "properties": {}})
     for url, expected in {**own, **others}.items():
         model = AnthropicMessages("claude-sonnet-4-5", base_url=url, api_key="k")
-        assert (model.hosts, model.holds(form, tools=False)) == ("anthropic" * expected, expected)
+        assert (model.hosts, model.supports_format(form, tools=False)) == (
+            "anthropic" * expected,
+            expected,
+        )

@@ -29,7 +29,7 @@ class Told(WireModel):
     """Answers as it is told; keeps the bodies it was sent."""
 
     encoder = AnthropicEncoder
-    held_form = "anthropic-strict"
+    output_dialect = "anthropic-strict"
 
     def __init__(self, *answers: object, stream: bool = False, **options: Any) -> None:
         super().__init__(AnthropicProfile("m", stream), {"max_retries": 0, **options})
@@ -43,7 +43,7 @@ class Told(WireModel):
     def _errors(self) -> AbstractContextManager[None]:
         return named(self.name)
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
+    def _has_structured_output(self, tools: bool) -> bool:
         return tools
 
 
@@ -86,9 +86,9 @@ def test_a_stream_of_nothing_is_an_error_that_names_the_model() -> None:
 
 def test_what_a_server_holds_is_what_the_program_says_or_what_is_known() -> None:
     form = OutputFormat("x", {"type": "object", "properties": {}, "additionalProperties": False})
-    assert [Told().holds(form, tools=tools) for tools in (True, False)] == [True, False]
-    assert Told(native_output=True).holds(form, tools=False)
-    assert not Told(native_output=False).holds(form, tools=True)
+    assert [Told().supports_format(form, tools=tools) for tools in (True, False)] == [True, False]
+    assert Told(native_output=True).supports_format(form, tools=False)
+    assert not Told(native_output=False).supports_format(form, tools=True)
 
 
 def test_what_was_said_before_an_error_is_given_although_both_came_at_once() -> None:

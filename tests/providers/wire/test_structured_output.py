@@ -16,7 +16,7 @@ from tests.providers.openai_responses import test_public as test_openai_response
 from toolkeel import Agent, tool
 from toolkeel.define.output_type import answer_form
 from toolkeel.messages import UserMessage
-from toolkeel.model_interface import HoldsOutput, ModelRequest, Settings
+from toolkeel.model_interface import ModelRequest, Settings, SupportsStructuredOutput
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.anthropic.model import AnthropicMessages
 from toolkeel.providers.bedrock.model import BedrockConverse
@@ -24,7 +24,11 @@ from toolkeel.providers.chat_servers import OPENAI
 from toolkeel.providers.gemini.model import Gemini
 from toolkeel.providers.openai_chat.model import OpenAIChat
 from toolkeel.providers.openai_responses.model import OpenAIResponses
-from toolkeel.providers.wire.structured_output import claude_holds, gemini_holds, gpt_holds
+from toolkeel.providers.wire.structured_output import (
+    claude_has_structured_output,
+    gemini_has_structured_output,
+    gpt_has_structured_output,
+)
 
 
 class Stay(BaseModel):
@@ -100,12 +104,12 @@ def test_nothing_is_said_of_a_form_that_nobody_asked_for() -> None:
     ("holds", "yes", "no"),
     [
         (
-            gpt_holds,
+            gpt_has_structured_output,
             "gpt-5 gpt-4o gpt-4.1-mini gpt-4.5-preview o3 o4-mini",
             "gpt-3.5-turbo gpt-4 gpt-4-turbo-2024-04-09 o1-mini chatgpt-4o-latest",
         ),
         (
-            claude_holds,
+            claude_has_structured_output,
             "claude-opus-4-5 claude-haiku-4-5-20251001 claude-opus-5 us.anthropic.claude-sonnet-4-6",
             "claude-opus-4-1 claude-3-7-sonnet-latest claude-sonnet-4-20250514 llama",
         ),
@@ -118,11 +122,11 @@ def test_models_that_hold_replies_are_known_by_their_names(
 
 
 def test_gemini_holds_replies_beside_tools_since_its_third_generation() -> None:
-    assert gemini_holds("gemini-3-pro", tools=True)
-    assert gemini_holds("models/gemini-2.5-pro", tools=False)
-    assert not gemini_holds("gemini-2.5-pro", tools=True)
-    assert not gemini_holds("gemini-2.0-flash", tools=False)
-    assert not gemini_holds("gemma-3", tools=False)
+    assert gemini_has_structured_output("gemini-3-pro", tools=True)
+    assert gemini_has_structured_output("models/gemini-2.5-pro", tools=False)
+    assert not gemini_has_structured_output("gemini-2.5-pro", tools=True)
+    assert not gemini_has_structured_output("gemini-2.0-flash", tools=False)
+    assert not gemini_has_structured_output("gemma-3", tools=False)
 
 
 class Tree(BaseModel):
@@ -134,23 +138,31 @@ def test_a_form_that_a_strict_schema_cannot_say_goes_by_a_tool() -> None:
     open_map = answer_form(dict[str, int]).format
     claude = AnthropicMessages("claude-sonnet-4-5", api_key="x")
     gpt = OpenAIChat("gpt-5", api_key="x")
-    assert isinstance(gpt, HoldsOutput) and gpt.holds(FORM, tools=True)
-    assert claude.holds(FORM, tools=True) and not gpt.holds(open_map, tools=False)
-    assert not claude.holds(answer_form(Tree).format, tools=False)
-    assert gpt.holds(answer_form(Tree).format, tools=False)
+    assert isinstance(gpt, SupportsStructuredOutput) and gpt.supports_format(FORM, tools=True)
+    assert claude.supports_format(FORM, tools=True) and not gpt.supports_format(
+        open_map, tools=False
+    )
+    assert not claude.supports_format(answer_form(Tree).format, tools=False)
+    assert gpt.supports_format(answer_form(Tree).format, tools=False)
 
 
 def test_servers_that_only_imitate_are_given_a_tool_unless_they_are_known_to_hold() -> None:
     url = "http://127.0.0.1:9/v1"
-    assert not OpenAIChat("m", base_url=url).holds(FORM, tools=False)
-    assert not OpenAIResponses("gpt-5", base_url=url).holds(FORM, tools=False)
-    assert not AnthropicMessages("claude-sonnet-4-5", base_url=url).holds(FORM, tools=False)
-    assert OpenAIChat("m", base_url=url, profile=OPENAI).holds(FORM, tools=False)
-    assert OpenAIResponses("m", base_url=url, native_output=True).holds(FORM, tools=False)
-    assert AnthropicMessages("m", base_url=url, native_output=True).holds(FORM, tools=False)
-    assert not Gemini("gemini-3-pro", api_key="x", native_output=False).holds(FORM, tools=False)
+    assert not OpenAIChat("m", base_url=url).supports_format(FORM, tools=False)
+    assert not OpenAIResponses("gpt-5", base_url=url).supports_format(FORM, tools=False)
+    assert not AnthropicMessages("claude-sonnet-4-5", base_url=url).supports_format(
+        FORM, tools=False
+    )
+    assert OpenAIChat("m", base_url=url, profile=OPENAI).supports_format(FORM, tools=False)
+    assert OpenAIResponses("m", base_url=url, native_output=True).supports_format(FORM, tools=False)
+    assert AnthropicMessages("m", base_url=url, native_output=True).supports_format(
+        FORM, tools=False
+    )
+    assert not Gemini("gemini-3-pro", api_key="x", native_output=False).supports_format(
+        FORM, tools=False
+    )
     claude = BedrockConverse("anthropic.claude-sonnet-4-5-20250929-v1:0", region="us-east-1")
-    assert claude.holds(FORM, tools=True)
+    assert claude.supports_format(FORM, tools=True)
 
 
 # — end to end, through the official clients —

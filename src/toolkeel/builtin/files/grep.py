@@ -150,7 +150,7 @@ class Search:
             largest=MAX_FILE,
             ended=self._ended,
         )
-        names = walk if found is None else filter(walk.holds, sorted(found, key=order))
+        names = walk if found is None else filter(walk.includes, sorted(found, key=order))
         return (name for name in names if self._wanted(name.removeprefix(prefix)))
 
     def _ended(self) -> bool:

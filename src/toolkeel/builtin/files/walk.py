@@ -68,7 +68,7 @@ class Walk:
             below = [prefix + each.name for each in kept if each.kind == "folder"]
             pending.extend(reversed(below))
 
-    def holds(self, path: str) -> bool:
+    def includes(self, path: str) -> bool:
         """Whether a file below the folder is one that is looked at."""
         parts = path.removeprefix(_prefix(self.folder)).split("/")
         prefix = _prefix(self.folder)

@@ -22,7 +22,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.request import Prepared
-from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
 
@@ -146,7 +146,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
         body |= given(temperature=settings.temperature)
     body |= given(stream=profile.stream or None)
     if settings.output is not None:
-        schema = held_schema(settings.output, "anthropic-strict").schema
+        schema = compiled_format(settings.output, "anthropic-strict").schema
         form = {"format": {"type": "json_schema", "schema": schema}}
         body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
     beside = {

@@ -16,7 +16,7 @@ from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.plain_json import Json, as_list
 from toolkeel.providers.wire.request import Prepared
-from toolkeel.providers.wire.structured_output import claude_holds
+from toolkeel.providers.wire.structured_output import claude_has_structured_output
 
 try:
     import anthropic
@@ -77,7 +77,7 @@ class AnthropicMessages(SdkModel):
     """
 
     encoder = AnthropicEncoder
-    held_form = "anthropic-strict"
+    output_dialect = "anthropic-strict"
     package: ClassVar[Any] = anthropic
     path = "/v1/messages"
 
@@ -115,8 +115,8 @@ class AnthropicMessages(SdkModel):
         )
         super().__init__(profile, options, clients)
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
-        return self._own and claude_holds(self.name)
+    def _has_structured_output(self, tools: bool) -> bool:
+        return self._own and claude_has_structured_output(self.name)
 
     def _betas(self, prepared: Prepared) -> str:
         asked = map(str, as_list(prepared.settings.provider_options.get("betas")))

@@ -24,7 +24,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import model_family
 from toolkeel.providers.wire.request import Prepared
-from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
 
@@ -232,7 +232,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
 
 
 def _text_format(output: OutputFormat) -> Json:
-    schema = dumps(held_schema(output, "anthropic-strict").schema)
+    schema = dumps(compiled_format(output, "anthropic-strict").schema)
     form = given(name=output.name, description=output.description or None, schema=schema)
     return {"type": "json_schema", "structure": {"jsonSchema": form}}
 

@@ -16,7 +16,7 @@ from toolkeel.providers.wire.http import PerLoop, check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.server_errors import refused
-from toolkeel.providers.wire.structured_output import claude_holds
+from toolkeel.providers.wire.structured_output import claude_has_structured_output
 
 try:
     import httpx2
@@ -72,7 +72,7 @@ class BedrockConverse(SdkModel):
     """
 
     encoder = BedrockEncoder
-    held_form = "anthropic-strict"
+    output_dialect = "anthropic-strict"
     vendor = "aws.bedrock"
 
     def __init__(
@@ -100,8 +100,8 @@ class BedrockConverse(SdkModel):
     def _errors(self) -> AbstractContextManager[None]:
         return _model_errors(self.name)
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
-        return claude_holds(self.name)
+    def _has_structured_output(self, tools: bool) -> bool:
+        return claude_has_structured_output(self.name)
 
     async def _ask(self, client: SdkClient, body: bytes, prepared: Prepared) -> httpx2.Response:
         headers = await self._aws.headers(body)

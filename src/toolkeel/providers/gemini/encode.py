@@ -30,7 +30,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.request import Answer, Prepared
-from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import TurnEncoder
 
@@ -130,7 +130,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile)
     generation = given(temperature=settings.temperature, maxOutputTokens=settings.max_tokens)
     if settings.output is not None:
         generation["responseMimeType"] = "application/json"
-        generation["responseJsonSchema"] = held_schema(settings.output, "gemini").schema
+        generation["responseJsonSchema"] = compiled_format(settings.output, "gemini").schema
     generation |= as_dict(extra.pop("generationConfig", None))
     body = {"tools": wires, "toolConfig": config, "generationConfig": generation}
     return {**{key: value for key, value in body.items() if value}, **extra}

@@ -17,7 +17,7 @@ from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.server_errors import refused
-from toolkeel.providers.wire.structured_output import gemini_holds
+from toolkeel.providers.wire.structured_output import gemini_has_structured_output
 
 try:
     import httpx2
@@ -79,7 +79,7 @@ class Gemini(SdkModel):
     """
 
     encoder = GeminiEncoder
-    held_form = "gemini"
+    output_dialect = "gemini"
     stand_in = (
         "run here, since no Gemini before 3 has tools of its own beside functions; "
         "where='local' says that they shall"
@@ -115,8 +115,8 @@ class Gemini(SdkModel):
     def _errors(self) -> AbstractContextManager[None]:
         return _model_errors(self.name)
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
-        return gemini_holds(self.name, tools=tools)
+    def _has_structured_output(self, tools: bool) -> bool:
+        return gemini_has_structured_output(self.name, tools=tools)
 
     def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()

@@ -39,7 +39,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
 from toolkeel.providers.wire.request import Answer, Encoder, Prepared
-from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 BRIDGE = "(the results are there)"
@@ -352,7 +352,7 @@ def _short_id(id: str) -> str:
 
 
 def _response_format(output: OutputFormat) -> Json:
-    compiled = held_schema(output, "openai-strict")
+    compiled = compiled_format(output, "openai-strict")
     form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
     form |= given(description=output.description or None)
     return {"type": "json_schema", "json_schema": form}

@@ -19,7 +19,7 @@ from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import Prepared
 from toolkeel.providers.wire.retry import Deltas
-from toolkeel.providers.wire.structured_output import gpt_holds
+from toolkeel.providers.wire.structured_output import gpt_has_structured_output
 
 try:
     import openai
@@ -65,7 +65,7 @@ class OpenAIChat(OpenAIModel):
     """
 
     encoder = ChatEncoder
-    held_form = "openai-strict"
+    output_dialect = "openai-strict"
     path = "/chat/completions"
 
     def __init__(
@@ -87,10 +87,10 @@ class OpenAIChat(OpenAIModel):
         target = ChatTarget(model, stream, endpoint=host, server=self.profile)
         super().__init__(target, options, clients)
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
+    def _has_structured_output(self, tools: bool) -> bool:
         if self.profile.grammar:  # all but what Ollama passes on to its cloud, which holds nothing
             return not tools and not self.name.endswith("-cloud")
-        return self.profile.json_schema and gpt_holds(self.name)
+        return self.profile.json_schema and gpt_has_structured_output(self.name)
 
     def _deltas(
         self, request: ModelRequest, prepared: Prepared, body: object, decoder: Decoder

@@ -38,7 +38,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import Asked, is_own, model_family
 from toolkeel.providers.wire.request import Answer, Encoder, encode_block
-from toolkeel.providers.wire.structured_output import held_schema
+from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 ENCRYPTED = "reasoning.encrypted_content"
@@ -279,7 +279,7 @@ def _shown(block: Image | Audio | File) -> list[Json]:
 
 
 def _format(output: OutputFormat) -> Json:
-    compiled = held_schema(output, "openai-strict")
+    compiled = compiled_format(output, "openai-strict")
     form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
     return {**form, **given(description=output.description or None), "strict": compiled.strict}
 

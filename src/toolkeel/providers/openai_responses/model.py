@@ -11,7 +11,7 @@ from toolkeel.providers.openai_responses.profile import WIRE
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.reasoning_ownership import Asked
-from toolkeel.providers.wire.structured_output import gpt_holds
+from toolkeel.providers.wire.structured_output import gpt_has_structured_output
 
 try:
     import openai
@@ -55,7 +55,7 @@ class OpenAIResponses(OpenAIModel):
     """
 
     encoder = ResponsesEncoder
-    held_form = "openai-strict"
+    output_dialect = "openai-strict"
     path = "/responses"
 
     def __init__(
@@ -77,5 +77,5 @@ class OpenAIResponses(OpenAIModel):
         self.hosts = WIRE if hosts else ""
         super().__init__(Asked(model, stream, hosts, host), options, clients)
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
-        return self._own and gpt_holds(self.name)
+    def _has_structured_output(self, tools: bool) -> bool:
+        return self._own and gpt_has_structured_output(self.name)

@@ -7,7 +7,7 @@ call_ids              call ids: the transcript's on one side, what a wire takes 
 media                 content blocks as providers can take them: which are text, and the bytes of the others
 reasoning_ownership   whose reasoning it is
 claude                what Claude's models take, by generation: through Anthropic's own API and through Bedrock
-structured_output     replies that a server holds to a schema while it writes them: which can, and their schemas
+structured_output     structured output: which servers make replies keep to a schema, and the form they take it in
 part_order            the order of a reply's parts, where it is not the plain one
 tools                 tools as one wire knows them: their JSON, their names there, and their properties' names
 decoder               answers of every wire, whole and streamed: as deltas, and as one message

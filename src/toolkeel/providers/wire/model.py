@@ -25,7 +25,7 @@ from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unrea
 from toolkeel.providers.wire.reasoning_ownership import Asked, asked_note
 from toolkeel.providers.wire.request import Encoder, Prepared
 from toolkeel.providers.wire.retry import Deltas, Retries
-from toolkeel.providers.wire.structured_output import is_held
+from toolkeel.providers.wire.structured_output import is_expressible
 
 log = logging.getLogger("toolkeel")
 
@@ -55,7 +55,7 @@ class WireModel:
     """
 
     encoder: ClassVar[type[Encoder[Any]]]
-    held_form: ClassVar[Target]
+    output_dialect: ClassVar[Target]
     """The form in which the wire takes the schema of a reply."""
     stand_in = (
         "run here, since the server is not known to have tools of its own; say hosts_tools=True "
@@ -103,10 +103,10 @@ class WireModel:
                 for delta in deltas:
                     yield delta
 
-    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether replies can be held to a form; see `toolkeel.model_interface.HoldsOutput`."""
-        known = self._is_known_to_hold(tools) if self._native is None else self._native
-        return known and is_held(output, self.held_form)
+    def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
+        """Whether replies can be held to a form; see `toolkeel.model_interface.SupportsStructuredOutput`."""
+        known = self._has_structured_output(tools) if self._native is None else self._native
+        return known and is_expressible(output, self.output_dialect)
 
     async def close(self) -> None:
         """Close the connections of the running event loop; a client of your own stays open."""
@@ -183,7 +183,7 @@ class WireModel:
         """Turns the SDK's exceptions into `ModelError`, by status and headers, never by text."""
         raise NotImplementedError
 
-    def _is_known_to_hold(self, tools: bool) -> bool:
+    def _has_structured_output(self, tools: bool) -> bool:
         """Whether the vendor's model of that name holds replies to a schema."""
         raise NotImplementedError
 

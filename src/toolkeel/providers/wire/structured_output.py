@@ -1,4 +1,4 @@
-"""Replies that a server holds to a schema while it writes them: which can, and their schemas."""
+"""Structured output: which models' servers make replies keep to a schema, and the form they take it in."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _NEW_CLAUDE = re.compile(r"claude-(opus|sonnet|haiku)-(4-[5-9]|[5-9])")
 _GEMINI = re.compile(r"gemini-(\d+)(?:[.-](\d+))?")
 
 
-def held_schema(output: OutputFormat, target: Target) -> Compiled:
+def compiled_format(output: OutputFormat, target: Target) -> Compiled:
     """The form of a reply as a wire takes it.
 
     Raises:
@@ -23,39 +23,39 @@ def held_schema(output: OutputFormat, target: Target) -> Compiled:
     return compile_schema(output.schema, target)
 
 
-def is_held(output: OutputFormat, target: Target) -> bool:
+def is_expressible(output: OutputFormat, target: Target) -> bool:
     """Whether the wire's form says all that must be held: nothing given up, no property renamed."""
     try:
-        compiled = held_schema(output, target)
+        compiled = compiled_format(output, target)
     except DefinitionError:
         return False
     return not compiled.keys and (compiled.strict or target == "gemini")
 
 
-def gpt_holds(model: str) -> bool:
+def gpt_has_structured_output(model: str) -> bool:
     """Whether a model of OpenAI's holds its replies to a schema: all since GPT-4o do.
 
-    >>> gpt_holds("gpt-5"), gpt_holds("gpt-4o-mini"), gpt_holds("gpt-4-turbo")
+    >>> gpt_has_structured_output("gpt-5"), gpt_has_structured_output("gpt-4o-mini"), gpt_has_structured_output("gpt-4-turbo")
     (True, True, False)
     """
     return _OLD_GPT.match(model_family(model)) is None
 
 
-def claude_holds(model: str) -> bool:
+def claude_has_structured_output(model: str) -> bool:
     """Whether a model of Anthropic's does: all since Claude 4.5.
 
-    >>> claude_holds("claude-sonnet-4-5-20250929"), claude_holds("claude-opus-4-1")
+    >>> claude_has_structured_output("claude-sonnet-4-5-20250929"), claude_has_structured_output("claude-opus-4-1")
     (True, False)
     """
     return _NEW_CLAUDE.match(model_family(model)) is not None
 
 
-def gemini_holds(model: str, *, tools: bool) -> bool:
+def gemini_has_structured_output(model: str, *, tools: bool) -> bool:
     """Whether a Gemini model does: since 2.5, and beside tools to call since 3.
 
-    >>> gemini_holds("gemini-2.5-flash", tools=False), gemini_holds("gemini-2.5-flash", tools=True)
+    >>> gemini_has_structured_output("gemini-2.5-flash", tools=False), gemini_has_structured_output("gemini-2.5-flash", tools=True)
     (True, False)
-    >>> gemini_holds("gemini-3-pro-preview", tools=True)
+    >>> gemini_has_structured_output("gemini-3-pro-preview", tools=True)
     True
     """
     version = _GEMINI.match(model_family(model))

@@ -70,7 +70,7 @@ def test_a_gateway_of_the_sdk_is_refused_with_what_to_write(name: str) -> None:
 def test_a_key_is_missed_only_when_the_model_is_asked() -> None:
     model = resolve("gpt-9")
     assert isinstance(model, LaterModel)
-    assert not model.holds(OutputFormat("x", {"type": "object"}), tools=False)
+    assert not model.supports_format(OutputFormat("x", {"type": "object"}), tools=False)
 
     async def ask() -> None:
         async for _ in model.stream(ModelRequest([])):

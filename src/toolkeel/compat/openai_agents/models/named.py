@@ -17,7 +17,13 @@ from toolkeel.compat.openai_agents.models.custom_models import ModelResponse, re
 from toolkeel.compat.openai_agents.settings import ModelSettings
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage
-from toolkeel.model_interface import Delta, HoldsOutput, Model, ModelRequest, OutputFormat
+from toolkeel.model_interface import (
+    Delta,
+    Model,
+    ModelRequest,
+    OutputFormat,
+    SupportsStructuredOutput,
+)
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.model_by_name import connect
 
@@ -96,14 +102,16 @@ class LaterModel(Binds):
         self._make = make
         self._made: Model | None = None
 
-    def holds(self, output: OutputFormat, *, tools: bool) -> bool:
+    def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
         """Whether it can hold replies to a schema: as there, any server is asked to; without a key
         nobody can say, and it cannot."""
         try:
             model = self._model()
         except SetupError:
             return False
-        return isinstance(model, HoldsOutput) and model.holds(output, tools=tools)
+        return isinstance(model, SupportsStructuredOutput) and model.supports_format(
+            output, tools=tools
+        )
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
         """The model's own reply."""
