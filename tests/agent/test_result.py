@@ -93,6 +93,6 @@ def test_a_run_that_ended_before_its_answer_has_none_rather_than_an_empty_one(re
 
     agent = Agent(Scripted([call("work"), call("work")]), [work], max_turns=2)
     result = agent.run_sync("go", cancel=stop)
-    assert result.reason == reason and not result.answered
+    assert result.reason == reason and not result.has_output
     with pytest.raises(OutputError, match=f"no answer: the run ended with '{reason}'"):
         print(result.output)

@@ -414,7 +414,7 @@ def test_one_run_may_have_a_model_settings_and_time_of_its_own() -> None:
         assert agent.model.name == "scripted"
         assert agent.run_sync("go").output == "played"
     late = agent.run_sync("go", model=Stuck(), timeout=0.05)
-    assert (late.reason, late.limit, late.answered) == ("limit", "seconds: 0.05", False)
+    assert (late.reason, late.limit, late.has_output) == ("limit", "seconds: 0.05", False)
 
 
 # — saying something to a run —

@@ -134,7 +134,7 @@ class Agent(Generic[C, T]):
         if not callable(self._handoffs):
             plan = plan.handing(self._handoffs)
             plan.check(rules)
-        self._plan = self._answering(plan, output_type)
+        self._plan = self._plan_for(plan, output_type)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = peers_words.telling(peers_words.AGENT_ATTRIBUTES)
@@ -323,10 +323,10 @@ class Agent(Generic[C, T]):
         if "limits" in changes or "settings" in changes:
             plan.check(None)
         if output_type is None:
-            return self._answering(plan, self._output_type) if model is not None else plan
-        return self._answering(plan, output_type)
+            return self._plan_for(plan, self._output_type) if model is not None else plan
+        return self._plan_for(plan, output_type)
 
-    def _answering(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
+    def _plan_for(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
         """The plan with answers of a type."""
         tools = len(plan.tools) > 0 or len(plan.sources) > 0
         output = plan_output(output_type, plan.model, plan.tools, tools, self._retries)

@@ -136,7 +136,7 @@ async def judge_said(
         raise
 
 
-async def judge_answer(
+async def judge_output(
     guardrails: Sequence[Guardrail], answer: object, run: RunContext[Any], shown: SentHistory
 ) -> None:
     """Ask guardrails about what the agent answered; no later request holds it if they refuse.

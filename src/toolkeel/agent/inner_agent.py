@@ -130,7 +130,7 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
         ) from error
     finally:
         outer.usage = outer.usage + inner.usage
-    value = _answer(nesting, result)
+    value = _output_of(nesting, result)
     if inspect.isawaitable(value):
         value = await value
     if isinstance(value, ToolOutput | ToolMessage):
@@ -138,7 +138,7 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
     return ToolOutput(value, value, {"agent": nesting.agent, "run_id": result.run_id})
 
 
-def _answer(nesting: Nesting[Any], result: RunResult[Any]) -> object:
+def _output_of(nesting: Nesting[Any], result: RunResult[Any]) -> object:
     """What the call gives.
 
     Raises:

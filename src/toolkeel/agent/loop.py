@@ -13,7 +13,7 @@ from typing import Any
 
 from toolkeel._records.recorder import GOES_ON, Recorder
 from toolkeel.agent.handoff import handed
-from toolkeel.agent.output import Answers
+from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.transcript import order_results
 from toolkeel.agent.turn.ask_model import Asking
 from toolkeel.agent.turn.switch_agent import InCharge, said_last
@@ -50,7 +50,7 @@ class Progression:
     Attributes:
         corrections: How often the model mended its calls.
         waits: What waits for a person, by the id of its call.
-        answers: What it answered, if the answer must have a given form.
+        attempts: What it answered, if the answer must have a given form.
     """
 
     def __init__(self, charge: InCharge, tools: Toolset, run: RunContext[Any]) -> None:
@@ -71,7 +71,7 @@ class Progression:
         self._asking = Asking(self._charge, tools, self._run)
         self._tools = self._asking.offer.tools
         self._handoffs = plan.handoffs
-        self.answers = None if plan.output is None else Answers(plan.output)
+        self.attempts = None if plan.output is None else OutputAttempts(plan.output)
 
     async def advance(self) -> EndReason:
         """Go on until there is nothing to do.
@@ -132,7 +132,7 @@ class Progression:
                 return None
             if not message.tool_calls and self._is_answered(message):
                 return ENDS.get(message.finish_reason, "answered")
-            ends = results and self._tools.has_answers and _is_answer(self._tools, results)
+            ends = results and self._tools.has_ends_run and _all_end_run(self._tools, results)
             return "returned" if ends else None
         return None
 
@@ -156,8 +156,8 @@ class Progression:
             return False
         if not run.said:
             run.said.append(run.later.pop(0))
-        if self.answers is not None:
-            self.answers = self.answers.anew()
+        if self.attempts is not None:
+            self.attempts = self.attempts.anew()
         return True
 
     @property
@@ -170,7 +170,7 @@ class Progression:
 
     def _is_answered(self, reply: AssistantMessage) -> bool:
         """Whether a reply that calls nothing ends the run; if not, the model is told why."""
-        correction = self.answers.see_reply(reply) if self.answers is not None else None
+        correction = self.attempts.see_reply(reply) if self.attempts is not None else None
         if correction is None:
             return True
         self._messages.append(correction)
@@ -192,11 +192,11 @@ class Progression:
             return "waiting"
         if self._asking.forced:
             self._asking.called()
-        if self.answers is not None:
-            self.answers.see_results(calls, results)
-            if self.answers.given:
+        if self.attempts is not None:
+            self.attempts.see_results(calls, results)
+            if self.attempts.given:
                 return "answered"
-        return "returned" if tools.has_answers and _is_answer(tools, results) else None
+        return "returned" if tools.has_ends_run and _all_end_run(tools, results) else None
 
     async def _intend(self, recorder: Recorder, calls: Sequence[ToolCall], resumed: bool) -> None:
         """Write down what is about to run; where that fails or is cancelled, nothing has begun."""
@@ -284,7 +284,7 @@ def _goes_on(tools: Toolset, call: ToolCall) -> bool:
     return _repeatable(tools, call) or GOES_ON in tools.find(call.name).tool.metadata
 
 
-def _is_answer(tools: Toolset, results: list[ToolMessage]) -> bool:
+def _all_end_run(tools: Toolset, results: list[ToolMessage]) -> bool:
     """Whether every tool just run succeeded and answers the person itself."""
     for result in results:
         if result.failed or not tools.find(result.name).tool.ends_run:

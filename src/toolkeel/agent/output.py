@@ -19,7 +19,7 @@ from toolkeel.agent.streamed_calls import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.explain.validation_errors import listing
-from toolkeel.define.output_type import ANSWER, AnswerForm, answer_form
+from toolkeel.define.output_type import OUTPUT_TOOL, OutputForm, output_form
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     FieldError,
@@ -40,19 +40,19 @@ class OutputPlan:
     """How the answers of a run are had.
 
     Args:
-        answer: Their form.
+        form: Their form.
         native: What the wire is told that holds replies to it; None: the model calls a tool.
         retries: How often the model may correct itself.
     """
 
-    answer: AnswerForm
+    form: OutputForm
     native: OutputFormat | None = None
     retries: int = RETRIES
 
     @property
     def tools(self) -> tuple[AnyTool, ...]:
         """The tool that takes the answer, if one does."""
-        return () if self.native else (self.answer.tool,)
+        return () if self.native else (self.form.tool,)
 
     def asked(self, settings: Settings) -> Settings:
         """The settings that make a model answer in this form."""
@@ -64,7 +64,7 @@ class OutputPlan:
 
     def partial(self) -> PartialOutput:
         """What shows the answer while it arrives."""
-        return PartialOutput("" if self.native else self.answer.tool.name, self.answer.shown)
+        return PartialOutput("" if self.native else self.form.tool.name, self.form.value_so_far)
 
 
 def plan_output(
@@ -84,23 +84,23 @@ def plan_output(
     """
     if output_type is str or output_type is None:
         return None
-    answer = answer_form(output_type, _free_name(taken))
+    form = output_form(output_type, _free_name(taken))
     if isinstance(model, SupportsStructuredOutput) and model.supports_format(
-        answer.format, tools=tools
+        form.format, tools=tools
     ):
-        return OutputPlan(answer, answer.format, retries)
-    return OutputPlan(answer, None, retries)
+        return OutputPlan(form, form.format, retries)
+    return OutputPlan(form, None, retries)
 
 
 def _free_name(taken: Container[str]) -> str:
-    name, number = ANSWER, 1
+    name, number = OUTPUT_TOOL, 1
     while name in taken:
         number += 1
-        name = f"{ANSWER}_{number}"
+        name = f"{OUTPUT_TOOL}_{number}"
     return name
 
 
-class Answers:
+class OutputAttempts:
     """What one run's model has answered, right or wrong.
 
     Args:
@@ -118,9 +118,9 @@ class Answers:
         self.given = False
         self.value: object = None
 
-    def anew(self) -> Answers:
+    def anew(self) -> OutputAttempts:
         """The same for a further answer."""
-        return Answers(self._plan)
+        return OutputAttempts(self._plan)
 
     def see_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
         """Take in what came of a turn's calls.
@@ -128,7 +128,7 @@ class Answers:
         Raises:
             OutputError: the model gave one wrong answer too many.
         """
-        name = self._plan.answer.tool.name
+        name = self._plan.form.tool.name
         said = {call.id: call.arguments for call in calls}
         for result in results:
             if result.name != name or self.given:
@@ -151,13 +151,13 @@ class Answers:
         if reply.finish_reason in ("refusal", "filtered"):
             raise OutputError(f"the model refused to answer: {text or 'without a reason'}", text)
         problem: InvalidArguments | MalformedArguments | None = None
-        for reading in self._plan.answer.readings(text):
+        for reading in self._plan.form.readings(text):
             try:
-                prepared = prepare(ToolCall("", ANSWER, reading), self._plan.answer.tool)
+                prepared = prepare(ToolCall("", OUTPUT_TOOL, reading), self._plan.form.tool)
             except (InvalidArguments, MalformedArguments) as error:
                 problem = problem or error
             else:
-                output = self._plan.answer.tool.function(**prepared.arguments)
+                output = self._plan.form.tool.function(**prepared.arguments)
                 self.given, self.value = True, output.artifact
                 return None
         assert problem is not None
@@ -166,7 +166,7 @@ class Answers:
         return UserMessage(self._correction(problem, cut_off))
 
     def _correction(self, problem: InvalidArguments | MalformedArguments, cut_off: bool) -> str:
-        tool = self._plan.answer.tool
+        tool = self._plan.form.tool
         if cut_off:
             how = "Your answer was cut off before it was complete. Give a shorter one."
         elif isinstance(problem, InvalidArguments):
@@ -191,7 +191,7 @@ class Answers:
             )
 
 
-def check_answers(tools: Toolset) -> None:
+def check_no_tool_ends_run(tools: Toolset) -> None:
     """Refuse tools whose own word is the answer, where the answer must have a form.
 
     Raises:

@@ -19,12 +19,12 @@ from toolkeel.messages import AssistantMessage, FinishReason, Message, ToolMessa
 T = TypeVar("T", default=str)
 
 
-class _NoAnswer:
+class _NoOutput:
     def __repr__(self) -> str:
-        return "NO_ANSWER"
+        return "NO_OUTPUT"
 
 
-NO_ANSWER: Final = _NoAnswer()
+NO_OUTPUT: Final = _NoOutput()
 """Stands for the answer of a run that ended without one."""
 _HINTS: Mapping[str, str] = {
     "limit": "; go on from result.state with a higher limit",
@@ -52,7 +52,7 @@ class RunResult(Generic[T]):
     """How a run ended.
 
     Args:
-        answer: See `output`.
+        output_value: See `output`.
         messages: The whole transcript, without the agent's instructions; valid for every provider,
             so a run can go on from it.
         reason: Why it ended; see `RunFinished`.
@@ -65,7 +65,7 @@ class RunResult(Generic[T]):
         run: The run itself.
     """
 
-    answer: object
+    output_value: object
     messages: list[Message]
     reason: EndReason
     usage: Usage
@@ -79,9 +79,9 @@ class RunResult(Generic[T]):
     _repr_html_ = in_notebook
 
     @property
-    def answered(self) -> bool:
+    def has_output(self) -> bool:
         """Whether there is an `output`."""
-        return self.answer is not NO_ANSWER
+        return self.output_value is not NO_OUTPUT
 
     @property
     def output(self) -> T:
@@ -91,7 +91,7 @@ class RunResult(Generic[T]):
         Raises:
             OutputError: the run ended without an answer; `reason` says why.
         """
-        if not self.answered:
+        if not self.has_output:
             bound = f" ({self.limit})" if self.limit else ""
             hint = _HINTS.get(self.reason, "")
             said = (
@@ -101,7 +101,7 @@ class RunResult(Generic[T]):
                 f"there is no answer: the run ended with {self.reason!r}{bound}{hint}",
                 next(said, ""),
             )
-        return cast("T", self.answer)
+        return cast("T", self.output_value)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = telling(RESULT)
@@ -117,7 +117,7 @@ class RunResult(Generic[T]):
         return self.run.agent
 
 
-def plain_answer(messages: list[Message], reason: EndReason) -> str:
+def plain_output(messages: list[Message], reason: EndReason) -> str:
     """What plain text a run ended with."""
     if reason == "returned":
         texts = []

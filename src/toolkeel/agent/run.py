@@ -18,11 +18,11 @@ from toolkeel._records.entries import RunBegan
 from toolkeel._records.record import InNotebooks
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
-from toolkeel.agent.guardrail import judge_answer
+from toolkeel.agent.guardrail import judge_output
 from toolkeel.agent.loop import Progression
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, said_in, transcript_of
-from toolkeel.agent.result import NO_ANSWER, RunResult, plain_answer
+from toolkeel.agent.result import NO_OUTPUT, RunResult, plain_output
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import Conversation, inner_saved
 from toolkeel.agent.turn.switch_agent import InCharge
@@ -173,7 +173,7 @@ class Run(InNotebooks, Generic[T]):
             resuming.take_back(run, going.state, own=True)
             self._charge.join(going)
             if going.pending:
-                self._result = result = self._result_of(NO_ANSWER, "waiting")
+                self._result = result = self._result_of(NO_OUTPUT, "waiting")
                 if run.listeners:
                     run.tell(RunStarted(*run.next(), self._plan.model.name, self._plan.agent))
                 self._tell_end("waiting", "")
@@ -192,8 +192,8 @@ class Run(InNotebooks, Generic[T]):
             progression = await self._set_up()
             reason = await progression.advance()
             ended = self._ended(progression, reason)
-            if (guardrails := self._plan.output_guardrails) and ended.answered:
-                await judge_answer(guardrails, ended.answer, run, self._charge.shown)
+            if (guardrails := self._plan.output_guardrails) and ended.has_output:
+                await judge_output(guardrails, ended.output_value, run, self._charge.shown)
             self._result = result = ended
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
@@ -215,7 +215,7 @@ class Run(InNotebooks, Generic[T]):
     def _tell_end(self, reason: EndReason, problem: str) -> None:
         self.reason, run, result = reason, self.context, self._result
         if run.listeners:
-            output = result.answer if result is not None and result.answered else None
+            output = result.output_value if result is not None and result.has_output else None
             bound = result.limit if result is not None else ""
             run.tell(RunFinished(*run.next(), reason, problem or bound, run.usage, output))
 
@@ -240,21 +240,21 @@ class Run(InNotebooks, Generic[T]):
         return self._progression
 
     def _ended(self, progression: Progression, reason: EndReason) -> RunResult[T]:
-        run, answers = self.context, progression.answers
-        answer: object = NO_ANSWER
-        if answers is not None:
-            answer = answers.value if answers.given else NO_ANSWER
+        run, attempts = self.context, progression.attempts
+        output: object = NO_OUTPUT
+        if attempts is not None:
+            output = attempts.value if attempts.given else NO_OUTPUT
         elif reason in ("answered", "returned", "refused", "cut_off"):
-            answer = plain_answer(run.transcript, reason)
+            output = plain_output(run.transcript, reason)
         if reason in ("refused", "cut_off") and self._plan.on_refusal == "raise":
-            raise OutputError(f"there is no answer: the model's reply was {reason}", str(answer))
-        return self._result_of(answer, reason)
+            raise OutputError(f"there is no answer: the model's reply was {reason}", str(output))
+        return self._result_of(output, reason)
 
-    def _result_of(self, answer: object, reason: EndReason) -> RunResult[T]:
+    def _result_of(self, output: object, reason: EndReason) -> RunResult[T]:
         run, progression = self.context, self._progression
         last = next((m for m in reversed(run.transcript) if isinstance(m, AssistantMessage)), None)
         return RunResult(
-            answer,
+            output,
             run.messages,
             reason,
             run.usage,

@@ -34,7 +34,7 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     'skipped'
     """
     given = list(messages)
-    answers = _answers(given)
+    results_by_place = _results_by_place(given)
     last = max((i for i, m in enumerate(given) if not isinstance(m, ToolMessage)), default=-1)
     repaired: list[Message] = []
     for index, message in enumerate(given):
@@ -47,7 +47,7 @@ def repair(messages: Iterable[Message]) -> list[Message]:
             continue
         repaired.append(message)
         for number, call in enumerate(message.tool_calls):
-            found = answers.get((index, number))
+            found = results_by_place.get((index, number))
             if found is not None:
                 repaired.append(found)
             elif index != last:
@@ -55,9 +55,9 @@ def repair(messages: Iterable[Message]) -> list[Message]:
     return repaired
 
 
-def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
+def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
     """Each call's result, by the reply's place in the transcript and the call's in the reply."""
-    answers: dict[tuple[int, int], ToolMessage] = {}
+    results_by_place: dict[tuple[int, int], ToolMessage] = {}
     waiting: dict[tuple[int, int], ToolCall] = {}
     orphans: dict[tuple[int, int], ToolCall] = {}
     strays: list[tuple[int, ToolMessage]] = []
@@ -69,7 +69,7 @@ def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
             else:
                 id = waiting.pop(place).id
                 same = message.tool_call_id == id
-                answers[place] = message if same else replace(message, tool_call_id=id)
+                results_by_place[place] = message if same else replace(message, tool_call_id=id)
         elif not isinstance(message, SystemMessage):
             orphans |= waiting
             calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
@@ -77,10 +77,10 @@ def _answers(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
     for at, stray in strays:
         for place, call in orphans.items():
             if call.id == stray.tool_call_id and place[0] < at:
-                answers[place] = stray
+                results_by_place[place] = stray
                 del orphans[place]
                 break
-    return answers
+    return results_by_place
 
 
 def _place(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:

@@ -52,7 +52,7 @@ class Toolset(InNotebooks):
         threads: Threads for sync bodies; None to share those of the process.
 
     Attributes:
-        has_answers: Whether some tool answers the person itself (`ends_run`).
+        has_ends_run: Whether some tool answers the person itself (`ends_run`).
         has_barriers: Whether some tool lets no other call of its turn run beside it.
         keeper: A tool that opens results which were too long to be shown, if one does.
         has_secrets: Whether some tool has arguments that must not be shown.
@@ -98,7 +98,7 @@ class Toolset(InNotebooks):
 
     def _fill(self, tools: Iterable[Toolish]) -> None:
         """Take these tools and no others."""
-        self.has_answers = self.has_barriers = self.has_secrets = False
+        self.has_ends_run = self.has_barriers = self.has_secrets = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
         self._under: tuple[Toolset, Toolset] | None = None
@@ -120,7 +120,7 @@ class Toolset(InNotebooks):
             )
         self.has_secrets = self.has_secrets or made.arguments.mask is not None
         begin = begin_of(made, self.steps, self.rules, self._invoke)
-        self.has_answers = self.has_answers or made.ends_run
+        self.has_ends_run = self.has_ends_run or made.ends_run
         self.has_barriers = self.has_barriers or made.sequential
         keep: Any = made.metadata.get(KEEPS)
         if callable(keep):

@@ -35,7 +35,7 @@ from toolkeel.errors import DefinitionError
 from toolkeel.messages import ToolOutput
 from toolkeel.model_interface import OutputFormat
 
-ANSWER = "final_result"
+OUTPUT_TOOL = "final_result"
 """What the tool is called, unless another of the run's tools is called so."""
 
 ACCEPTED = "The answer was accepted."
@@ -44,7 +44,7 @@ _VALUE = "result"
 
 
 @record
-class AnswerForm:
+class OutputForm:
     """The form that a run's answer must have.
 
     Args:
@@ -63,7 +63,7 @@ class AnswerForm:
     def readings(self, text: str) -> Iterator[str]:
         """The arguments that a reply's text may stand for, the likeliest first.
 
-        >>> list(answer_form(int).readings("5"))
+        >>> list(output_form(int).readings("5"))
         ['5', '{"result": 5}', '{"result": "5"}']
         """
         yield text
@@ -71,12 +71,12 @@ class AnswerForm:
             yield f'{{"{_VALUE}": {text}}}'
             yield json.dumps({_VALUE: text}, ensure_ascii=False)
 
-    def shown(self, partial: Any) -> Any:
+    def value_so_far(self, partial: Any) -> Any:
         """The value within the arguments that have come so far; None if nothing of it has."""
         return partial.get(_VALUE) if self.wrapped else partial
 
 
-def answer_form(output_type: TypeForm[Any], name: str = ANSWER) -> AnswerForm:
+def output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputForm:
     """The form of answers of a type.
 
     Args:
@@ -87,7 +87,7 @@ def answer_form(output_type: TypeForm[Any], name: str = ANSWER) -> AnswerForm:
     Raises:
         DefinitionError: the type has no JSON form.
 
-    >>> form = answer_form(list[int])
+    >>> form = output_form(list[int])
     >>> form.tool.parameters["properties"]["result"]["type"]
     'array'
     >>> form.tool.invoke({"result": [1, 2]}).artifact
@@ -106,7 +106,7 @@ def answer_form(output_type: TypeForm[Any], name: str = ANSWER) -> AnswerForm:
     wrapped = schema.get("type") != "object"
     arguments = _wrapped(name, output_type) if wrapped else _plain(name, schema, adapter)
     description = f"Give the final answer, and end with it. {told}".strip()
-    return AnswerForm(_tool(name, description, arguments), wrapped)
+    return OutputForm(_tool(name, description, arguments), wrapped)
 
 
 def _rooted(schema: Mapping[str, Any]) -> dict[str, Any]:

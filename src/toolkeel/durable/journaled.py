@@ -88,7 +88,7 @@ async def go_on(
         return ended
     except Exception as problem:  # it is in the journal, if the run had begun
         return _how("failed", error=f"{type(problem).__name__}: {problem}")
-    return _how(result.reason, result.output if result.answered else "", result.limit)
+    return _how(result.reason, result.output if result.has_output else "", result.limit)
 
 
 def _how(reason: str, answer: object = "", error: str = "") -> dict[str, str]:

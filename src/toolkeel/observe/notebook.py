@@ -133,7 +133,7 @@ def _run(run: RunResult[Any] | Run[Any]) -> Iterator[str]:
     yield _dim(", ".join([*told, *tokens]))
     for message in messages:
         yield from _message(message, results)
-    if isinstance(run, RunResult) and run.answered and run.output != messages[-1].text:
+    if isinstance(run, RunResult) and run.has_output and run.output != messages[-1].text:
         yield f"<div>{_bold('answer')} {_text(run.output)}</div>"
     for ticket in run.pending:
         why = ticket.reason.partition("\n")[0]

@@ -29,4 +29,4 @@ def test_a_run_without_time_asks_nobody_and_runs_nothing() -> None:
     model = Scripted(["never asked"])
     result = Agent(model).run_sync("go", timeout=0)
     assert (result.reason, result.limit, result.usage.requests) == ("limit", "seconds: 0", 0)
-    assert "NO_ANSWER" in repr(result)
+    assert "NO_OUTPUT" in repr(result)

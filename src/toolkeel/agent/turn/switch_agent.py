@@ -9,7 +9,7 @@ from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent
 from toolkeel.agent.history import Cut, HistoryPolicy, SentHistory, Whole
-from toolkeel.agent.output import check_answers
+from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import instruct
 from toolkeel.agent.run_state import RunState
@@ -111,7 +111,7 @@ class InCharge:
             outer = earlier.tools.under(outer)
         tools = run.toolset = tools.under(outer)
         if plan.output is not None:
-            check_answers(tools)
+            check_no_tool_ends_run(tools)
         return tools
 
     async def hand_over(self, handoff: Handoff) -> Toolset:

@@ -206,7 +206,7 @@ class Chat:
             for said in session.fold().queued.values() if session.exists else ():
                 told = visible_line(said.message.text)
                 note(f"not read yet, joins what you say next: {told}", YELLOW)
-        if result.answered and shown.said != result.output:
+        if result.has_output and shown.said != result.output:
             answer(str(result.output))
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)

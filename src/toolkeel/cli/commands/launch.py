@@ -259,7 +259,7 @@ def run_to_end(
         raise
     if not launch.as_json:
         note(_summary(seen, result, perf_counter() - began), DIM)
-        if result.answered and result.output and said != result.output:
+        if result.has_output and result.output and said != result.output:
             answer(result.output)
     _end(result, token, launch)
 

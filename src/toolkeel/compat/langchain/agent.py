@@ -205,8 +205,8 @@ class CompiledAgent:
             state[INTERRUPT] = self._waiting(result.pending, state, runtime_of(run.context))
         else:
             await self._hooks.told("after_agent", state, run.context)
-        if self._structured and result.answered:
-            state["structured_response"] = result.answer
+        if self._structured and result.has_output:
+            state["structured_response"] = result.output_value
         return state
 
     async def ainvoke(

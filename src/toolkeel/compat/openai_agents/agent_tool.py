@@ -93,8 +93,8 @@ def agent_as_tool(
         inner: Begun | None = of_run.get()
         given = Given(agent, RunContextWrapper(None, Usage.of(result.usage)))
         if inner is not None and inner.agent is agent:
-            if result.answered:
-                await inner.ended(result.answer)
+            if result.has_output:
+                await inner.ended(result.output_value)
             given = Given(agent, inner.wrapper, input=inner.asked_for)
         if extract is not None:
             return await value_of(extract(as_result(result, given)))

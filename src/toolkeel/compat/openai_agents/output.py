@@ -19,7 +19,7 @@ from typing_extensions import TypedDict
 
 from toolkeel._records.record import record
 from toolkeel.compat.openai_agents.exceptions import ModelBehaviorError
-from toolkeel.define.output_type import answer_form
+from toolkeel.define.output_type import output_form
 from toolkeel.providers.wire.plain_json import dumps
 
 __all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
@@ -51,7 +51,7 @@ class AgentOutputSchema:
 
     def json_schema(self) -> dict[str, Any]:
         """JSON Schema of an answer."""
-        return dict(answer_form(output_type_of(self)).tool.parameters)
+        return dict(output_form(output_type_of(self)).tool.parameters)
 
     def validate_json(self, json_str: str) -> Any:
         """The answer of its JSON text.

@@ -147,7 +147,7 @@ class RunResult:
 
 def as_result(result: core_result.RunResult[Any], given: Given) -> RunResult:
     """The core's result as the SDK's."""
-    answer = result.answer if result.answered else None
+    answer = result.output_value if result.has_output else None
     if isinstance(answer, str):
         answer = _last_said(result.messages[-1], answer)
     return make_result(answer, result.messages, result.state, given)

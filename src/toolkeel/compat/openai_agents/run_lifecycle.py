@@ -225,7 +225,7 @@ class Begun:
         if error is not None and answer is None:
             error.run_data = made
             raise error
-        if result.answered or answer is not None:
+        if result.has_output or answer is not None:
             await self.ended(made.final_output)
         return made
 
