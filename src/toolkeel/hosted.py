@@ -38,7 +38,7 @@ class Native:
             results are in the reply.
         beside: Lists of the request's body that stand beside ``tools``, such as Anthropic's
             ``mcp_servers``; only its wire has them.
-        answers: Further names under which the provider calls this tool: those of its members, if
+        aliases: Further names under which the provider calls this tool: those of its members, if
             what it is sent stands for several.
     """
 
@@ -47,7 +47,7 @@ class Native:
     betas: tuple[str, ...] = ()
     inward: Inward | None = None
     here: bool = False
-    answers: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
     beside: Mapping[str, tuple[object, ...]] = NOTHING  # type: ignore[assignment]
 
     @property

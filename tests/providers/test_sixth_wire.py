@@ -29,7 +29,6 @@ from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import PerLoop
 from toolkeel.providers.wire.media import unknown_block
 from toolkeel.providers.wire.plain_json import (
-    answer_of,
     arguments_object,
     as_count,
     as_dict,
@@ -38,9 +37,10 @@ from toolkeel.providers.wire.plain_json import (
     by_word,
     given,
     input_text,
+    response_of,
 )
 from toolkeel.providers.wire.reasoning_ownership import Asked
-from toolkeel.providers.wire.request import Answer, Encoder, Prepared
+from toolkeel.providers.wire.request import Encoder, Prepared, WireResults
 from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, http_errors
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
 from toolkeel.providers.wire.tools import WireTools, wire_tools
@@ -70,7 +70,7 @@ class StreamDecoder(Decoder):
         return deltas
 
     def whole(self, reply: object) -> list[Delta]:
-        return self.take({"why": "done", **answer_of(WIRE, reply)})
+        return self.take({"why": "done", **response_of(WIRE, reply)})
 
 
 # — encode.py —
@@ -96,8 +96,8 @@ class ParleyEncoder(Encoder[Asked]):
             turn["do"] = [self._call(call) for call in message.tool_calls]
         return [*over, turn]
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
-        return Answer([{"role": "tool", "ref": wire_id, "got": result.text}], [])
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
+        return WireResults([{"role": "tool", "ref": wire_id, "got": result.text}], [])
 
     def tail(self) -> list[Json]:
         return self.rest().blocks
@@ -117,12 +117,12 @@ class StoredParley(StoredConversation):
     inside = "say"
     assistant = "model"
 
-    def answer(self, turn: list[Json]) -> Json:
+    def as_response(self, turn: list[Json]) -> Json:
         return turn[0]
 
     def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
         if wire["role"] == "tool":
-            yield calls.answer(wire["got"], wire["ref"])
+            yield calls.result(wire["got"], wire["ref"])
         elif wire["role"] == "rule":
             yield SystemMessage(wire["say"])
         else:

@@ -36,7 +36,7 @@ def asking(inner: Agent[Any], **options: Any) -> Agent[Any]:
     return Agent("outer", model=ScriptedModel(steps), tools=[inner.as_tool("ask", **options)])
 
 
-def answer_of(result: RunResult) -> Any:
+def response_of(result: RunResult) -> Any:
     [item] = [one for one in result.new_items if one.type == "tool_call_output_item"]
     return item.output
 
@@ -65,7 +65,7 @@ def test_its_own_hooks_guardrails_and_behaviour_count_and_the_outer_hooks_do_not
         input_guardrails=[watch],
     )  # fmt: skip
     result = Runner.run_sync(asking(inner), "go", context=7)
-    assert answer_of(result) == "decided: seen 1"
+    assert response_of(result) == "decided: seen 1"
     assert sorted(told, key=str) == [
         ("end", "inner", "decided: seen 1"), ("start", "inner", 7), "hi",
     ]  # fmt: skip
@@ -77,7 +77,7 @@ def test_the_model_and_the_settings_of_the_run_are_those_of_the_run_within() -> 
     model = ScriptedModel([*steps, [assistant_message("by it")], [assistant_message("done")]])
     config = RunConfig(model=model, model_settings=ModelSettings(temperature=0.3))
     result = Runner.run_sync(asking(Agent("inner")), "go", run_config=config)
-    assert answer_of(result) == "by it"
+    assert response_of(result) == "by it"
     assert [call.model_settings.temperature for call in model.calls] == [0.3, 0.3, 0.3]
 
 
@@ -87,17 +87,17 @@ def test_who_extracts_sees_what_it_was_asked_and_the_context() -> None:
 
     inner = Agent("inner", model=ScriptedModel([[assistant_message("x")]]))
     outer = asking(inner, custom_output_extractor=shown)
-    assert answer_of(Runner.run_sync(outer, "go", context=9)) == "hi 9 1"
+    assert response_of(Runner.run_sync(outer, "go", context=9)) == "hi 9 1"
 
 
 def test_an_answer_that_was_cut_off_is_no_result() -> None:
     inner = Agent("inner", model=Scripted([[TextDelta("as far as"), Finish("length")]]))
     result = Runner.run_sync(asking(inner), "go")
-    assert "gave no whole answer (cut_off): as far as" in answer_of(result)
+    assert "gave no whole answer (cut_off): as far as" in response_of(result)
 
 
 def test_of_an_agent_that_crashed_the_model_reads_the_words_of_a_tool_that_did() -> None:
     broken = Agent("inner", model=ScriptedModel([RuntimeError("dead")]))
-    assert answer_of(Runner.run_sync(asking(broken), "go")) == default_tool_error_function(
+    assert response_of(Runner.run_sync(asking(broken), "go")) == default_tool_error_function(
         RunContextWrapper(), RuntimeError("dead")
     )

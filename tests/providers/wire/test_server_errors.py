@@ -12,7 +12,7 @@ from toolkeel.errors import ModelError, RateLimited
 from toolkeel.providers.wire.server_errors import (
     NO_MONEY,
     STATUS,
-    no_answer,
+    incomplete_response,
     refused,
     retry_delay,
     sent_error,
@@ -97,7 +97,7 @@ def test_an_answer_without_words_is_told_by_its_status_or_by_the_sdk() -> None:
 @given(ANYTHING)
 def test_whatever_a_server_sends_makes_an_error(sent: Any) -> None:
     assert isinstance(words_of(sent), str)
-    for error in (no_answer("choices", sent), refused(500, sent, {})):
+    for error in (incomplete_response("choices", sent), refused(500, sent, {})):
         assert isinstance(error, ModelError)
         assert str(error)
     if isinstance(sent, dict):

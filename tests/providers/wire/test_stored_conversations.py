@@ -245,10 +245,10 @@ def test_what_only_one_wire_knows_goes_back_to_it_and_is_told_elsewhere() -> Non
 def test_results_find_their_calls_by_id_then_by_name_then_by_place() -> None:
     calls = StoredCalls()
     calls.add(AssistantMessage("", (ToolCall("a", "f"), ToolCall("b", "g"), ToolCall("c", "f"))))
-    assert calls.answer("1", "b").name == "g"
-    assert calls.answer("2", "", name="f").tool_call_id == "a"
-    assert calls.answer("3", "").tool_call_id == "c"
-    assert calls.answer("4", "x", name="h") == ToolMessage("4", "x", "h")
+    assert calls.result("1", "b").name == "g"
+    assert calls.result("2", "", name="f").tool_call_id == "a"
+    assert calls.result("3", "").tool_call_id == "c"
+    assert calls.result("4", "x", name="h") == ToolMessage("4", "x", "h")
 
 
 def test_one_plain_text_is_text_and_anything_else_is_blocks() -> None:

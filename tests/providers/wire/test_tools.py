@@ -99,7 +99,7 @@ COMPUTER = tool(
                 {"computerUse": {"environment": "ENVIRONMENT_BROWSER"}},
                 inward=acts,
                 here=True,
-                answers=("click_at", "navigate"),
+                aliases=("click_at", "navigate"),
             ),
         }
     ),

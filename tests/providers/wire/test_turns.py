@@ -22,7 +22,7 @@ from toolkeel.messages import (
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.reasoning_ownership import Asked
-from toolkeel.providers.wire.request import Answer, Encoder
+from toolkeel.providers.wire.request import Encoder, WireResults
 from toolkeel.providers.wire.tools import WireTools
 from toolkeel.providers.wire.turns import TurnEncoder
 
@@ -38,9 +38,9 @@ class Plain(TurnEncoder[Asked]):
     def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
         return [{"text": message.content}] * bool(message.content) + [{"call": id} for id in ids]
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         after: list[Json] = [{"after": wire_id}] if result.failed else []
-        return Answer([{"result": wire_id, "content": result.text}], after)
+        return WireResults([{"result": wire_id, "content": result.text}], after)
 
 
 class OneByOne(Encoder[Asked]):
@@ -54,8 +54,8 @@ class OneByOne(Encoder[Asked]):
         calls = message.tool_calls if isinstance(message, AssistantMessage) else ()
         return [*over, {"said": message.text}, *({"call": self._open.add(one)} for one in calls)]
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
-        return Answer([{"result": wire_id, "content": result.text}], [{"after": wire_id}])
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
+        return WireResults([{"result": wire_id, "content": result.text}], [{"after": wire_id}])
 
     def tail(self) -> list[Json]:
         rest = self.rest()

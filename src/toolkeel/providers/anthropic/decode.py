@@ -21,7 +21,7 @@ class StoredMessages(StoredTurns):
 
     decoder = StreamDecoder
 
-    def answer(self, turn: list[Json]) -> Json:
+    def as_response(self, turn: list[Json]) -> Json:
         blocks = blocks_of(turn[0].get("content"))
         return {"type": "message", "stop_reason": "end_turn", "content": blocks}
 
@@ -29,7 +29,7 @@ class StoredMessages(StoredTurns):
         if block.get("type") != "tool_result":
             return None
         id, failed = as_text(block.get("tool_use_id")), block.get("is_error") is True
-        return calls.answer(self.content(block.get("content")), id, failed=failed)
+        return calls.result(self.content(block.get("content")), id, failed=failed)
 
     def block(self, block: Json) -> Block:
         block = {key: one for key, one in block.items() if key != "cache_control"}

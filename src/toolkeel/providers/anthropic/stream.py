@@ -19,7 +19,6 @@ from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
-    answer_of,
     as_dict,
     as_key,
     as_list,
@@ -27,8 +26,9 @@ from toolkeel.providers.wire.plain_json import (
     by_word,
     dumps,
     parsed_input,
+    response_of,
 )
-from toolkeel.providers.wire.server_errors import no_answer, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _TELLING = ("stop_sequence", "stop_details")
@@ -147,10 +147,10 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         Raises:
             ModelError: if it is an error, or nothing that could be an answer.
         """
-        data = answer_of(WIRE, reply)
+        data = response_of(WIRE, reply)
         deltas = self.take(data)
         if "content" not in data:
-            raise no_answer("content", data)
+            raise incomplete_response("content", data)
         return deltas
 
     def _message(self, message: Json) -> list[Delta]:

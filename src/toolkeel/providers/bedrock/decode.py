@@ -26,7 +26,7 @@ class StoredConverse(StoredTurns):
 
     decoder = StreamDecoder
 
-    def answer(self, turn: list[Json]) -> Json:
+    def as_response(self, turn: list[Json]) -> Json:
         blocks = [
             {key: block[key] for key in block if key != "type"}  # which texts of others have
             for block in blocks_of(turn[0].get("content"))
@@ -40,7 +40,7 @@ class StoredConverse(StoredTurns):
             return None
         result = as_dict(block["toolResult"])
         id, failed = as_text(result.get("toolUseId")), result.get("status") == "error"
-        return calls.answer(self.content(result.get("content")), id, failed=failed)
+        return calls.result(self.content(result.get("content")), id, failed=failed)
 
     def blocks(self, blocks: list[Json]) -> Iterator[Block]:
         """Our blocks; the text that introduces a document is part of it."""

@@ -25,14 +25,14 @@ from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
     Json,
-    answer_of,
     as_dict,
     as_list,
     as_text,
     by_word,
     parsed_input,
+    response_of,
 )
-from toolkeel.providers.wire.server_errors import no_answer, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
 
 
 class ConverseBlock(Block):
@@ -109,9 +109,9 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
         Raises:
             ModelError: if it is neither.
         """
-        answer = answer_of(WIRE, reply)
+        answer = response_of(WIRE, reply)
         if "output" not in answer and "content" not in answer:
-            raise no_answer("output", answer)
+            raise incomplete_response("output", answer)
         message = as_dict(as_dict(answer.get("output")).get("message")) or answer
         deltas: list[Delta] = []
         for index, wire in enumerate(as_list(message.get("content"))):

@@ -37,7 +37,7 @@ class StoredContents(StoredTurns):
         system = system or as_dict(request.get("config")).get("systemInstruction")
         return system if isinstance(system, str) else as_dict(system).get("parts")
 
-    def answer(self, turn: list[Json]) -> Json:
+    def as_response(self, turn: list[Json]) -> Json:
         blocks = blocks_of(turn[0].get("parts"))
         return {"candidates": [{"content": {"parts": blocks}, "finishReason": "STOP"}]}
 
@@ -53,7 +53,7 @@ class StoredContents(StoredTurns):
         response = as_dict(told.get("response"))
         inside = self._result(response, blocks_of(told.get("parts")))
         id, name = as_text(told.get("id")), as_text(told.get("name"))
-        return calls.answer(inside, id, name=name, failed=response.keys() == {"error"})
+        return calls.result(inside, id, name=name, failed=response.keys() == {"error"})
 
     def _result(self, response: Json, media: list[Json]) -> Content:
         value: object = response

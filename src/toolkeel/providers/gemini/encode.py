@@ -29,7 +29,7 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     given,
 )
-from toolkeel.providers.wire.request import Answer, Prepared
+from toolkeel.providers.wire.request import Prepared, WireResults
 from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import TurnEncoder
@@ -168,7 +168,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         parts = [part for part in arranged if kind_of(part) != "text" or spoken(part).strip()]
         return parts if any(not part.get("thought") for part in parts) else []
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         texts: list[str] = []
         media: list[Json] = []
         for block in self.blocks(result.content):
@@ -187,7 +187,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
             response["parts"] = inside
         after = [part for part in media if part not in inside]
         label = [self.text(f"Output of {name}:")] if after else []
-        return Answer([{"functionResponse": response}], [*label, *after])
+        return WireResults([{"functionResponse": response}], [*label, *after])
 
     def _call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
         arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))

@@ -94,7 +94,7 @@ def wire_form(value: object) -> object:
     return dump(mode="json", by_alias=True, exclude_none=True, exclude=hidden)
 
 
-_ANSWER = frozenset(
+_RESPONSE_KEYS = frozenset(
     {"candidates", "usageMetadata", "modelVersion", "responseId", "promptFeedback", "error"}
     | {"createTime"}
 )
@@ -106,7 +106,7 @@ def _is_servers(data: Json) -> bool:
     told = data.get("candidates")
     first = told[0] if isinstance(told, list) and told else None
     named = isinstance(first, dict) and "finish_reason" in first
-    return not named and data.keys() <= _ANSWER
+    return not named and data.keys() <= _RESPONSE_KEYS
 
 
 def with_wire_names(value: object) -> object:

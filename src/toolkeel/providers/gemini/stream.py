@@ -24,7 +24,6 @@ from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.part_order import layout_of
 from toolkeel.providers.wire.plain_json import (
     Json,
-    answer_of,
     as_dict,
     as_key,
     as_list,
@@ -33,8 +32,9 @@ from toolkeel.providers.wire.plain_json import (
     extra_under,
     input_text,
     plain,
+    response_of,
 )
-from toolkeel.providers.wire.server_errors import no_answer, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _CALL_KEYS = frozenset({"id", "name", "args"})
@@ -80,11 +80,11 @@ class StreamDecoder(Decoder):
             ModelError: if it is an error, or nothing that could be an answer.
         """
         given = plain(reply)
-        data = wire_form(given if isinstance(given, list) else answer_of(WIRE, given))
+        data = wire_form(given if isinstance(given, list) else response_of(WIRE, given))
         self._pieces = False
         deltas = self.feed(data)
         if self.empty:
-            raise ModelUnavailable(str(no_answer("candidates", data)))
+            raise ModelUnavailable(str(incomplete_response("candidates", data)))
         return deltas
 
     def take(self, data: Json) -> list[Delta]:

@@ -22,7 +22,7 @@ class StoredChat(StoredConversation):
 
     decoder = StreamDecoder
 
-    def answer(self, turn: list[Json]) -> Json:
+    def as_response(self, turn: list[Json]) -> Json:
         return {"message": turn[0], "finish_reason": "stop"}
 
     def ids(self, turn: list[Json]) -> list[str]:
@@ -32,7 +32,7 @@ class StoredChat(StoredConversation):
         content = self.content(wire.get("content"))
         if wire.get("role") in ("tool", "function"):
             id, name = as_text(wire.get("tool_call_id")), as_text(wire.get("name"))
-            yield calls.answer(content, id, name="" if id else name)
+            yield calls.result(content, id, name="" if id else name)
         else:
             yield UserMessage(content)
 

@@ -38,7 +38,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
-from toolkeel.providers.wire.request import Answer, Encoder, Prepared
+from toolkeel.providers.wire.request import Encoder, Prepared, WireResults
 from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -231,7 +231,7 @@ class ChatEncoder(Encoder[ChatTarget]):
             return [{"role": "assistant", "content": BRIDGE}, *wires]
         return list(wires)
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         """One result, answering the call that has `wire_id`, and its media."""
         texts, media = self._split(result.content, "shown in the next message")
         text = "\n".join(text for text in texts if text)
@@ -245,7 +245,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         wire: Json = {"role": "tool", "tool_call_id": wire_id, "content": text}
         if self._server.result_name:
             wire["name"] = self._tools.alias(result.name)
-        return Answer([wire], media)
+        return WireResults([wire], media)
 
     def _prompt(self, message: SystemMessage | UserMessage) -> Json:
         role = "system" if isinstance(message, SystemMessage) else "user"

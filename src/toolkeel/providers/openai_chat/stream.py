@@ -13,14 +13,14 @@ from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, usag
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import (
     Json,
-    answer_of,
     as_dict,
     as_list,
     as_text,
     clean,
     decoded_base64,
+    response_of,
 )
-from toolkeel.providers.wire.server_errors import no_answer, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _SILENT = frozenset({"role", "tool_calls"})
@@ -77,7 +77,7 @@ class StreamDecoder(Decoder):
         Raises:
             ModelError: if it is an error, or nothing that could be an answer.
         """
-        data: Json = answer_of("openai_chat", reply)
+        data: Json = response_of("openai_chat", reply)
         if "choices" not in data:
             if isinstance(data.get("message"), dict):
                 data = {"choices": [data]}
@@ -85,12 +85,12 @@ class StreamDecoder(Decoder):
                 data = {"choices": [{"message": data, "finish_reason": "stop"}]}
         deltas = self.take(data)
         if not data.get("choices"):
-            raise no_answer("choices", data)
+            raise incomplete_response("choices", data)
         told = map(as_dict, as_list(data["choices"]))
         if self._reason in ("", "stop") and not any(
             isinstance(one.get("message"), dict) or "delta" in one for one in told
         ):
-            raise no_answer("message", data)
+            raise incomplete_response("message", data)
         self._reason = self._reason or "stop"  # what came whole is whole, though nobody says so
         return deltas
 

@@ -14,11 +14,11 @@ from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
 from toolkeel.providers.wire.tools import WireTools
 
-_ANSWERS = frozenset(
+_OUTPUT_ITEMS = frozenset(
     {
         "function_call_output",
         "custom_tool_call_output",
-        *(native.answer for native in NATIVE_CALLS.values()),
+        *(native.output_item for native in NATIVE_CALLS.values()),
     }
 )
 
@@ -46,7 +46,7 @@ class StoredItems(StoredConversation):
             if kind in CALLS or (kind in NATIVE_CALLS and tools.native(NATIVE_CALLS[kind].tools)):
                 called |= {item.get("call_id"), item.get("id")} - {None}
             answered = item.get("call_id") or item.get("approval_request_id")
-            alone = answered in called if kind in _ANSWERS else _is_said(item)
+            alone = answered in called if kind in _OUTPUT_ITEMS else _is_said(item)
             if not alone:
                 reply.append(item)
                 continue
@@ -59,16 +59,16 @@ class StoredItems(StoredConversation):
 
     def is_reply(self, wire: Json) -> bool:
         known = wire.get("role") in ("user", "system", "developer")
-        return not (known or wire.get("type") in _ANSWERS)
+        return not (known or wire.get("type") in _OUTPUT_ITEMS)
 
-    def answer(self, turn: list[Json]) -> Json:
+    def as_response(self, turn: list[Json]) -> Json:
         output = [_item(item) for item in turn]
         return {"object": "response", "status": "completed", "output": output}
 
     def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
-        if wire.get("type") in _ANSWERS:
+        if wire.get("type") in _OUTPUT_ITEMS:
             id = as_text(wire.get("call_id")) or as_text(wire.get("approval_request_id"))
-            yield calls.answer(self._output(wire), id)
+            yield calls.result(self._output(wire), id)
         else:
             yield UserMessage(self.content(wire.get("content")))
 

@@ -37,7 +37,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.reasoning_ownership import Asked, is_own, model_family
-from toolkeel.providers.wire.request import Answer, Encoder, encode_block
+from toolkeel.providers.wire.request import Encoder, WireResults, encode_block
 from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -184,16 +184,16 @@ class ResponsesEncoder(Encoder[Asked]):
         """Results that wait for others, and answers for the calls that have none so far."""
         return self.rest().blocks
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         """One result, answering the call that has `wire_id`."""
         if wire_id in self._natives:
-            return Answer([native_output(self._natives[wire_id], result, wire_id)], [])
+            return WireResults([native_output(self._natives[wire_id], result, wire_id)], [])
         extra = as_dict(call.provider_options.get(WIRE))
         kind = as_text(extra.get("type")) or "function_call"
         wire: Json = {"type": _OUTPUTS[kind], "call_id": wire_id, "output": self._output(result)}
         if "caller" in extra and kind == "function_call":
             wire["caller"] = extra["caller"]
-        return Answer([wire], [])
+        return WireResults([wire], [])
 
     def _reply(self, message: AssistantMessage) -> list[Json]:
         extra = as_dict(message.provider_options.get(WIRE))

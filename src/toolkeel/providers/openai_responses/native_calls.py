@@ -34,12 +34,12 @@ class NativeCall:
     Args:
         tools: Types of the tool in the request.
         payload: Which key holds the arguments, as an object.
-        answer: The type of the item that answers it.
+        output_item: The type of the item that answers it.
     """
 
     tools: Collection[str]
     payload: str
-    answer: str
+    output_item: str
 
 
 NATIVE_CALLS: Mapping[str, NativeCall] = MappingProxyType(
@@ -103,7 +103,7 @@ def native_output(item: Json, result: ToolMessage, wire_id: str) -> Json:
         result: What the tool gave.
         wire_id: The call's id on the wire.
     """
-    kind = NATIVE_CALLS[as_text(item["type"])].answer
+    kind = NATIVE_CALLS[as_text(item["type"])].output_item
     wire: Json = {"type": kind, "call_id": wire_id}
     match kind:
         case "computer_call_output":

@@ -35,7 +35,6 @@ from toolkeel.providers.wire.decoder import Block, Decoder
 from toolkeel.providers.wire.part_order import CALL
 from toolkeel.providers.wire.plain_json import (
     Json,
-    answer_of,
     as_dict,
     as_list,
     as_text,
@@ -43,8 +42,9 @@ from toolkeel.providers.wire.plain_json import (
     clean_text,
     extra_under,
     input_text,
+    response_of,
 )
-from toolkeel.providers.wire.server_errors import no_answer, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
 from toolkeel.providers.wire.tools import WireTools
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
@@ -139,12 +139,12 @@ class StreamDecoder(Decoder):
         Raises:
             ModelError: if it failed, or is nothing that could be an answer.
         """
-        data = answer_of("openai_responses", reply)
+        data = response_of("openai_responses", reply)
         self._usage = as_dict(data.get("usage"))
         if data.get("error") or data.get("type") == "error":
             raise sent_error(data)
         if "output" not in data:
-            raise no_answer("output", data)
+            raise incomplete_response("output", data)
         return self._response(data)
 
     def finish(self) -> list[Delta | AssistantMessage]:

@@ -53,7 +53,7 @@ def as_dict(value: object) -> Json:
     return value if isinstance(value, dict) else {}
 
 
-def answer_of(wire: str, reply: object) -> Json:
+def response_of(wire: str, reply: object) -> Json:
     """A whole answer, unless it is certainly one of another wire: read as one of this, it would
     say nothing and call nothing.
 
@@ -65,7 +65,7 @@ def answer_of(wire: str, reply: object) -> Json:
         ModelError: naming the module that can read it.
 
     >>> said = {"type": "message", "content": [], "stop_reason": "tool_use"}
-    >>> answer_of("openai_chat", said)  # doctest: +ELLIPSIS
+    >>> response_of("openai_chat", said)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     toolkeel.errors.ModelError: this answer is read by toolkeel.providers.anthropic, ...

@@ -49,7 +49,7 @@ class Prepared:
 
 
 @record
-class Answer:
+class WireResults:
     """Results on the wire.
 
     Args:
@@ -91,7 +91,7 @@ class Encoder(Generic[P]):
         self._tools = tools
         self._profile = profile
         self._open = OpenCalls(legal)
-        self._answers: dict[str, Answer] = {}
+        self._results: dict[str, WireResults] = {}
         self._after: list[Json] = []
         self.begun = False
 
@@ -106,36 +106,40 @@ class Encoder(Generic[P]):
         if not isinstance(message, ToolMessage):
             return self.said(message)
         if wire_id := self._open.take(message):
-            self._answers[wire_id] = self._answer(message, self._open.calls[wire_id], wire_id)
+            self._results[wire_id] = self._encode_result(
+                message, self._open.calls[wire_id], wire_id
+            )
         return self.due()
 
     def due(self) -> list[Json]:
         """The results that can be said by now: those of all calls before them are there."""
         said: list[Json] = []
-        while (first := next(iter(self._open.calls), "")) in self._answers:
-            answer = self._answers.pop(first)
+        while (first := next(iter(self._open.calls), "")) in self._results:
+            result = self._results.pop(first)
             del self._open.calls[first]
-            said += answer.blocks
-            self._after += answer.after
+            said += result.blocks
+            self._after += result.after
         return said
 
-    def rest(self) -> Answer:
+    def rest(self) -> WireResults:
         """What the open calls are answered with so far: results, or a sentence for each without."""
-        rest = Answer([], [*self._after])
+        rest = WireResults([], [*self._after])
         for wire_id, call in self._open.calls.items():
-            answer = self._answers.get(wire_id) or self._answer(no_result(call), call, wire_id)
-            rest.blocks.extend(answer.blocks)
-            rest.after.extend(answer.after)
+            result = self._results.get(wire_id) or self._encode_result(
+                no_result(call), call, wire_id
+            )
+            rest.blocks.extend(result.blocks)
+            rest.after.extend(result.after)
         return rest
 
     def close(self) -> None:
         """End the turn whose calls are open."""
         self._open.close()
-        self._answers.clear()
+        self._results.clear()
         self._after = []
 
-    def _answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
-        return self.answer(self._tools.told(result), call, wire_id)
+    def _encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
+        return self.encode_result(self._tools.told(result), call, wire_id)
 
     def end(self) -> list[Json]:
         """`tail`, as the end of a request."""
@@ -151,7 +155,7 @@ class Encoder(Generic[P]):
         """The wire messages that are over with this one."""
         raise NotImplementedError
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         """The result of the call that has `wire_id`."""
         raise NotImplementedError
 

@@ -67,7 +67,7 @@ def words_of(value: object, depth: int = 4) -> str:
     return next((said for key in _WORDS if (said := words_of(value.get(key), depth - 1))), "")
 
 
-def no_answer(missing: str, data: object) -> ModelError:
+def incomplete_response(missing: str, data: object) -> ModelError:
     """The error that a server's answer is none, in the server's own words if it has any."""
     said = words_of(data)
     why = f": {said}" if said else f": {str(data)[:80]!r}"

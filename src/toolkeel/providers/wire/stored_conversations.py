@@ -45,7 +45,7 @@ class StoredCalls:
         ]
         self._names |= {call.id: call.name for call in reply.tool_calls}
 
-    def answer(
+    def result(
         self, content: Content, id: str, *, name: str = "", failed: bool = False
     ) -> ToolMessage:
         """The result with that content.
@@ -103,7 +103,7 @@ class StoredConversation:
         for turn in self.turns(map(as_dict, as_list(request[self.key])), made):
             first = turn[0]
             if self.is_reply(first):
-                said = self.decoder.decode(self.answer(turn), tools=made)
+                said = self.decoder.decode(self.as_response(turn), tools=made)
                 reply = from_wire(said, wire, named)
                 calls.add(reply, self.ids(turn))
                 messages.append(reply)
@@ -171,7 +171,7 @@ class StoredConversation:
 
     # — what each wire says itself —
 
-    def answer(self, turn: list[Json]) -> Json:
+    def as_response(self, turn: list[Json]) -> Json:
         """A reply as a whole answer, as the wire's decoder takes it."""
         raise NotImplementedError
 

@@ -141,7 +141,7 @@ class WireTools:
         native = self.natives.get(name)
         if native is None or native.inward is None:
             return arguments
-        if alias in native.answers:
+        if alias in native.aliases:
             arguments = {**arguments, "member": alias}
         try:
             return dict(native.inward(arguments))
@@ -205,7 +205,7 @@ def _stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[str]:
 def _aliases(name: str, native: Native) -> tuple[str, ...]:
     """What a provider calls its own tool by."""
     given = native.body.get("name")
-    return (given if isinstance(given, str) and given else name, *native.answers)
+    return (given if isinstance(given, str) and given else name, *native.aliases)
 
 
 Tools: TypeAlias = Iterable[ToolDefinition] | WireTools

@@ -26,7 +26,7 @@ from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, NO_TEXT
 from toolkeel.providers.wire.part_order import arrange
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text
 from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
-from toolkeel.providers.wire.request import Answer, Encoder, P, encode_block
+from toolkeel.providers.wire.request import Encoder, P, WireResults, encode_block
 from toolkeel.providers.wire.tools import WireTools
 
 
@@ -196,14 +196,14 @@ class ClaudeEncoder(TurnEncoder[P]):
         signed = self.signed(text, thought.signature) if own else {}
         return [signed] if signed else plain
 
-    def answer(self, result: ToolMessage, call: ToolCall, wire_id: str) -> Answer:
+    def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         """A result, in which some text must stand, and what does not fit in it."""
         blocks = self.blocks(result.content)
         inside = [block for block in blocks if self.fits(block, result.failed)]
         after = [block for block in blocks if not self.fits(block, result.failed)]
         if not any("text" in block for block in inside):
             inside = [self.text(BELOW if blocks else NO_OUTPUT), *inside]
-        return Answer([self.result(call, wire_id, inside, result.failed)], after)
+        return WireResults([self.result(call, wire_id, inside, result.failed)], after)
 
     def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
         """What the model thought, said and called, in the order it came in; not thoughts alone."""
