@@ -14,7 +14,7 @@ from tests.engines import executor_tools as tools
 from tests.waiting import until
 from toolkeel import ToolCall, ToolMessage, Toolset
 from toolkeel.engines import Futures
-from toolkeel.engines.worker import answer_all
+from toolkeel.engines.worker import run_order
 from toolkeel.errors import SetupError
 
 
@@ -31,7 +31,7 @@ def test_any_object_with_submit_is_a_pool_and_gets_nothing_but_json() -> None:
     tool = dataclasses.replace(tools.number, executor=Futures(Mine()))
     assert tool.invoke({"n": 3}) == 3
     [(function, order)] = handed
-    assert function is answer_all
+    assert function is run_order
     assert order["arguments"] == {"n": 3}
 
 

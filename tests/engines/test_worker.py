@@ -48,14 +48,14 @@ def order(**more: object) -> dict[str, Any]:
 
 
 def test_an_answer_is_a_message_a_failure_or_a_fault_of_the_program() -> None:
-    good = worker.answer_all(order(arguments={"a": 1, "b": 2, "day": "2026-11-22"}))
+    good = worker.run_order(order(arguments={"a": 1, "b": 2, "day": "2026-11-22"}))
     assert good["message"]["content"] == '{"total":3,"day":"2026-11-22"}'
-    said = worker.answer_all(order(attribute="fails", name="fails", arguments={"how": "said"}))
+    said = worker.run_order(order(attribute="fails", name="fails", arguments={"how": "said"}))
     assert (said["kind"], said["details"]) == ("tool_error", {"city": "北京"})
-    crash = worker.answer_all(order(attribute="fails", name="fails", arguments={"how": "x"}))
+    crash = worker.run_order(order(attribute="fails", name="fails", arguments={"how": "x"}))
     assert (crash["kind"], crash["text"]) == ("crashed", "LookupError: x")
     for missing in ({"attribute": "gone"}, {"module": "gone", "file": "/gone.py"}):
-        assert worker.answer_all(order(**missing))["kind"] == worker.FAULT
+        assert worker.run_order(order(**missing))["kind"] == worker.FAULT
 
 
 def test_what_stays_with_the_run_says_so_when_a_body_elsewhere_asks_for_it() -> None:

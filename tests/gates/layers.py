@@ -272,7 +272,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "hidden_text",
         "consent",
         "pins",
-        "client.mend_answers",
+        "client.mend_responses",
         "client.frames",
         "client.raw_requests",
         "client.end_orphans",

@@ -11,11 +11,11 @@ from mcp_types import JSONRPCError, JSONRPCResponse
 
 from toolkeel.mcp.messages import (
     DEEPEST,
-    body_of_answer,
-    read_answer,
     read_from_server,
     read_message,
+    read_response,
     readable_event,
+    response_body,
     shallow,
     with_whole_characters,
 )
@@ -79,8 +79,8 @@ JSON = st.recursive(
 def test_what_is_nested_too_deeply_costs_itself(value: object, levels: int) -> None:
     beside = json.dumps(value, ensure_ascii=True)
     line = b'{"deep":%s,"beside":%s}' % (b"[" * levels + b"]" * levels, beside.encode())
-    read = read_answer(line)
-    assert isinstance(read, dict) and read["beside"] == read_answer(beside.encode())
+    read = read_response(line)
+    assert isinstance(read, dict) and read["beside"] == read_response(beside.encode())
     said = "nested too deeply" in str(read["deep"])
     assert said if levels > 200 else not said or levels > DEEPEST
 
@@ -88,7 +88,7 @@ def test_what_is_nested_too_deeply_costs_itself(value: object, levels: int) -> N
 @pytest.mark.parametrize("text", [b"[" * 500, b"]" * 500, b'"' + b"[" * 500, b'{"a":' * 300])
 def test_what_is_no_json_is_not_made_one(text: bytes) -> None:
     with pytest.raises(ValueError):
-        read_answer(shallow(text))
+        read_response(shallow(text))
 
 
 FINE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
@@ -108,7 +108,7 @@ FINE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
     ],
 )
 def test_a_body_is_read_as_a_line_is_and_what_is_no_message_stays(body: bytes, read: bytes) -> None:
-    said = body_of_answer(body, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    said = response_body(body, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
     assert said == read or json.loads(said) == json.loads(read)
 
 

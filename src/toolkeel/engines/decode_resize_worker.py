@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")
 _QUALITIES = (85, 70, 50)
 _ORIENTATION, _TURNED = 0x0112, 5  # of EXIF: from 5 on, width and height are swapped
-Answer = tuple[dict[str, object], bytes]
+Decoded = tuple[dict[str, object], bytes]
 
 
 def main() -> None:
@@ -44,7 +44,7 @@ def main() -> None:
 # — pictures —
 
 
-def picture(data: bytes, order: dict[str, Any]) -> Answer:
+def picture(data: bytes, order: dict[str, Any]) -> Decoded:
     """A picture within ``side``, ``bytes`` and ``pixels``, upright; of several frames the first.
 
     With ``raw`` its pixels, three bytes each, instead of a file.
@@ -65,7 +65,7 @@ def picture(data: bytes, order: dict[str, Any]) -> Answer:
         return {"error": str(error)}, b""
 
 
-def _fitted(opened: Image, most_side: int, most_bytes: int) -> Answer:
+def _fitted(opened: Image, most_side: int, most_bytes: int) -> Decoded:
     from PIL import ImageOps
     from PIL.Image import Resampling
 
@@ -116,7 +116,7 @@ def _saved(small: Image, kind: str, **options: int) -> bytes:
 # — PDF files —
 
 
-def pdf(data: bytes, order: dict[str, Any]) -> Answer:
+def pdf(data: bytes, order: dict[str, Any]) -> Decoded:
     """The text of each page, within ``pages``, ``text`` characters and ``seconds``."""
     import pypdf
     from pypdf.errors import PyPdfError

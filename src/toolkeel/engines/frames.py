@@ -33,7 +33,7 @@ def pack(message: Mapping[str, object]) -> bytes:
     return _HEAD.pack(len(body)) + body
 
 
-def is_answer(message: Message) -> bool:
+def is_outcome(message: Message) -> bool:
     """Whether a worker's message is what became of the body, and so the last of its order."""
     return "kind" in message or "value" in message or "message" in message
 

@@ -26,7 +26,7 @@ from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities
 from toolkeel.engines.frames import Message
 from toolkeel.engines.warm_pool import Room
-from toolkeel.engines.worker import answer_all
+from toolkeel.engines.worker import run_order
 from toolkeel.engines.worker_request import check_sendable, order_of, tell, unknown, value_of
 from toolkeel.errors import SetupError
 
@@ -106,10 +106,10 @@ class Futures:
 
         promise: Promise | None = None
         try:
-            promise = self._pool.submit(answer_all, order_of(prepared, context))
+            promise = self._pool.submit(run_order, order_of(prepared, context))
             promise.add_done_callback(wake)
             await done.wait()
-            answer: Message = promise.result()
+            outcome: Message = promise.result()
         except BrokenExecutor:
             return unknown(tool, "died", {})
         except asyncio.CancelledError:
@@ -117,6 +117,6 @@ class Futures:
                 context.body = "" if context.body == "runs" else context.body
                 raise
             raise left_behind(context, tool.timeout) from None
-        for message in answer["reported"]:
+        for message in outcome["reported"]:
             tell(message, context)
-        return value_of(tool, answer)
+        return value_of(tool, outcome)

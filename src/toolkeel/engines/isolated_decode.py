@@ -25,7 +25,7 @@ WORKER = Path(__file__).with_name("decode_resize_worker.py")
 """The program that decodes."""
 SECONDS = 75.0
 """Time one file may take, the start of the process included."""
-MAX_ANSWER = 64 << 20
+MAX_RESPONSE = 64 << 20
 """Bytes of an answer."""
 _LIMITS = Limits(
     cpu=75, memory=1 << 30, total_memory=None, file_size=0, processes=64, open_files=64
@@ -61,7 +61,7 @@ def decode(order: dict[str, Any], data: bytes, folder: str) -> tuple[dict[str, A
     line = json.dumps(order).encode() + b"\n"
     words = [sys.executable, "-I", "-S", str(WORKER), folder]
     if sys.platform == "win32":
-        return _answer(subprocess.run([*words], input=line + data, capture_output=True))
+        return _decoded(subprocess.run([*words], input=line + data, capture_output=True))
     with _sandbox(folder).command(words) as command:
         try:
             done = subprocess.run(
@@ -74,7 +74,7 @@ def decode(order: dict[str, Any], data: bytes, folder: str) -> tuple[dict[str, A
             )
         except subprocess.TimeoutExpired:
             raise ToolError(f"The file cannot be read: it takes more than {SECONDS:g} s.") from None
-    return _answer(done)
+    return _decoded(done)
 
 
 @cache
@@ -84,10 +84,10 @@ def _sandbox(folder: str) -> Sandbox:
     return Sandbox("read-only", [WORKER.parent], readable=[folder], limits=_LIMITS)
 
 
-def _answer(done: subprocess.CompletedProcess[bytes]) -> tuple[dict[str, Any], bytes]:
+def _decoded(done: subprocess.CompletedProcess[bytes]) -> tuple[dict[str, Any], bytes]:
     head, _, made = done.stdout.partition(b"\n")
     try:
-        told = json.loads(head) if len(done.stdout) <= MAX_ANSWER else None
+        told = json.loads(head) if len(done.stdout) <= MAX_RESPONSE else None
     except (ValueError, RecursionError):
         told = None
     if isinstance(told, dict):

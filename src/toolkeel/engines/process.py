@@ -104,12 +104,12 @@ class Process:
         tool = prepared.tool
         tries = 1 + (self._max_retries if tool.effects.repeatable else 0)
         try:
-            answer = await self.carry_out(
+            outcome = await self.carry_out(
                 order_of(prepared, context), tries, lambda message: tell(message, context)
             )
         finally:
             self._room.leave()
-        return value_of(tool, answer)
+        return value_of(tool, outcome)
 
     async def carry_out(
         self, order: Message, tries: int, hear: Callable[[Message], object]
@@ -133,11 +133,11 @@ class Process:
             fresh = worker is None
             if worker is None:
                 worker = self._start(order["file"])
-            answer = await worker.ask(packed, hear)
+            outcome = await worker.ask(packed, hear)
             said = worker.said()
-            await self._put_back(kind, worker, answer)
-            if answer is not None:
-                return {**answer, "said": said}
+            await self._put_back(kind, worker, outcome)
+            if outcome is not None:
+                return {**outcome, "said": said}
             if worker.ended == "output":
                 return {"kind": TOO_LARGE}
             if worker.begun:
@@ -161,10 +161,10 @@ class Process:
         command = sandbox.command(words, cwd=os.getcwd() if self._bare else None)
         return Worker(command, sandbox.limits.total_memory)
 
-    async def _put_back(self, kind: Hashable, worker: Worker, answer: Message | None) -> None:
-        if answer is None:
+    async def _put_back(self, kind: Hashable, worker: Worker, outcome: Message | None) -> None:
+        if outcome is None:
             return
-        spent = answer.get("spent", True) or worker.calls >= self._max_calls
+        spent = outcome.get("spent", True) or worker.calls >= self._max_calls
         if spent or not warm_pool.keep(kind, worker):
             await asyncio.shield(worker.end())
 

@@ -43,7 +43,7 @@ class _Refused(Exception):
 
     def __init__(self, status: str, why: str, header: str = "") -> None:
         super().__init__(why)
-        self.answer = (
+        self.response = (
             f"HTTP/1.1 {status}\r\n{header}Content-Type: text/plain; charset=utf-8\r\n"
             f"Content-Length: {len(why.encode())}\r\nConnection: close\r\n\r\n{why}"
         ).encode()
@@ -114,7 +114,7 @@ class Proxy:
             await self._serve(head, reader, writer)
         except _Refused as refused:
             with suppress(OSError):
-                writer.write(refused.answer)
+                writer.write(refused.response)
                 await writer.drain()
         except (OSError, TimeoutError, asyncio.IncompleteReadError, asyncio.CancelledError):
             pass  # one side has gone, or the browser is closed: that ends the connection, no more

@@ -19,7 +19,7 @@ from contextlib import suppress
 from typing import Final
 
 from toolkeel.engines import memory_used
-from toolkeel.engines.frames import MOST, Frames, Message, TooLarge, is_answer
+from toolkeel.engines.frames import MOST, Frames, Message, TooLarge, is_outcome
 from toolkeel.engines.process_tree import Command, Ended, memory_file
 from toolkeel.errors import LimitReached
 
@@ -91,7 +91,7 @@ class Worker:
             await loop.sock_sendall(self._line, order)
             while data := await loop.sock_recv(self._line, 1 << 18):
                 for message in frames.feed(data):
-                    if is_answer(message):
+                    if is_outcome(message):
                         return message
                     self.begun = True
                     tell(message)

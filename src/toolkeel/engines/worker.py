@@ -72,12 +72,12 @@ def main() -> None:
             os.ftruncate(stream, 0)
             os.lseek(stream, 0, os.SEEK_SET)
         os.chdir(order["folder"])
-        answer = _answer(order, send)
+        outcome = _run_order(order, send)
         sys.stdout.flush()
         sys.stderr.flush()
-        answer["spent"] = _spent()
+        outcome["spent"] = _spent()
         try:
-            send(answer)
+            send(outcome)
         except TooLarge:
             send({"kind": TOO_LARGE, "spent": True})
         line.settimeout(IDLE)
@@ -106,13 +106,13 @@ def _spent() -> bool:
     return True
 
 
-def answer_all(order: Message) -> Message:
+def run_order(order: Message) -> Message:
     """Carry out an order in whatever process this is; what the body reports is in the answer."""
     reported: list[Message] = []
-    return {**_answer(order, reported.append), "reported": reported}
+    return {**_run_order(order, reported.append), "reported": reported}
 
 
-def _answer(order: Message, tell: Tell) -> Message:
+def _run_order(order: Message, tell: Tell) -> Message:
     """Carry out an order.
 
     Args:

@@ -110,22 +110,22 @@ def tell(message: Message, context: ToolContext[Any]) -> None:
         context.progress(*message["progress"])
 
 
-def value_of(tool: AnyTool, answer: Message) -> object:
+def value_of(tool: AnyTool, outcome: Message) -> object:
     """What a body gave, of the answer that came back.
 
     Args:
         tool: Which.
-        answer: See `toolkeel.engines.worker`; with what the body printed, as ``said``.
+        outcome: See `toolkeel.engines.worker`; with what the body printed, as ``said``.
 
     Raises:
         CallError: as the body's own failures are told.
         SetupError: the other process cannot find or serve the tool.
     """
-    if answer.get("kind") == DIED:
-        return unknown(tool, answer["text"], answer["details"])
-    if "kind" in answer:
-        raise _error(tool, answer, answer.get("said", ""))
-    return load_message(answer["message"]) if "message" in answer else answer["value"]
+    if outcome.get("kind") == DIED:
+        return unknown(tool, outcome["text"], outcome["details"])
+    if "kind" in outcome:
+        raise _error(tool, outcome, outcome.get("said", ""))
+    return load_message(outcome["message"]) if "message" in outcome else outcome["value"]
 
 
 def unknown(tool: AnyTool, how: str, details: dict[str, object]) -> ToolMessage:
@@ -143,11 +143,11 @@ def unknown(tool: AnyTool, how: str, details: dict[str, object]) -> ToolMessage:
     return ToolMessage(text, "", tool.name, "error", "unknown_outcome", details=details)
 
 
-def _error(tool: AnyTool, answer: Message, said: str) -> Exception:
-    kind: str = answer["kind"]
-    details: dict[str, object] = answer.get("details") or {}
+def _error(tool: AnyTool, outcome: Message, said: str) -> Exception:
+    kind: str = outcome["kind"]
+    details: dict[str, object] = outcome.get("details") or {}
     if kind == FAULT:
-        return SetupError(f"{tool.name}: {answer['text']}")
+        return SetupError(f"{tool.name}: {outcome['text']}")
     if kind == TOO_LARGE:
         return InvalidOutput(
             f"{tool.name!r} gave more than {MOST:,} bytes and was ended. This is a fault of "
@@ -155,7 +155,7 @@ def _error(tool: AnyTool, answer: Message, said: str) -> Exception:
         )
     for told in (ToolError, InvalidOutput, LimitReached, TimedOut, Cancelled):
         if kind == told.kind:
-            return told(answer["text"], details)
-    crash = Crashed(answer["text"], {**details, "stderr": said} if said else details)
-    crash.__cause__ = ProcessError(f"{answer['text']}\n\n{answer['trace']}")
+            return told(outcome["text"], details)
+    crash = Crashed(outcome["text"], {**details, "stderr": said} if said else details)
+    crash.__cause__ = ProcessError(f"{outcome['text']}\n\n{outcome['trace']}")
     return crash

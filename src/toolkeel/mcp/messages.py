@@ -42,7 +42,7 @@ def read_from_server(line: bytes) -> JSONRPCMessage:
     try:
         return read_message(line)
     except ValueError:
-        return jsonrpc_message_adapter.validate_python(read_answer(line), by_name=False)
+        return jsonrpc_message_adapter.validate_python(read_response(line), by_name=False)
 
 
 def messages_in(line: bytes) -> list[bytes]:
@@ -58,7 +58,7 @@ def messages_in(line: bytes) -> list[bytes]:
     return [line[found.start() :] if found else line]
 
 
-def read_answer(line: bytes) -> object:
+def read_response(line: bytes) -> object:
     """The same as plain JSON, of whatever kind.
 
     Raises:
@@ -72,7 +72,7 @@ def _formed(data: dict[str, Any]) -> dict[str, Any]:
     """An answer as JSON-RPC has it, where it is clear that it shall be one."""
     named = data.keys() - {"jsonrpc"}
     is_sure = data.get("jsonrpc") == "2.0" or (
-        "id" in named and named <= _OF_AN_ANSWER and len(named) > 1
+        "id" in named and named <= _RESPONSE_KEYS and len(named) > 1
     )
     if data.get("method") or not is_sure or not named & {"result", "error"}:
         return data
@@ -86,10 +86,10 @@ def _formed(data: dict[str, Any]) -> dict[str, Any]:
     return {**said, "result": result}
 
 
-_OF_AN_ANSWER = frozenset(("id", "result", "error"))
+_RESPONSE_KEYS = frozenset(("id", "result", "error"))
 
 
-def body_of_answer(body: bytes, request: bytes) -> bytes:
+def response_body(body: bytes, request: bytes) -> bytes:
     """The same as bytes again, where it cannot be read otherwise, or names another request.
 
     Args:
@@ -105,7 +105,7 @@ def body_of_answer(body: bytes, request: bytes) -> bytes:
     except ValueError:
         pass
     with suppress(ValueError):
-        said = [read_answer(each) for each in messages_in(body)]
+        said = [read_response(each) for each in messages_in(body)]
         answers = [each for each in said if isinstance(each, dict) and not each.get("method")]
         mine = [each for each in answers if str(each.get("id")) == str(id)]
         for answer in mine or answers:
@@ -157,7 +157,7 @@ def _all_in(texts: list[bytes]) -> list[bytes] | None:
             found.append(b" ".join(text.splitlines()))
             continue
         try:
-            read = [read_answer(each) for each in messages_in(text)]
+            read = [read_response(each) for each in messages_in(text)]
         except ValueError:
             return None
         if not all(isinstance(each, dict) for each in read):

@@ -6,7 +6,14 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from toolkeel.mcp.client.mend_answers import FORGOTTEN, LOST, NOT_SENT, REFUSED, of_peer, our_error
+from toolkeel.mcp.client.mend_responses import (
+    FORGOTTEN,
+    LOST,
+    NOT_SENT,
+    REFUSED,
+    of_peer,
+    our_error,
+)
 from toolkeel.mcp.client.outcome import failed, was_forgotten
 
 

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 from tests.waiting import run, until
 from toolkeel.mcp.client import raw_requests
 from toolkeel.mcp.client.frames import Frames
-from toolkeel.mcp.client.mend_answers import LOST, Sift
+from toolkeel.mcp.client.mend_responses import LOST, Sift
 from toolkeel.mcp.client.raw_requests import FIRST, UNTOLD, RawRequests
 
 JSON = st.recursive(

@@ -13,7 +13,7 @@ import pytest
 import toolkeel
 from tests.mcp.peers import PEER
 from tests.waiting import until
-from toolkeel.mcp.client.mend_answers import Sift
+from toolkeel.mcp.client.mend_responses import Sift
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig

@@ -14,7 +14,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel import Rules
 from toolkeel.mcp.client.connection import Unreachable
-from toolkeel.mcp.client.mend_answers import NOT_SENT, our_error
+from toolkeel.mcp.client.mend_responses import NOT_SENT, our_error
 from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.gateway.calls import Call, Gatekeeper, answered, enveloped, forwarded
 from toolkeel.mcp.gateway.ledger import Ledger

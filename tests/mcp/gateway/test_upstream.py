@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.gateway.behind import Asked, config
 from tests.waiting import until
-from toolkeel.mcp.client.mend_answers import of_peer
+from toolkeel.mcp.client.mend_responses import of_peer
 from toolkeel.mcp.gateway import upstream
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came
 from toolkeel.mcp.server.multi_round_calls import Exchange

@@ -23,7 +23,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.engines.executor import Capabilities
-from toolkeel.engines.frames import Message, is_answer
+from toolkeel.engines.frames import Message, is_outcome
 from toolkeel.engines.ray import cluster
 from toolkeel.engines.sandbox.command_limits import Limits
 from toolkeel.engines.warm_pool import Room, no_room
@@ -176,4 +176,4 @@ class _Call:
         self.begun()
         for message in messages:
             tell(message, self.context)
-        return is_answer(messages[-1])
+        return is_outcome(messages[-1])

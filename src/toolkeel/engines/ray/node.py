@@ -43,7 +43,7 @@ def serve(packed: bytes) -> Iterator[bytes]:
         going.cancel()
         runner.run(asyncio.wait((going,)))
         raise
-    yield b"".join([*map(pack, heard), _answer(going)])
+    yield b"".join([*map(pack, heard), _outcome_frame(going)])
 
 
 def serve_whole(packed: bytes) -> bytes:
@@ -66,7 +66,7 @@ async def _wait(going: asyncio.Task[Message], heard: list[Message]) -> bool:
     return going.done()
 
 
-def _answer(going: asyncio.Task[Message]) -> bytes:
+def _outcome_frame(going: asyncio.Task[Message]) -> bytes:
     try:
         return pack(going.result())
     except TooLarge:

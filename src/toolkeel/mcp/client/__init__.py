@@ -1,6 +1,6 @@
 """Other programs' tools, by the Model Context Protocol.
 
-mend_answers            what a server answers, made readable piece by piece before the SDK judges it as a whole
+mend_responses          a server's responses, made readable piece by piece before the SDK judges each as a whole
 frames                  what a peer sends, before the SDK sees it: bounded, and nothing in it can hold a call for ever
 raw_requests            requests to a process as plain JSON, beside the SDK's session
 end_orphans             no server outlives us, also where nothing of ours runs any more

@@ -25,7 +25,7 @@ from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolkeelError, describe
 from toolkeel.mcp.client.frames import Rate
 from toolkeel.mcp.client.http import Network, http
-from toolkeel.mcp.client.mend_answers import Sift, of_peer
+from toolkeel.mcp.client.mend_responses import Sift, of_peer
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.resource_subscriptions import RELISTEN, Watches

@@ -14,7 +14,7 @@ from time import monotonic
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCResponse
 
-from toolkeel.mcp.client.mend_answers import LOST, our_error
+from toolkeel.mcp.client.mend_responses import LOST, our_error
 from toolkeel.mcp.messages import messages_in, read_from_server
 
 FRAME_LIMIT = 32 * 1024 * 1024

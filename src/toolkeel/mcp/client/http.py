@@ -24,10 +24,10 @@ from toolkeel._common.public_addresses import is_public, unwrapped
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import FRAME_LIMIT
-from toolkeel.mcp.client.mend_answers import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
+from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
 from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.messages import body_of_answer, readable_event, with_whole_characters
+from toolkeel.mcp.messages import readable_event, response_body, with_whole_characters
 
 _UNSENT = (
     httpx2.ConnectError,
@@ -98,7 +98,7 @@ class Bounded(httpx2.AsyncBaseTransport):
         named = headers.get("content-type", "").lower().startswith("application/json")
         is_json = named or content.lstrip()[:1] in (b"{", b"[")  # whatever it is called
         if message is not None and response.status_code == 200 and is_json:
-            content, headers = body_of_answer(content, message.content), _as_json(headers)
+            content, headers = response_body(content, message.content), _as_json(headers)
         elif named:
             content = with_whole_characters(content)
         if message is not None and (response.status_code in _TOLD or response.status_code >= 500):

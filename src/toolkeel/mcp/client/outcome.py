@@ -10,7 +10,7 @@ from __future__ import annotations
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolkeel.mcp.client.mend_answers import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer, data_of
+from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer, data_of
 from toolkeel.mcp.client.tool import Failed
 
 

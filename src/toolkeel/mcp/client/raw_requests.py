@@ -19,8 +19,8 @@ from pydantic_core import to_json
 
 from toolkeel._records.record import record
 from toolkeel.mcp.client.frames import Rate
-from toolkeel.mcp.client.mend_answers import Sift, of_peer
-from toolkeel.mcp.messages import read_answer
+from toolkeel.mcp.client.mend_responses import Sift, of_peer
+from toolkeel.mcp.messages import read_response
 
 FIRST = 1_000_000_000
 """Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""
@@ -144,7 +144,7 @@ class RawRequests:
         if not self._waiting:
             return False
         try:
-            message = read_answer(line)
+            message = read_response(line)
         except ValueError:
             return False
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":

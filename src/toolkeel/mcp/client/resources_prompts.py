@@ -23,7 +23,7 @@ from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
 from toolkeel.errors import InvalidOutput, SetupError, ToolError
 from toolkeel.mcp.client.connection import Link, Unreachable
-from toolkeel.mcp.client.mend_answers import FromPeer
+from toolkeel.mcp.client.mend_responses import FromPeer
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.content import file_of, from_blocks
 from toolkeel.mcp.hidden_text import clean

@@ -22,7 +22,7 @@ from toolkeel._records.record import record
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
-from toolkeel.mcp.client.mend_answers import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
+from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
 from toolkeel.mcp.client.outcome import failed
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.content import STRUCTURE

@@ -20,7 +20,7 @@ from mcp.shared.exceptions import MCPError
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Link, Unreachable
-from toolkeel.mcp.client.mend_answers import data_of
+from toolkeel.mcp.client.mend_responses import data_of
 from toolkeel.mcp.client.outcome import was_forgotten, with_remedy
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed

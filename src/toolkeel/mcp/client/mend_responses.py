@@ -1,4 +1,4 @@
-"""What a server answers, made readable piece by piece before the SDK judges it as a whole.
+"""A server's responses, made readable piece by piece before the SDK judges each as a whole.
 
 The SDK refuses a listing for one definition and a result for one block: then every tool, or the
 answer of a call that has run, is lost. Here each piece is judged alone. What can be mended is, what

@@ -15,7 +15,7 @@ import pytest
 
 from toolkeel import Image, Text, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.mcp_server import MCPServer
-from toolkeel.mcp.client.mend_answers import (
+from toolkeel.mcp.client.mend_responses import (
     LOST,
     FromPeer,
     Sift,
