@@ -117,7 +117,7 @@ class Batch:
         if len(self.calls) == 1 and not (run.cancel.cancelled or run.skipping):
             self._waiting.clear()
             try:
-                self._fatal = await self._answer(0)
+                self._fatal = await self._run_call(0)
             except BaseException:
                 self._results[0] = skipped(self.calls[0], self._run)
                 raise
@@ -137,7 +137,7 @@ class Batch:
         self._waits.clear()
         self.waits = {}
 
-    async def _answer(self, index: int) -> Fatal:
+    async def _run_call(self, index: int) -> Fatal:
         if self._run.recorder is not None:
             self._run.recorder.begins(self.calls[index])
         ready = self._ready.pop(index, None)
@@ -178,7 +178,7 @@ class Batch:
                     return
                 self._barrier = True
             waiting.pop()
-            task = loop.create_task(self._answer(index))
+            task = loop.create_task(self._run_call(index))
             tasks[task] = index
             task.add_done_callback(ended)
 

@@ -83,7 +83,7 @@ def _body(
     if bare:
         last = awaited(begin_bare)
     if approval is not None:
-        last = _answering(approval, last)
+        last = _or_given_result(approval, last)
     if made.effects.target:
         check_target(made)
     if marks := labels_of(made):
@@ -95,17 +95,17 @@ def _body(
     return last, bare and not marks and made.arguments.mask is None
 
 
-def _answering(approval: Approval, body: Handler) -> Handler:
+def _or_given_result(approval: Approval, body: Handler) -> Handler:
     """`body`, or the result that somebody gave in its place."""
 
-    async def answered(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def unless_given(prepared: Prepared, context: ToolContext[Any]) -> object:
         given = approval.answer(context)
         if given is None:
             return await body(prepared, context)
         value = promised(prepared.tool, given.value, given=True)
         return ToolOutput(value, None, {"answered": "from outside"})
 
-    return answered
+    return unless_given
 
 
 def _seen(made: AnyTool, begin: Begin) -> Begin:

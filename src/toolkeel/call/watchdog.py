@@ -45,7 +45,7 @@ _DRIVERS = {
         ("", run_body.__file__, ("begin_bare", "_run_other")),
         ("", coroutine_deadline.__file__, ("run_coroutine", "go_on")),
         ("", guard.__file__, ("ask",)),
-        ("", fast_guards.__file__, ("_answers",)),
+        ("", fast_guards.__file__, ("_verdicts",)),
         ("approval predicate", approve.__file__, ("_asked_for",)),
         ("approver", approve.__file__, ("_ask",)),
         ("enabled predicate", compose.__file__, ("check_enabled",)),

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from toolkeel._records.record import record
-from toolkeel.cli.terminal.streams import answer
+from toolkeel.cli.terminal.streams import print_result
 from toolkeel.define.dialect.definition import Form
 from toolkeel.providers.model_by_name import AUTO
 
@@ -58,7 +58,7 @@ def command(
     """
     parent: Any = context.parent
     known = sorted(_known(parent.command, ()), key=lambda each: -len(each.words))
-    answer("\n".join(_fish(known) if shell is Shell.FISH else _bash(known, shell)))
+    print_result("\n".join(_fish(known) if shell is Shell.FISH else _bash(known, shell)))
 
 
 def _known(group: Any, above: tuple[str, ...]) -> Iterator[Known]:

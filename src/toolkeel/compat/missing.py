@@ -10,7 +10,7 @@ from toolkeel._lazy_exports import Door
 
 
 def missing(
-    library: str, answers: Mapping[str, str], door: Door | None = None
+    library: str, hints: Mapping[str, str], door: Door | None = None
 ) -> Callable[[str], Any]:
     """A module's ``__getattr__`` that answers for names it does not have.
 
@@ -26,14 +26,14 @@ def missing(
 
     Args:
         library: Whose names they are.
-        answers: By regular expression of the whole name: what to write instead; empty if there is
+        hints: By regular expression of the whole name: what to write instead; empty if there is
             nothing.
         door: What gives the names that are there, if they load late.
     """
     load, _, known = door or (None, None, ())
-    table = [(re.compile(pattern), answer) for pattern, answer in answers.items()]
+    table = [(re.compile(pattern), hint) for pattern, hint in hints.items()]
 
-    def answer(name: str) -> Any:
+    def get_name(name: str) -> Any:
         if load is not None and name in known:
             return load(name)
         for pattern, instead in table:
@@ -43,4 +43,4 @@ def missing(
                 raise ImportError(f"{library}'s {name} is not here{told}", name=name)
         raise AttributeError(f"there is no {name!r} here", name=name)
 
-    return answer
+    return get_name

@@ -10,10 +10,10 @@ import pytest
 
 from tests.cli.commandline import Terminal, toolkeel
 from toolkeel.cli.terminal.streams import (
-    answer,
     layout,
     note,
     output_held,
+    print_result,
     show_warnings,
     stdout_kept_clean,
     styled,
@@ -61,7 +61,7 @@ def test_a_pipe_is_utf8_whatever_the_locale(folder: Path) -> None:
 def test_answers_and_notes_go_their_own_ways(capsys: pytest.CaptureFixture[str]) -> None:
     with stdout_kept_clean():
         print("printed by a tool")
-        answer("the answer")
+        print_result("the answer")
         layout(["a line"])
         note("a note", "31")
     print("after")

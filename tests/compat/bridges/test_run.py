@@ -28,20 +28,20 @@ def look(
 def test_it_is_filled_from_the_run_given_beforehand_and_from_the_call() -> None:
     run = RunContext("mine", state={}, store="store", inject={"user": "ada"})
     ours = Ours(look, run)
-    message = asyncio.run(ours.answer({"word": "a"}, call_id="c1"))
+    message = asyncio.run(ours.run_call({"word": "a"}, call_id="c1"))
     assert message.content == "a mine store ada c1"
-    message = asyncio.run(ours.answer('{"word": "b"}', "theirs", "c2", user="bob"))
+    message = asyncio.run(ours.run_call('{"word": "b"}', "theirs", "c2", user="bob"))
     assert message.content == "b theirs store bob c2"
     assert run.state == {"seen": "b"}
 
 
 def test_a_call_without_an_id_gets_one_and_a_failure_is_a_message() -> None:
     ours = Ours(look, RunContext(store="s", inject={"user": "u"}))
-    message = asyncio.run(ours.answer({"word": "a"}))
+    message = asyncio.run(ours.run_call({"word": "a"}))
     assert message.tool_call_id
-    assert asyncio.run(ours.answer({"no": 1})).kind == "invalid_arguments"
+    assert asyncio.run(ours.run_call({"no": 1})).kind == "invalid_arguments"
 
 
 def test_what_the_program_forgot_to_give_is_its_own_fault() -> None:
     with pytest.raises(SetupError, match="user"):
-        asyncio.run(Ours(look, RunContext(store="s")).answer({"word": "a"}))
+        asyncio.run(Ours(look, RunContext(store="s")).run_call({"word": "a"}))

@@ -11,7 +11,7 @@ import pytest
 from toolkeel import RunContext, ToolCall, ToolContext
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Event
-from toolkeel.mcp.client.elicitation import ATTEMPTS, Elicitation, _ticket, answered
+from toolkeel.mcp.client.elicitation import ATTEMPTS, Elicitation, _ticket, answer_elicitation
 
 FORM = {
     "type": "object",
@@ -31,7 +31,9 @@ def context(run: RunContext[Any]) -> ToolContext[Any]:
 
 
 def by(approver: Any, elicitation: Elicitation = ASKED) -> types.ElicitResult:
-    return asyncio.run(answered(elicitation, None, context(RunContext(approver=approver))))
+    return asyncio.run(
+        answer_elicitation(elicitation, None, context(RunContext(approver=approver)))
+    )
 
 
 def test_the_form_is_a_ticket_with_its_defaults_and_every_field_told() -> None:
@@ -78,15 +80,15 @@ def test_the_ticket_brings_the_form_and_whoever_says_neither_yes_nor_no_cancels(
     seen: list[Ticket] = []
     run: RunContext[Any] = RunContext(approver=lambda ticket: seen.append(ticket))
     run.suspends = True
-    assert asyncio.run(answered(ASKED, None, context(run))).action == "cancel"
-    assert asyncio.run(answered(LINK, None, context(run))).action == "cancel"
+    assert asyncio.run(answer_elicitation(ASKED, None, context(run))).action == "cancel"
+    assert asyncio.run(answer_elicitation(LINK, None, context(run))).action == "cancel"
     assert seen[0].form == FORM
     assert seen[1].form["properties"] == {"url": {"const": LINK.url}}
     assert Ticket.from_dict(seen[0].to_dict()) == seen[0]
 
 
 def test_nobody_there_means_cancelled() -> None:
-    assert asyncio.run(answered(ASKED, None, None)).action == "cancel"
+    assert asyncio.run(answer_elicitation(ASKED, None, None)).action == "cancel"
     assert by(None).action == "cancel"
 
 
@@ -99,17 +101,17 @@ def test_a_function_of_the_programs_own_may_answer(answer: Any, action: str) -> 
         assert elicitation is ASKED
         return answer
 
-    assert asyncio.run(answered(ASKED, own, None)).action == action
+    assert asyncio.run(answer_elicitation(ASKED, own, None)).action == action
 
 
 def test_a_function_that_fails_cancels() -> None:
-    assert asyncio.run(answered(ASKED, lambda _: 1 / 0, None)).action == "cancel"  # type: ignore[arg-type]
+    assert asyncio.run(answer_elicitation(ASKED, lambda _: 1 / 0, None)).action == "cancel"  # type: ignore[arg-type]
 
 
 def test_a_question_is_told_like_any_approval() -> None:
     events: list[Event] = []
     run: RunContext[Any] = RunContext(approver=lambda ticket: False, listeners=(events.append,))
-    asyncio.run(answered(ASKED, None, context(run)))
+    asyncio.run(answer_elicitation(ASKED, None, context(run)))
     assert [type(event) for event in events] == [ApprovalRequested, ApprovalDecided]
 
 

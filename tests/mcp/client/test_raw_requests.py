@@ -167,10 +167,10 @@ def test_a_request_without_a_readable_answer_ends_and_says_why(way: str) -> None
         elif way == "unreadable":
             broken = f'{{"jsonrpc": "2.0", "id": {FIRST}, "result": {{"a"}}\n'
             [message] = frames.feed(broken.encode())
-            assert raw.answered(message)
+            assert raw.end_by_error(message)
         elif way == "large":
             [message] = frames.feed(answer(id=FIRST, result={"text": "x" * 200}))
-            assert raw.answered(message)
+            assert raw.end_by_error(message)
         await asyncio.wait([asked])
         return (None if asked.cancelled() else asked.exception()), pipe
 
@@ -190,7 +190,7 @@ def test_whatever_an_answer_holds_its_request_ends_or_waits_on(value: Any, key: 
         keys = ["result", "error"] if key == "both" else [] if key == "none" else [key]
         line = answer(id=FIRST, **dict.fromkeys(keys, value))
         for message in frames.feed(line):
-            raw.answered(message)
+            raw.end_by_error(message)
         list(frames.feed(answer(id=FIRST, result={"last": 1})))
         with suppress(MCPError):
             assert isinstance(await asked, dict)

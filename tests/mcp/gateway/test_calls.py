@@ -16,7 +16,7 @@ from toolkeel import Rules
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.mend_responses import NOT_SENT, our_error
 from toolkeel.mcp.content import STRUCTURE
-from toolkeel.mcp.gateway.calls import Call, Gatekeeper, answered, enveloped, forwarded
+from toolkeel.mcp.gateway.calls import Call, Gatekeeper, enveloped, forwarded, send_asking_client
 from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.pins import Pins
@@ -65,7 +65,7 @@ def test_a_server_that_asks_without_end_is_given_up() -> None:
     server: Any = Asking()
     exchange: Any = None
     with pytest.raises(MCPError, match="again and again"):
-        asyncio.run(answered(server, "tools/call", {}, exchange, None))
+        asyncio.run(send_asking_client(server, "tools/call", {}, exchange, None))
 
 
 @pytest.mark.parametrize(

@@ -146,7 +146,7 @@ class WebClient:
         target = parse_url(url)
         while True:
             hops.append(str(target))
-            async with self._answer(target) as response:
+            async with self._fetch(target) as response:
                 if response.status_code not in REDIRECTS or "location" not in response.headers:
                     return await self._read(response, target, hops, on_bytes)
                 location = response.headers["location"]
@@ -161,7 +161,7 @@ class WebClient:
                 raise ToolError(text) from None
 
     @asynccontextmanager
-    async def _answer(self, url: httpx2.URL) -> AsyncIterator[httpx2.Response]:
+    async def _fetch(self, url: httpx2.URL) -> AsyncIterator[httpx2.Response]:
         """The answer of one hop, from the first of its addresses that can be connected to."""
         host, port = url.host, url.port or {"http": 80, "https": 443}[url.scheme]
         addresses = await self._reach.addresses(host, port, url.raw_host.decode())

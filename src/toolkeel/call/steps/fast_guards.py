@@ -46,25 +46,25 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
 
     def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
         seen = read_only(prepared)
-        answers = _answers(inputs, seen, context) if inputs else None
-        if answers is not None:
-            steps = [_answering(each, InputGuard, answers) for each in guards]
+        verdicts = _verdicts(inputs, seen, context) if inputs else None
+        if verdicts is not None:
+            steps = [_replaying(each, InputGuard, verdicts) for each in guards]
             return _slowly(steps, inner, prepared, context)
         return within(prepared, seen, context)
 
     return begin
 
 
-def _answers(guards: Sequence[Guard], *about: Any) -> list[Told] | None:
+def _verdicts(guards: Sequence[Guard], *about: Any) -> list[Told] | None:
     """What guards say, as far as they say it at once; None if all of them allow it."""
     for number, guard in enumerate(guards):
         told = None
         if guard.quick:
             try:
-                answer: object = guard.check(*about)
-                if type(answer) is Allow and answer.modified is SAME:
+                verdict: object = guard.check(*about)
+                if type(verdict) is Allow and verdict.modified is SAME:
                     continue
-                told = _giving(answer)
+                told = _giving(verdict)
             except (Exception, CancelledError) as error:
                 told = _raising(error)
         return [_allowed] * number + ([told] if told else [])
@@ -87,9 +87,9 @@ def _judged(outputs: Sequence[OutputGuard], inner: Begin) -> Within:
         plain = plain_text(prepared, value) if type(value) is str else None
         if plain is None:  # it waits, or its text is not at hand
             return _slowly(outputs[::-1], _giving(value), prepared, context)
-        answers = _answers(outputs, seen, _outcome(value, plain), context)
-        if answers is not None:
-            steps = [_answering(each, OutputGuard, answers) for each in outputs]
+        verdicts = _verdicts(outputs, seen, _outcome(value, plain), context)
+        if verdicts is not None:
+            steps = [_replaying(each, OutputGuard, verdicts) for each in outputs]
             return _slowly(steps[::-1], _giving(value), prepared, context)
         return value
 
@@ -111,17 +111,17 @@ def _allowed() -> Allow:
     return Allow()
 
 
-def _answering(guard: Any, kind: type[Guard], answers: list[Told]) -> Any:
+def _replaying(guard: Any, kind: type[Guard], verdicts: list[Told]) -> Any:
     """The guard, which when it is first asked gives the next of the answers there are already.
 
     Args:
         guard: One of some.
         kind: Of those who have been asked.
-        answers: Theirs, in order; what is given is taken out.
+        verdicts: Theirs, in order; what is given is taken out.
     """
-    if type(guard) is not kind or not answers:
+    if type(guard) is not kind or not verdicts:
         return guard
-    first = [answers.pop(0)]
+    first = [verdicts.pop(0)]
 
     def check(*about: Any) -> Any:
         return first.pop()() if first else guard.ask(*about)

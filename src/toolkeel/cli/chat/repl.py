@@ -39,10 +39,10 @@ from toolkeel.cli.terminal.streams import (
     DIM,
     RED,
     YELLOW,
-    answer,
-    answers_are_seen,
     layout,
     note,
+    print_result,
+    stdout_is_terminal,
     stdout_kept_clean,
     width_of,
 )
@@ -172,7 +172,7 @@ class Chat:
         return True
 
     def _run(self, text: str | None) -> None:
-        shown = Spoken(PlainView(), answers_are_seen())
+        shown = Spoken(PlainView(), stdout_is_terminal())
         watched = Pausable(shown)
 
         async def run(token: CancelToken) -> Any:
@@ -207,7 +207,7 @@ class Chat:
                 told = visible_line(said.message.text)
                 note(f"not read yet, joins what you say next: {told}", YELLOW)
         if result.has_output and shown.said != result.output:
-            answer(str(result.output))
+            print_result(str(result.output))
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
 

@@ -29,7 +29,7 @@ from prompt_toolkit.output import Output, create_output
 from toolkeel.agent.run import Run
 from toolkeel.cli.chat.print_above_prompt import Above
 from toolkeel.cli.terminal.markdown import Markdown
-from toolkeel.cli.terminal.streams import BOLD, DIM, answers_are_seen, is_lively, note, styled
+from toolkeel.cli.terminal.streams import BOLD, DIM, is_lively, note, stdout_is_terminal, styled
 from toolkeel.cli.terminal.text import wrapped
 from toolkeel.observe.wording import visible_line
 
@@ -75,7 +75,7 @@ class Steering:
         self._above = above = Above()
         err, self._output = above.stream(sys.stderr), create_output(sys.stderr)
         style = Markdown() if is_lively(sys.stdout) else str
-        out = above.stream(sys.stdout, style) if answers_are_seen() else sys.stdout
+        out = above.stream(sys.stdout, style) if stdout_is_terminal() else sys.stdout
         try:
             with redirect_stderr(err), redirect_stdout(out):
                 yield

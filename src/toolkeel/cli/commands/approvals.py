@@ -15,7 +15,7 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.cli.commands.launch import heading
 from toolkeel.cli.suspended_run import Saved, load
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask
-from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, answer, note
+from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, note, print_result
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import count, duration, pretty, visible_json, visible_line, whole
 from toolkeel.sessions.approval_desk import LOOK, Desk
@@ -52,10 +52,10 @@ def command(
         return
     saved = load(state)
     if as_json:
-        answer(pretty([_data(ticket, saved) for ticket in saved.state.pending]))
+        print_result(pretty([_data(ticket, saved) for ticket in saved.state.pending]))
         return
     for ticket in saved.state.pending:
-        answer("\n".join([heading(ticket), *_details(ticket, saved)]))
+        print_result("\n".join([heading(ticket), *_details(ticket, saved)]))
     if not saved.state.pending:
         note("nothing waits in this run", DIM)
 
@@ -64,7 +64,7 @@ def _list_runs(as_json: bool) -> None:
     folder = state_folder() / "runs"
     paths = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
     if as_json:
-        answer(pretty([str(path) for path in paths]))
+        print_result(pretty([str(path) for path in paths]))
         return
     for path in paths:
         try:
@@ -73,7 +73,9 @@ def _list_runs(as_json: bool) -> None:
             note(str(error), RED)
             continue
         names = ", ".join(visible_line(ticket.tool) for ticket in waiting)
-        answer(f"{path}  {count(len(waiting), 'call')} to decide{': ' if names else ''}{names}")
+        print_result(
+            f"{path}  {count(len(waiting), 'call')} to decide{': ' if names else ''}{names}"
+        )
     if not paths:
         note(f"no saved run in {folder}", YELLOW)
 
@@ -83,10 +85,10 @@ def _at_desk(desk: Desk, as_json: bool) -> None:
         asyncio.run(_decide(desk))
         return
     if as_json:
-        answer(pretty([ticket.to_dict() for ticket in desk.waiting()]))
+        print_result(pretty([ticket.to_dict() for ticket in desk.waiting()]))
         return
     for ticket in desk.waiting():
-        answer("\n".join([heading(ticket), *whole(ticket)]))
+        print_result("\n".join([heading(ticket), *whole(ticket)]))
 
 
 async def _decide(desk: Desk) -> None:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkeel.builtin.files.line_window import count
-from toolkeel.cli.terminal.streams import YELLOW, answer, is_lively, note
+from toolkeel.cli.terminal.streams import YELLOW, is_lively, note, print_result
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import pretty
 
@@ -72,7 +72,7 @@ def command(
     if model and not embeddings:
         note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
     searched = shown(id) if as_json else _searched(shown(id), embeddings, base_url)
-    answer((_json if as_json else _told)(searched, path, passages, report))
+    print_result((_json if as_json else _told)(searched, path, passages, report))
 
 
 def _name_of(folder: Path) -> str:

@@ -33,9 +33,9 @@ from toolkeel.cli.terminal.reply import Spoken
 from toolkeel.cli.terminal.streams import (
     DIM,
     YELLOW,
-    answer,
-    answers_are_seen,
     note,
+    print_result,
+    stdout_is_terminal,
     stdout_kept_clean,
 )
 from toolkeel.context import CancelToken
@@ -260,7 +260,7 @@ def run_to_end(
     if not launch.as_json:
         note(_summary(seen, result, perf_counter() - began), DIM)
         if result.has_output and result.output and said != result.output:
-            answer(result.output)
+            print_result(result.output)
     _end(result, token, launch)
 
 
@@ -274,12 +274,12 @@ def _run(
     """The result, the token that may have been cancelled, and what was written of the answer."""
     tokens: list[CancelToken] = []
     lines = JsonView()
-    spoken = Spoken(view(agent.model.name), answers_are_seen())
+    spoken = Spoken(view(agent.model.name), stdout_is_terminal())
     if not launch.as_json:
         note(_introduction(agent), DIM)
     shown = Pausable(lines if launch.as_json else spoken)
     # A program that reads the events waits for none of them; only a screen stands still.
-    piped = launch.as_json and not answers_are_seen()
+    piped = launch.as_json and not stdout_is_terminal()
     pause: Callable[[], AbstractContextManager[None]] = nullcontext if piped else shown.paused
 
     async def run(token: CancelToken) -> RunResult:

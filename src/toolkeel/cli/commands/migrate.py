@@ -11,7 +11,7 @@ from typing import Annotated
 import typer
 
 from toolkeel.cli import exit_codes
-from toolkeel.cli.terminal.streams import YELLOW, answer, note
+from toolkeel.cli.terminal.streams import YELLOW, note, print_result
 from toolkeel.compat.migrate import migrate, migrate_notebook
 from toolkeel.errors import SetupError
 
@@ -54,5 +54,5 @@ def _one(file: Path, write: bool) -> int:
             note(f"{file}: imports changed")
         else:
             lines = (source.splitlines(), made.source.splitlines())
-            answer("\n".join(difflib.unified_diff(*lines, str(file), str(file), lineterm="")))
+            print_result("\n".join(difflib.unified_diff(*lines, str(file), str(file), lineterm="")))
     return len(made.notes)

@@ -10,7 +10,7 @@ import sys
 
 from toolkeel.cli.terminal.pictures import drawn, keep, pictures_in, told, way
 from toolkeel.cli.terminal.progress import View
-from toolkeel.cli.terminal.streams import DIM, answer, note, width_of
+from toolkeel.cli.terminal.streams import DIM, note, print_result, width_of
 from toolkeel.content import Image
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
 from toolkeel.model_interface import TextDelta
@@ -64,12 +64,12 @@ class Spoken:
             self._inner.close()
         self._open = True
         self.said += text
-        answer(text, end="")
+        print_result(text, end="")
 
     def end_line(self) -> None:
         """Begin a new line, if the reply has not."""
         if self._open and not self.said.endswith("\n"):
-            answer("")
+            print_result("")
         self._open = False
 
     def _show_pictures(self) -> None:

@@ -50,20 +50,20 @@ def styled(text: str, style: str, stream: TextIO) -> str:
     return f"\x1b[{style}m{text}\x1b[0m"
 
 
-_answers: list[TextIO] = []
+_real_stdout: list[TextIO] = []
 """The real stdout, while `stdout_kept_clean` has put stderr in its place."""
 
 
 def _stdout() -> TextIO:
-    return _answers[-1] if _answers else sys.stdout
+    return _real_stdout[-1] if _real_stdout else sys.stdout
 
 
-def answers_are_seen() -> bool:
+def stdout_is_terminal() -> bool:
     """Whether what is asked for goes to a terminal."""
     return _stdout().isatty()
 
 
-def answer(text: str, end: str = "\n") -> None:
+def print_result(text: str, end: str = "\n") -> None:
     """Write what was asked for to stdout."""
     out = _stdout()
     print(escaped(text) if out.isatty() else text, end=end, file=out, flush=True)
@@ -100,12 +100,12 @@ def show_warnings() -> None:
 @contextmanager
 def stdout_kept_clean() -> Iterator[None]:
     """Send what tools print to stderr, so that stdout holds the answer alone."""
-    _answers.append(sys.stdout)
+    _real_stdout.append(sys.stdout)
     try:
         with redirect_stdout(sys.stderr):
             yield
     finally:
-        _answers.pop()
+        _real_stdout.pop()
 
 
 class Standing(io.TextIOBase):

@@ -83,24 +83,24 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     tool = as_tool(ours)
     inner = Ours(tool, run)
 
-    async def answer(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
-        message = await inner.answer(arguments, config=config)
+    async def call_tool(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
+        message = await inner.run_call(arguments, config=config)
         if message.failed:
             raise tools.ToolException(message.text)
         return written(message.content), message.artifact
 
-    def answer_sync(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
-        return run_sync(lambda: answer(config, **arguments))
+    def call_tool_sync(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
+        return run_sync(lambda: call_tool(config, **arguments))
 
     # LangChain finds the parameter to fill with the config by its annotation: the class, not text.
-    for function in (answer, answer_sync):
+    for function in (call_tool, call_tool_sync):
         function.__annotations__["config"] = runnables.RunnableConfig
     return tools.StructuredTool(
         name=tool.name,
         description=tool.description,
         args_schema=dict(tool.parameters),
-        func=answer_sync,
-        coroutine=answer,
+        func=call_tool_sync,
+        coroutine=call_tool,
         response_format="content_and_artifact",
         handle_tool_error=True,
         return_direct=tool.ends_run,

@@ -73,7 +73,7 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
     inner = Ours(tool, run)
 
     async def on_invoke_tool(context: Any, arguments: str) -> Any:
-        message = await inner.answer(arguments, context.context, context.tool_call_id)
+        message = await inner.run_call(arguments, context.context, context.tool_call_id)
         return message.text if message.failed else _output_of(message.content)
 
     return agents.FunctionTool(

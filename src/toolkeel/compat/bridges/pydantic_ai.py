@@ -91,8 +91,8 @@ def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydan
     tool = as_tool(ours)
     inner = Ours(tool, run)
 
-    async def answer(ctx: Any, /, **arguments: Any) -> Any:
-        message = await inner.answer(arguments, ctx.deps, ctx.tool_call_id or "")
+    async def call_tool(ctx: Any, /, **arguments: Any) -> Any:
+        message = await inner.run_call(arguments, ctx.deps, ctx.tool_call_id or "")
         if message.failed:
             raise (ModelRetry if message.kind in MENDABLE else ToolFailed)(message.text)
         if message.artifact is None:
@@ -100,7 +100,7 @@ def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydan
         return ToolReturn(return_value=message.text, metadata=message.artifact)
 
     return pydantic_ai.Tool.from_schema(
-        answer,
+        call_tool,
         tool.name,
         tool.description,
         dict(tool.parameters),

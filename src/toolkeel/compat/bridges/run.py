@@ -25,7 +25,7 @@ class Ours:
         self._tools = Toolset([tool])
         self._like = run or RunContext()
 
-    async def answer(
+    async def run_call(
         self,
         arguments: str | Mapping[str, object],
         context: object = None,

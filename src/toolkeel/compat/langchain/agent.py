@@ -15,7 +15,7 @@ from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import Pieces, run_sync
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.compat.foreign_options import only_known
-from toolkeel.compat.langchain.chat_models import ChatModel, answering
+from toolkeel.compat.langchain.chat_models import ChatModel, with_output_type
 from toolkeel.compat.langchain.interrupts import (
     ANSWERS,
     Interrupt,
@@ -332,7 +332,7 @@ def create_agent(
         held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
     telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked = connect(model.model if isinstance(model, ChatModel) else model)
-    asked, form = answering(asked, options.get("response_format"))
+    asked, form = with_output_type(asked, options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt

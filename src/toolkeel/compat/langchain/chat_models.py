@@ -55,7 +55,7 @@ class ByTool:
         self.name, self.stream = model.name, model.stream
 
 
-def answering(model: Model, form: Any) -> tuple[Model, Any]:
+def with_output_type(model: Model, form: Any) -> tuple[Model, Any]:
     """The model, and the type of answers it is asked for.
 
     Args:
@@ -168,7 +168,7 @@ class ChatModel(NoChains):
                 "create_agent(model, tools, response_format=...) gives the messages, too"
             )
         by_tool = method == "function_calling"
-        model, form = answering(self.model, ToolStrategy(schema) if by_tool else schema)
+        model, form = with_output_type(self.model, ToolStrategy(schema) if by_tool else schema)
         return StructuredModel(Agent(model, output_type=form, settings=self.settings))
 
     async def astream(

@@ -136,9 +136,9 @@ def _tool(operation: Operation, service: _Service) -> AnyTool:
     ) -> ToolOutput | ToolMessage:
         parts = request_parts(operation, arguments, hidden, service.params)
         if service.client is not None:
-            return await _answer(service.client, operation, parts, service, context)
+            return await _send(service.client, operation, parts, service, context)
         async with httpx2.AsyncClient(timeout=None) as client:  # the tool's own deadline holds
-            return await _answer(client, operation, parts, service, context)
+            return await _send(client, operation, parts, service, context)
 
     method = operation.method
     reads = method in READS
@@ -154,7 +154,7 @@ def _tool(operation: Operation, service: _Service) -> AnyTool:
     return Tool.from_schema(name, described, schema, invoke, effects=effects, tags=operation.tags)
 
 
-async def _answer(
+async def _send(
     client: httpx2.AsyncClient,
     operation: Operation,
     parts: Parts,

@@ -71,7 +71,7 @@ Elicit: TypeAlias = Callable[[Elicitation], Answer | Awaitable[Answer]]
 False declines, None cancels."""
 
 
-async def answered(
+async def answer_elicitation(
     elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None
 ) -> types.ElicitResult:
     """The answer to a server's question.

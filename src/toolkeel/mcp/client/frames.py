@@ -26,7 +26,7 @@ BURST = 3000.0
 
 _EDGE = 4096
 _ID = re.compile(rb'"id"\s*:\s*(?:(\d{1,18})|"([^"\\]{1,200})")')
-_ANSWER = re.compile(rb'"(?:result|error)"\s*:')
+_RESPONSE = re.compile(rb'"(?:result|error)"\s*:')
 
 log = logging.getLogger("toolkeel.mcp")
 
@@ -109,7 +109,7 @@ class Frames:
         if self._noise == 1:
             log.warning("%s sent what cannot be read (%s): %.200r", self._name, why, head[:200])
         text = head + tail
-        is_request = b'"method"' in text and not _ANSWER.search(text)
+        is_request = b'"method"' in text and not _RESPONSE.search(text)
         if b'"jsonrpc"' not in text or is_request:
             return None
         found = _ID.search(head) or next(iter(list(_ID.finditer(tail))[-1:]), None)

@@ -39,7 +39,7 @@ from toolkeel.define.names import check_name, wire_name
 from toolkeel.define.tool import AnyTool
 from toolkeel.mcp.call_span import note_call
 from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
-from toolkeel.mcp.client.elicitation import Elicit, Elicitation, answered, elicitation_of
+from toolkeel.mcp.client.elicitation import Elicit, Elicitation, answer_elicitation, elicitation_of
 from toolkeel.mcp.client.login import Auth, authorization
 from toolkeel.mcp.client.outcome import failed, was_forgotten
 from toolkeel.mcp.client.resources_prompts import Contents
@@ -312,17 +312,17 @@ class MCPServer(Contents):
         elicitation = elicitation_of(self.name, params)
         caller = _caller.get() or next(reversed(self._running.values()), None)
         if caller is None:
-            return await self._answered(elicitation, None)
+            return await self._ask_person(elicitation, None)
         loop, running = caller
-        work = asyncio.run_coroutine_threadsafe(self._answered(elicitation, running), loop)
+        work = asyncio.run_coroutine_threadsafe(self._ask_person(elicitation, running), loop)
         return await asyncio.wrap_future(work)
 
-    async def _answered(
+    async def _ask_person(
         self, elicitation: Elicitation, context: ToolContext[Any] | None
     ) -> types.ElicitResult:
         elicit = self._elicit if callable(self._elicit) else None
         with context.off_the_clock() if context is not None else nullcontext():
-            return await answered(elicitation, elicit, context)
+            return await answer_elicitation(elicitation, elicit, context)
 
     # — the connection —
 

@@ -170,8 +170,8 @@ class RawRequests:
             return False
         return True
 
-    def answered(self, item: SessionMessage) -> bool:
-        """Whether a message, made of a line that cannot be read, ends one of these requests."""
+    def end_by_error(self, item: SessionMessage) -> bool:
+        """End the request that a message, made of a line that cannot be read, is about; whether there is one."""
         message = item.message
         waiting = self._known(getattr(message, "id", None))
         if waiting is None or not isinstance(message, types.JSONRPCError):

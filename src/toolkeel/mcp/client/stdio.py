@@ -197,7 +197,7 @@ async def _pump(
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
         while chunk := await stdout.read(_CHUNK):
             for message in frames.feed(chunk):
-                if not raw.answered(message):
+                if not raw.end_by_error(message):
                     await incoming.send(message)
 
 

@@ -51,7 +51,7 @@ class RawRequest(ServerRequestContext[Any, Any]):
 _OWN_META = ("progressToken",)
 _PROTOCOL = "io.modelcontextprotocol/"
 _ASKED: TypeAdapter[Any] = TypeAdapter(types.InputRequest)
-_ANSWERS: Mapping[str, type[BaseModel]] = {
+_INPUT_RESPONSES: Mapping[str, type[BaseModel]] = {
     "elicitation/create": types.ElicitResult,
     "sampling/createMessage": types.CreateMessageResult,
     "roots/list": types.ListRootsResult,
@@ -353,7 +353,7 @@ def progress_of(request: Request) -> Progressed | None:
     return at_most(tell)
 
 
-async def answered(
+async def send_asking_client(
     server: Upstream, method: str, params: Mapping[str, Any], exchange: Exchange, progressed: Any
 ) -> dict[str, Any]:
     """A request whose server may ask for more (``input_required``): the client is asked for it.
@@ -366,12 +366,12 @@ async def answered(
         result = await server.send(method, given, progressed)
         if result.get("resultType") != "input_required":
             return result
-        answers = {}
+        responses = {}
         for key, asked in (result.get("inputRequests") or {}).items():
             question = _ASKED.validate_python(asked)
-            said = await exchange.ask(key, question, _ANSWERS[question.method])
-            answers[key] = said.model_dump(mode="json", by_alias=True, exclude_none=True)
-        given = {**params, "inputResponses": answers}
+            said = await exchange.ask(key, question, _INPUT_RESPONSES[question.method])
+            responses[key] = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+        given = {**params, "inputResponses": responses}
         if result.get("requestState") is not None:
             given["requestState"] = result["requestState"]
     raise MCPError(types.INTERNAL_ERROR, f"{server.name} asks again and again; it was given up")

@@ -28,13 +28,13 @@ from toolkeel.mcp.gateway.calls import (
     PASSED,
     Call,
     Gatekeeper,
-    answered,
     as_model,
     client_of,
     enveloped,
     error_result,
     forwarded,
     progress_of,
+    send_asking_client,
 )
 from toolkeel.mcp.gateway.changes import Changes
 from toolkeel.mcp.gateway.ledger import Ledger, Shared
@@ -263,7 +263,9 @@ class Gateway(ToolServer):
                 said = result.get("requestState")
                 return {**result, "requestState": f"{PASSED}{said}"} if said is not None else result
             params = forwarded({**call.params, "name": call.route.name})
-            return await answered(server, "tools/call", params, exchange, progress_of(request))
+            return await send_asking_client(
+                server, "tools/call", params, exchange, progress_of(request)
+            )
 
     async def _slow(self, call: Call, request: Request, question: str) -> HandlerResult:
         """A call that asks somebody, or may be asked something, before it ends."""
@@ -280,7 +282,7 @@ class Gateway(ToolServer):
                 result = await self._keeper.send(allowed, progress_of(request))
                 if result.get("resultType") == "input_required":
                     sent = forwarded({**allowed.params, "name": call.route.name})
-                    result = await answered(server, "tools/call", sent, exchange, None)
+                    result = await send_asking_client(server, "tools/call", sent, exchange, None)
             self._table.name_resources(server, result)
             return as_model(result)
 
@@ -364,7 +366,9 @@ class Gateway(ToolServer):
 
         async def work(exchange: Exchange) -> Any:
             async with route.server.running(client_of(request), exchange):
-                return as_model(await answered(route.server, method, sent, exchange, None))
+                return as_model(
+                    await send_asking_client(route.server, method, sent, exchange, None)
+                )
 
         return await told(lambda: self._in_rounds(request, params, work), request)
 

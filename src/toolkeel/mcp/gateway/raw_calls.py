@@ -83,7 +83,7 @@ class RawCalls:
             return False
         if len(self._running) >= AT_ONCE or _envelope(params) != self._envelope:
             return False
-        task = asyncio.create_task(self._answer(self._first, id, params, send))
+        task = asyncio.create_task(self._forward_call(self._first, id, params, send))
         self._running[id] = task
         task.add_done_callback(lambda _: self._running.pop(id))  # also if it never began
         return True
@@ -103,7 +103,7 @@ class RawCalls:
         if tasks:
             await asyncio.wait(tasks)
 
-    async def _answer(
+    async def _forward_call(
         self, first: Request, id: str | int, params: dict[str, Any], send: Send
     ) -> None:
         channel = _Channel(id, params, send, self._connection, not is_modern(first))

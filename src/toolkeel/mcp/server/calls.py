@@ -34,7 +34,7 @@ _APPROVAL: Final[Mapping[str, object]] = {
 }
 
 
-async def answer(
+async def run_client_call(
     exchange: Exchange, call: ToolCall, tools: Toolset, run: RunContext[Any], level: LevelOf
 ) -> ToolMessage:
     """Run one call of a client.

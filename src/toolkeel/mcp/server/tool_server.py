@@ -36,7 +36,7 @@ from pydantic import BaseModel
 from toolkeel.call.tool_sources import ToolOrSource, fixed, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
-from toolkeel.mcp.server.calls import NewRun, answer
+from toolkeel.mcp.server.calls import NewRun, run_client_call
 from toolkeel.mcp.server.multi_round_calls import Exchange, Params, Request, Rounds, is_modern
 from toolkeel.mcp.server.prometheus_metrics import Figures
 from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, contents_of, messages_of
@@ -262,7 +262,7 @@ class ToolServer:
         name, arguments = served.entry.tool.name, params.arguments or {}
 
         async def work(exchange: Exchange) -> types.CallToolResult:
-            return result_of(served, await self._answer(exchange, name, arguments, tools))
+            return result_of(served, await self._call_tool(exchange, name, arguments, tools))
 
         if served.asks:
             return await self._in_rounds(request, params, work)
@@ -277,7 +277,7 @@ class ToolServer:
         found = await self._rounds.serve(request, params, work)
         return cast("Result | types.InputRequiredResult", found)
 
-    async def _answer(
+    async def _call_tool(
         self, exchange: Exchange, name: str, arguments: Mapping[str, object], tools: Toolset
     ) -> ToolMessage:
         request = exchange.request
@@ -285,7 +285,9 @@ class ToolServer:
         call = ToolCall(str(request.request_id), name, arguments)
         outcome, began = "protocol_error", monotonic()
         try:
-            message = await answer(exchange, call, tools, self._run(request), self._sessions.level)
+            message = await run_client_call(
+                exchange, call, tools, self._run(request), self._sessions.level
+            )
             outcome = message.kind or "success"
         except CancelledError:
             outcome = "cancelled"
@@ -309,7 +311,7 @@ class ToolServer:
         found, calls = self._offer.find_prompt(params.name), self._offer.prompt_calls
 
         async def work(exchange: Exchange) -> types.GetPromptResult:
-            message = await self._answer(exchange, found.name, params.arguments or {}, calls)
+            message = await self._call_tool(exchange, found.name, params.arguments or {}, calls)
             said = list(messages_of(_value_of(found, message)))
             return types.GetPromptResult(description=found.tool.description or None, messages=said)
 
@@ -340,7 +342,7 @@ class ToolServer:
         calls = self._offer.resource_calls[found.uri]
 
         async def work(exchange: Exchange) -> types.ReadResourceResult:
-            message = await self._answer(exchange, found.name, variables, calls)
+            message = await self._call_tool(exchange, found.name, variables, calls)
             if message.details.get("not_found"):
                 raise not_found(params.uri)
             contents = contents_of(found, params.uri, _value_of(found, message))
