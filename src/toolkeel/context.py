@@ -21,7 +21,7 @@ from toolkeel.events import Event, Nested
 from toolkeel.messages import NO_USAGE, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
-    from toolkeel._records.recorder import Recorder
+    from toolkeel._records.recorder import RunRecorder
     from toolkeel.spending import Spending
 
 C = TypeVar("C")
@@ -130,7 +130,7 @@ class RunContext(Generic[C]):
         self.said: list[Message] = []
         self.later: list[Message] = []
         self.skipping = False
-        self.recorder: Recorder | None = None
+        self.recorder: RunRecorder | None = None
         self.spending: Spending | None = None
         self.parent = ""
         self.toolset: Any = None

@@ -13,7 +13,7 @@ from typing import ClassVar, Literal, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.record_json import plain
-from toolkeel._records.tickets import Ticket, Verdict
+from toolkeel._records.tickets import DecisionKind, Ticket
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import Delta
 
@@ -176,7 +176,7 @@ class ApprovalDecided(OfCall):
 
     type: ClassVar[str] = "approval_decided"
     ticket_id: str
-    verdict: Verdict
+    verdict: DecisionKind
     reason: str = ""
 
 

@@ -23,7 +23,7 @@ from toolkeel._records.entries import (
     StateChanged,
     Steered,
 )
-from toolkeel._records.recorder import Recorder
+from toolkeel._records.recorder import RunRecorder
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
@@ -59,7 +59,7 @@ def test_a_turn_has_two_commits_that_are_waited_for() -> None:
     messages: list[Message] = [UserMessage("hi")]
 
     async def turn() -> None:
-        recorder = Recorder(journal, "r")
+        recorder = RunRecorder(journal, "r")
         recorder.began(RunBegan("r"), messages, 0)
         await recorder.asks(1, "m", ModelRequest(()))
         messages.append(AssistantMessage("", CALLS))
@@ -94,7 +94,7 @@ def test_each_result_is_written_once_with_the_place_of_its_call(
     messages: list[Message] = [UserMessage("hi"), AssistantMessage("", CALLS)]
 
     async def turn() -> None:
-        recorder = Recorder(journal, "r")
+        recorder = RunRecorder(journal, "r")
         recorder.began(RunBegan("r"), messages, 0)
         await recorder.intends(CALLS, lambda call: False)
         for place in order[:early]:
@@ -110,7 +110,7 @@ def test_each_result_is_written_once_with_the_place_of_its_call(
 
 def test_a_call_that_a_body_makes_is_part_of_that_bodys_outcome() -> None:
     journal = Written()
-    Recorder(journal, "r").call_ended(ToolCall("1", "add"), ToolMessage("3", "1"), {})
+    RunRecorder(journal, "r").call_ended(ToolCall("1", "add"), ToolMessage("3", "1"), {})
     assert journal.entries == []
 
 
@@ -122,7 +122,7 @@ def test_what_is_known_already_is_not_written_again() -> None:
         ToolMessage("x", "same"),
     ]
     messages = [UserMessage("instructions"), *known]
-    recorder = Recorder(journal, "r", len(known), 1)
+    recorder = RunRecorder(journal, "r", len(known), 1)
     recorder.began(RunBegan("r"), messages, 1)
     assert journal.entries == []
     messages.append(ToolMessage("y", "same"))
@@ -137,7 +137,7 @@ def test_a_key_names_a_call_by_its_place_and_not_by_the_providers_id() -> None:
     messages: list[Message] = [AssistantMessage("", CALLS)]
 
     async def turn() -> list[str]:
-        recorder = Recorder(journal, "r", turn=4)
+        recorder = RunRecorder(journal, "r", turn=4)
         recorder.began(RunBegan("r"), messages, 0)
         await recorder.intends(CALLS, lambda call: True)
         return [recorder.key(call) for call in CALLS]
@@ -149,7 +149,7 @@ def test_a_key_names_a_call_by_its_place_and_not_by_the_providers_id() -> None:
 
 def test_state_that_was_changed_in_place_is_written_as_well() -> None:
     journal = Written()
-    recorder = Recorder(journal, "r", state={"kept": 1, "gone": 2})
+    recorder = RunRecorder(journal, "r", state={"kept": 1, "gone": 2})
     state: dict[str, Any] = {"kept": 1, "list": [1], "messages": ["not this"]}
     recorder.changed(state)
     state["list"].append(2)
@@ -176,7 +176,7 @@ WRITES = st.lists(
 )
 
 
-def _write(recorder: Recorder, state: dict[str, Any], how: str, key: str, value: Any) -> None:
+def _write(recorder: RunRecorder, state: dict[str, Any], how: str, key: str, value: Any) -> None:
     if how == "remove":
         state.pop(key, None)
     elif how == "within" and isinstance(state.get(key), list):
@@ -201,7 +201,7 @@ def test_whatever_a_call_wrote_is_in_the_journal_before_its_outcome(
     left: dict[int, str] = {}
 
     async def turn() -> None:
-        recorder = Recorder(journal, "r")
+        recorder = RunRecorder(journal, "r")
         recorder.began(RunBegan("r"), messages, 0)
         await recorder.intends(CALLS, lambda call: False)
         for place in order:
@@ -227,7 +227,7 @@ def test_a_value_is_written_when_it_has_become_another_and_not_when_it_came_back
     first: Any, second: Any
 ) -> None:
     journal = Written()
-    recorder = Recorder(journal, "r", state={"key": json.loads(json.dumps(first))})
+    recorder = RunRecorder(journal, "r", state={"key": json.loads(json.dumps(first))})
     recorder.changed({"key": first})
     assert journal.entries == []
     recorder.changed({"key": second})
@@ -236,7 +236,7 @@ def test_a_value_is_written_when_it_has_become_another_and_not_when_it_came_back
 
 
 def test_state_without_a_json_form_is_refused_when_it_is_written() -> None:
-    recorder = Recorder(Written(), "r")
+    recorder = RunRecorder(Written(), "r")
     for value in (object(), float("nan"), {1, 2}):
         with pytest.raises(SetupError, match="'key'"):
             recorder.state_changed("key", value)
@@ -245,7 +245,7 @@ def test_state_without_a_json_form_is_refused_when_it_is_written() -> None:
 def test_what_was_queued_is_written_as_such_when_it_joins() -> None:
     journal = Written()
     messages: list[Message] = []
-    recorder = Recorder(journal, "r")
+    recorder = RunRecorder(journal, "r")
     recorder.began(RunBegan("r"), messages, 0)
     queued = Queued("r", "7", UserMessage("wait"), "ada")
     assert recorder.queue(queued)
@@ -262,7 +262,7 @@ def test_what_was_queued_is_written_as_such_when_it_joins() -> None:
 
 def test_a_run_within_is_told_apart_by_its_parent() -> None:
     journal = Written()
-    recorder = Recorder(journal, "outer", turn=1)
+    recorder = RunRecorder(journal, "outer", turn=1)
     inner = recorder.inner("inner", ToolCall("1", "ask"))
     assert inner.within == ("outer", "outer-1")
     inner.began(RunBegan("inner", parent="outer"), [AssistantMessage("x")], 0)
@@ -273,7 +273,7 @@ def test_a_turn_that_is_asked_again_is_the_same_turn() -> None:
     journal = Written()
 
     async def run() -> None:
-        recorder = Recorder(journal, "r", turn=4)
+        recorder = RunRecorder(journal, "r", turn=4)
         recorder.began(RunBegan("r"), [], 0)
         for turn in (1, 1, 2):
             await recorder.asks(turn, "m", ModelRequest(()))

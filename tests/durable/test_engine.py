@@ -179,7 +179,7 @@ def test_a_run_that_waits_in_the_queue_or_goes_on_is_cancelled(
         assert durable._queue.status("waits").status == "ENQUEUED"  # type: ignore[union-attr]
         durable.cancel("waits")
         durable.cancel("goes on", "closing time")
-        until_sync(lambda: durable.sessions["ada"].holder is None)
+        until_sync(lambda: durable.sessions["ada"].writer is None)
     assert [durable.result(id, 1).reason for id in ("goes on", "waits")] == ["cancelled"] * 2
     assert durable.sessions["ada"].info.ended == "cancelled"
     assert len(done_in(tmp_path)) < STEPS

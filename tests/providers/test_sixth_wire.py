@@ -40,7 +40,7 @@ from toolkeel.providers.wire.plain_json import (
     response_of,
 )
 from toolkeel.providers.wire.reasoning_ownership import Asked
-from toolkeel.providers.wire.request import Encoder, Prepared, WireResults
+from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
 from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, http_errors
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
 from toolkeel.providers.wire.tools import WireTools, wire_tools
@@ -149,7 +149,9 @@ class Parley(SdkModel):
     def _has_structured_output(self, tools: bool) -> bool:
         return False
 
-    async def _ask(self, client: SdkClient, body: bytes, prepared: Prepared) -> httpx2.Response:
+    async def _ask(
+        self, client: SdkClient, body: bytes, prepared: PreparedRequest
+    ) -> httpx2.Response:
         return await self._again(self._draft, client.sdk, body)
 
 

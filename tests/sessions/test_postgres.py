@@ -139,11 +139,11 @@ def test_a_session_has_one_writer_among_processes_until_it_dies(address: str) ->
         busy = sessions.open("ada", wait=False)
         with pytest.raises(SessionBusy, match=f"process {holder.pid} "):
             Agent(Scripted(["x"]), []).run_sync("me too", session=busy)
-        assert sessions["ada"].holder is not None
+        assert sessions["ada"].writer is not None
     finally:
         holder.kill()
         holder.communicate()
-    until_sync(lambda: sessions["ada"].holder is None)
+    until_sync(lambda: sessions["ada"].writer is None)
     assert [ticket.call.name for ticket in sessions["ada"].pending] == []
     sessions.close()
 
@@ -225,7 +225,7 @@ def test_a_server_that_restarts_is_connected_to_again_and_nothing_is_lost() -> N
         agent = Agent(Scripted([call("restart", {}), "still here"]), [restart])
         assert agent.run_sync("three", session=sessions["ada"]).output == "still here"
         assert texts(sessions["ada"]) == ["one", "two", "three"]
-        assert sessions["ada"].holder is None
+        assert sessions["ada"].writer is None
         sessions.close()
 
 

@@ -253,12 +253,12 @@ def test_who_does_not_wait_is_told_who_writes(sessions: Sessions) -> None:
     async def main() -> None:
         first = Agent(Scripted([call("hold", {}), "ok"]), [hold])
         task = asyncio.create_task(first.run("go", session=sessions["ada"]))
-        await until(lambda: sessions["ada"].holder is not None)
+        await until(lambda: sessions["ada"].writer is not None)
         with pytest.raises(SessionBusy, match=r"process \d+ .* writes to the session 'ada'"):
             await agent("x").run("me too", session=sessions.open("ada", wait=False))
         release.set()
         await task
-        assert sessions["ada"].holder is None
+        assert sessions["ada"].writer is None
 
     run(main)
 
@@ -276,7 +276,7 @@ def test_what_is_said_to_a_run_that_goes_on_joins_it_in_order(sessions: Sessions
 
     async def main() -> None:
         task = asyncio.create_task(Agent(model, [hold]).run("go", session=sessions["ada"]))
-        await until(lambda: sessions["ada"].holder is not None)
+        await until(lambda: sessions["ada"].writer is not None)
         for n in range(3):
             sessions["ada"].say(f"and {n}", who="bob")
         await until(lambda: len(sessions["ada"].fold().queued) == 3)
@@ -298,7 +298,7 @@ def test_another_process_can_stop_a_run(sessions: Sessions) -> None:
     async def main() -> RunResult:
         agent = Agent(Scripted([call("hold", {}), "ok"]), [hold])
         task = asyncio.create_task(agent.run("go", session=sessions["ada"]))
-        await until(lambda: sessions["ada"].holder is not None)
+        await until(lambda: sessions["ada"].writer is not None)
         sessions["ada"].cancel("closing time")
         return await task
 

@@ -32,7 +32,7 @@ ByCode: TypeAlias = Callable[[Sequence[ToolCall], Any, Any], Awaitable[list[Tool
 the set and the run."""
 
 
-class Recorder:
+class RunRecorder:
     """Writes one run into a journal.
 
     Args:

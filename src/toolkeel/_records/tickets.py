@@ -23,8 +23,8 @@ Reach = Literal["call", "target", "source"]
 """How far an approval goes, when what a run has touched is why it was asked: this call; this tool
 with these targets; all that was read so far, which is trusted then. Never a tool for good."""
 REACHES = get_args(Reach)
-Verdict = Literal["approve", "deny", "edit", "answer"]
-VERDICTS = get_args(Verdict)
+DecisionKind = Literal["approve", "deny", "edit", "answer"]
+VERDICTS = get_args(DecisionKind)
 
 
 @record
@@ -65,7 +65,7 @@ class Ticket:
     form: Mapping[str, object] = NOTHING
 
     @property
-    def verdicts(self) -> tuple[Verdict, ...]:
+    def verdicts(self) -> tuple[DecisionKind, ...]:
         """What may be decided about it."""
         return ("deny", "answer") if self.external else VERDICTS
 
@@ -147,7 +147,7 @@ class Decision:
 
     ticket: str
     seal: str
-    verdict: Verdict
+    verdict: DecisionKind
     reason: str = ""
     arguments: Mapping[str, object] = NOTHING
     reach: Reach = "call"
@@ -178,7 +178,7 @@ teach(
         "Ticket": _TICKET,
         "tuple[Ticket, ...]": several(_TICKET),
         "Decision": Way((Mapping,), lambda decision: decision.to_dict(), Decision.from_dict),
-        "Verdict": one_of(*VERDICTS),
+        "DecisionKind": one_of(*VERDICTS),
         "Reach": one_of(*REACHES),
     }
 )

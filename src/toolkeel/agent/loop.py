@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from toolkeel._records.recorder import GOES_ON, Recorder
+from toolkeel._records.recorder import GOES_ON, RunRecorder
 from toolkeel.agent.handoff import handed
 from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.transcript import order_results
@@ -198,7 +198,9 @@ class Progression:
                 return "answered"
         return "returned" if tools.has_ends_run and _all_end_run(tools, results) else None
 
-    async def _intend(self, recorder: Recorder, calls: Sequence[ToolCall], resumed: bool) -> None:
+    async def _intend(
+        self, recorder: RunRecorder, calls: Sequence[ToolCall], resumed: bool
+    ) -> None:
         """Write down what is about to run; where that fails or is cancelled, nothing has begun."""
         try:
             await recorder.intends(calls, partial(_goes_on, self._tools))

@@ -33,7 +33,7 @@ _HINTS: Mapping[str, str] = {
 }
 
 
-class Held(Protocol):
+class FinishedRun(Protocol):
     """The run a result is of."""
 
     @property
@@ -74,7 +74,7 @@ class RunResult(Generic[T]):
     pending: tuple[Ticket, ...]
     finish_reason: FinishReason | None
     limit: str
-    run: Held
+    run: FinishedRun
 
     _repr_html_ = in_notebook
 

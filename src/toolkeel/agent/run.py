@@ -27,7 +27,7 @@ from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import Conversation, inner_saved
 from toolkeel.agent.turn.switch_agent import InCharge
 from toolkeel.agent.turn.time_limit import bound_time
-from toolkeel.call.arguments.partial import Item
+from toolkeel.call.arguments.partial import PartialItem
 from toolkeel.call.body.coroutine_deadline import GIVE_UP
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.watchdog import WATCHED
@@ -353,7 +353,7 @@ class Run(InNotebooks, Generic[T]):
         """The same events in sync code, as in a script or a WSGI view."""
         return iter(Pieces(self.__aiter__))
 
-    def outputs(self) -> Pieces[Item]:
+    def outputs(self) -> Pieces[PartialItem]:
         """The answer while it arrives: each time more of it, as far as it has come.
 
         Nothing of it is validated yet, and a correction begins anew. With ``async for`` or ``for``.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from toolkeel.call.arguments.partial import Item, PartialArguments, PartialValue
+from toolkeel.call.arguments.partial import PartialArguments, PartialItem, PartialValue
 from toolkeel.events import Event, Streamed, TurnStarted
 from toolkeel.model_interface import CallDelta, TextDelta
 
@@ -69,13 +69,13 @@ class PartialOutput:
         shown: The answer within what has come of the JSON object it is sent as.
     """
 
-    def __init__(self, tool: str, shown: Callable[[PartialValue], Item]) -> None:
+    def __init__(self, tool: str, shown: Callable[[PartialValue], PartialItem]) -> None:
         self._tool = tool
         self._shown = shown
         self._calls = PartialCalls()
         self._text = PartialArguments()
 
-    def see(self, event: Event) -> Item:
+    def see(self, event: Event) -> PartialItem:
         """Take the next event; the answer so far if it grew by it, else None."""
         if self._tool:
             call = self._calls.see(event)
@@ -87,6 +87,6 @@ class PartialOutput:
         self._text.feed(event.delta.text)
         return self._grown(self._text)
 
-    def _grown(self, text: PartialArguments) -> Item:
+    def _grown(self, text: PartialArguments) -> PartialItem:
         value = text.value()
         return self._shown(value) if len(value) else None

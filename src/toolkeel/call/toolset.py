@@ -22,7 +22,7 @@ from toolkeel.call.steps.rules import Rules, check_rules
 from toolkeel.call.steps.taint import can_act
 from toolkeel.call.truncate import KEEPS, Keeper
 from toolkeel.context import WITHIN_BODY, RunContext
-from toolkeel.define.base_tool import HoldsTool, as_tool, check_bound
+from toolkeel.define.base_tool import HasTool, as_tool, check_bound
 from toolkeel.define.names import check_name, wire_names
 from toolkeel.define.nearly_right_names import meant_by, nearest_names
 from toolkeel.define.no_tool import not_a_list
@@ -31,7 +31,7 @@ from toolkeel.define.tool import AnyTool, Step
 from toolkeel.errors import DuplicateToolError, SetupError, UnknownTool
 from toolkeel.messages import ToolCall, ToolMessage
 
-Toolish = AnyTool | HoldsTool | Callable[..., Any]
+Toolish = AnyTool | HasTool | Callable[..., Any]
 LISTED = 20
 """Names listed for a model that asked for an unknown tool."""
 

@@ -18,7 +18,7 @@ from toolkeel.define.tool import AnyTool, Tool, ToolOptions
 from toolkeel.errors import DefinitionError, SchemaAnnotationError
 
 
-class HoldsTool(Protocol):
+class HasTool(Protocol):
     """Whatever has a tool: a `BaseTool`, or an object of another library's kind."""
 
     @property

@@ -33,7 +33,7 @@ TAIL = 20_000
 
 
 @dataclass(eq=False)
-class Question:
+class ServerQuestion:
     """What a server asks a person while a call runs: it is in no journal, since only this call waits."""
 
     ticket: Ticket
@@ -56,7 +56,7 @@ class Live:
         self.text = ""
         self.calls: dict[int, str] = {}
         self.progress: dict[str, str] = {}
-        self.questions: dict[str, Question] = {}
+        self.questions: dict[str, ServerQuestion] = {}
         self.run: Run[Any] | None = None
 
     def __call__(self, event: events.Event) -> None:
@@ -83,7 +83,7 @@ class Live:
         """A person's answer to what a server asks; None for a call: its run ends, and waits."""
         if not ticket.form:
             return None
-        question = Question(ticket, asyncio.get_running_loop().create_future())
+        question = ServerQuestion(ticket, asyncio.get_running_loop().create_future())
         self.questions[ticket.id] = question
         try:
             return await question.answer
@@ -114,7 +114,7 @@ class Runs:
 
     def is_running(self, name: str) -> bool:
         """Whether a run of the session goes on, here or in another process."""
-        return name in self.live or self.sessions[name].holder is not None
+        return name in self.live or self.sessions[name].writer is not None
 
     def say(self, name: str, text: str) -> None:
         """Say something: it begins a run, or joins the one that goes on or waits."""

@@ -78,7 +78,7 @@ class Called:
     result: ToolMessage | None = None
     ticket: Ticket | None = None
     waited: float | None = None
-    verdict: Verdict | None = None
+    verdict: DecisionView | None = None
     inside: Story | None = None
 
     @property
@@ -97,7 +97,7 @@ class Called:
 
 
 @dataclass
-class Verdict:
+class DecisionView:
     """What was decided about a call: by whom, when, how and why."""
 
     at: float
@@ -132,7 +132,7 @@ class Replied:
     failures: list[str] = field(default_factory=list)
 
 
-Item: TypeAlias = Said | Note | Replied
+PageItem: TypeAlias = Said | Note | Replied
 
 
 class Story:
@@ -150,7 +150,7 @@ class Story:
 
     def __init__(self, depth: int = 0) -> None:
         self.depth = depth
-        self.items: list[Item] = []
+        self.items: list[PageItem] = []
         self.run = ""
         self.began = 0.0
         self.reason = ""
@@ -267,7 +267,7 @@ class Story:
     def _decided(self, seq: int, at: float, entry: entries.Decided) -> None:
         for called in self.calls():
             if called.ticket is not None and called.ticket.id == entry.decision.ticket:
-                said = Verdict(at, entry.decision.verdict, entry.who, entry.decision.reason)
+                said = DecisionView(at, entry.decision.verdict, entry.who, entry.decision.reason)
                 called.seq, called.verdict = seq, called.verdict or said
 
     def _run_ended(self, seq: int, at: float, entry: entries.RunEnded) -> None:

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple, Self
 
 from toolkeel._records.entries import CallEnded, CallIntended, key_of
 from toolkeel._records.record_json import plain
-from toolkeel._records.recorder import GOES_ON, ByCode, Recorder
+from toolkeel._records.recorder import GOES_ON, ByCode, RunRecorder
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.batch import check_calls
 from toolkeel.call.toolset import Toolset
@@ -35,7 +35,7 @@ from toolkeel.sessions.journal import SessionJournal
 class Making(NamedTuple):
     """A call whose body may make calls: who writes it, its intent, and the call around it."""
 
-    recorder: Recorder
+    recorder: RunRecorder
     call: ToolCall
     intended: CallIntended
     outer: Making | None
@@ -52,7 +52,7 @@ def making() -> Making | None:
     return found
 
 
-class SessionRecorder(Recorder):
+class SessionRecorder(RunRecorder):
     """Writes one run of a session, with what the bodies of its calls call.
 
     Attributes:
@@ -62,23 +62,23 @@ class SessionRecorder(Recorder):
     code: JournalledCode
 
     def inner(self, run: str, call: ToolCall) -> Self:
-        """See `Recorder.inner`."""
+        """See `RunRecorder.inner`."""
         made = super().inner(run, call)
         made.code = self.code
         return made
 
     def begins(self, call: ToolCall) -> None:
-        """See `Recorder.begins`."""
+        """See `RunRecorder.begins`."""
         if (made := self.calls.get(id(call))) is not None:
             _making.set(Making(self, call, made, making()))
 
     def by_code(self, calls: Sequence[ToolCall]) -> ByCode | None:
-        """See `Recorder.by_code`."""
+        """See `RunRecorder.by_code`."""
         new = calls and id(calls[0]) not in self.calls and making() is not None
         return self.code.run if new else None
 
     def call_ended(self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]) -> None:
-        """See `Recorder.call_ended`; what is called when the call around it has ended is not written."""
+        """See `RunRecorder.call_ended`; what is called when the call around it has ended is not written."""
         made = self.calls.get(id(call))
         if made is None or not made.within:
             super().call_ended(call, message, state)
@@ -93,7 +93,7 @@ class SessionRecorder(Recorder):
                 self.journal.flush()
 
     def calls_ended(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
-        """See `Recorder.calls_ended`."""
+        """See `RunRecorder.calls_ended`."""
         super().calls_ended(tickets, state)
         _making.set(making())
 

@@ -19,7 +19,7 @@ from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import SessionJournal, folded
 from toolkeel.sessions.journal_state import Fold
-from toolkeel.sessions.session import Kept, Session
+from toolkeel.sessions.session import Session, Storage
 from toolkeel.sessions.sql_queries import SessionInfo
 
 FORMAT: Final = "toolkeel session"
@@ -43,7 +43,7 @@ def export_lines(session: Session) -> Iterator[str]:
             yield json_text({"at": each.at, **dump_entry(each.entry)}) + "\n"
 
 
-def import_lines(kept: Kept, to: tuple[str, str], lines: Iterable[str]) -> SessionInfo:
+def import_lines(kept: Storage, to: tuple[str, str], lines: Iterable[str]) -> SessionInfo:
     """Write a session of what `export_lines` gave.
 
     Args:

@@ -35,14 +35,14 @@ from toolkeel.sessions.run_from_journal import (
     last_goes_on,
     state_of,
 )
-from toolkeel.sessions.session_lock import Holder, WriterLocks, holder_of, tell_holder, user_name
+from toolkeel.sessions.session_lock import Writer, WriterLocks, record_writer, user_name, writer_of
 from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel.sessions.sqlite import Database
 from toolkeel.sessions.unknown_outcomes import recover
 
 
 @record
-class Kept:
+class Storage:
     """Where sessions are kept: their rows, large values and locks."""
 
     database: Database
@@ -63,7 +63,7 @@ class Session:
 
     def __init__(
         self,
-        kept: Kept,
+        kept: Storage,
         name: str,
         scope: str = "",
         *,
@@ -183,14 +183,14 @@ class Session:
         return found
 
     @property
-    def holder(self) -> Holder | None:
+    def writer(self) -> Writer | None:
         """Who writes to it now; None if nobody does."""
         info = self._found()
         if info is None or self._kept.locks.try_acquire(info.id):
             if info is not None:
                 self._kept.locks.release(info.id)
             return None
-        return holder_of(self._kept.database, info.id)
+        return writer_of(self._kept.database, info.id)
 
     # — what others say —
 
@@ -215,7 +215,7 @@ class Session:
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
         """Stop the run that goes on, in whatever process; nothing happens if none does."""
-        if self.holder is not None:
+        if self.writer is not None:
             body = {"reason": reason}
             leave(self._kept.database, self._made().id, who or user_name(), "cancel", body)
 
@@ -260,7 +260,7 @@ class Session:
                 load_fold, self._kept.database, self._kept.artifacts, info
             )
             journal = SessionJournal(self._kept.database, self._kept.artifacts, info, fold)
-            self._tell_holder(info.id)
+            self._record_writer(info.id)
             going = await self._begin(journal, info, run, (said, decisions))
             watching = asyncio.create_task(watch(journal, self._kept.database, info.id, run))
             try:
@@ -277,15 +277,15 @@ class Session:
         if self._wait:
             await self._kept.locks.acquire(info.id)
         elif not self._kept.locks.try_acquire(info.id):
-            held = holder_of(self._kept.database, info.id)
+            held = writer_of(self._kept.database, info.id)
             told = f"process {held.pid} ({held.program}) of {held.user}" if held else "somebody"
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
-    def _tell_holder(self, id: int) -> None:
+    def _record_writer(self, id: int) -> None:
         """Say who writes: once in a process, since the lock says whether somebody does."""
         if self._told != os.getpid():
             self._told = os.getpid()
-            tell_holder(self._kept.database, id)
+            record_writer(self._kept.database, id)
 
     async def _begin(
         self,

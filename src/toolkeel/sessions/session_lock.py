@@ -154,7 +154,7 @@ def _next(waiting: deque[Future[None]]) -> None:
 
 
 @record
-class Holder:
+class Writer:
     """Who writes to a session: the process, where it runs and since when (seconds since the epoch)."""
 
     pid: int
@@ -164,17 +164,17 @@ class Holder:
     since: float
 
 
-def tell_holder(database: Database, id: int) -> None:
+def record_writer(database: Database, id: int) -> None:
     """Say that this process writes to a session; the lock says whether it still does."""
     program = os.path.basename(sys.argv[0]) if sys.argv else ""
-    holder = (os.getpid(), socket.gethostname(), user_name(), program, time())
-    database.write(lambda connection: sql_queries.hold(connection, id, holder))
+    row = (os.getpid(), socket.gethostname(), user_name(), program, time())
+    database.write(lambda connection: sql_queries.set_writer(connection, id, row))
 
 
-def holder_of(database: Database, id: int) -> Holder | None:
+def writer_of(database: Database, id: int) -> Writer | None:
     """Who said last that they write."""
-    row = database.read(partial(sql_queries.holder_of, id=id))
-    return Holder(*row) if row else None
+    row = database.read(partial(sql_queries.writer_of, id=id))
+    return Writer(*row) if row else None
 
 
 def user_name() -> str:

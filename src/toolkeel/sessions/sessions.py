@@ -27,7 +27,7 @@ from toolkeel.sessions.postgres import (
     PostgresLocks,
     open_database,
 )
-from toolkeel.sessions.session import Kept, Session
+from toolkeel.sessions.session import Session, Storage
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel.sessions.sqlite import MEMORY, Database
@@ -196,7 +196,7 @@ class Sessions:
         """
         before = time() - older_than * 86400
         old = [info for info in self.list(scope) if info.updated < before]
-        idle = tuple(i for i in old if dry or self.open(i.name, i.scope).holder is None)
+        idle = tuple(i for i in old if dry or self.open(i.name, i.scope).writer is None)
         for info in () if dry else idle:
             self.delete(info.name, info.scope)
         return idle
@@ -224,25 +224,25 @@ def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connec
             artifacts.remove(digest)
 
 
-_keeping: dict[Database, Kept] = {}
+_keeping: dict[Database, Storage] = {}
 
 
-def _kept(path: str) -> Kept:
+def _kept(path: str) -> Storage:
     """What keeps the sessions of a file: one in a process, since its locks belong to the process."""
     data = open_database(path)
     if path == MEMORY:
         locks = WriterLocks(None)
         weakref.finalize(locks, data.close)  # its thread would keep it for ever
-        return Kept(data, Artifacts(None), locks)
+        return Storage(data, Artifacts(None), locks)
     found = _keeping.get(data)
     if found is None and isinstance(data, PostgresDatabase):
-        found = _keeping[data] = Kept(data, PostgresArtifacts(data), PostgresLocks(data))
+        found = _keeping[data] = Storage(data, PostgresArtifacts(data), PostgresLocks(data))
     elif found is None:
         artifacts, locks = (
             Artifacts(Path(f"{data.path}.artifacts")),
             WriterLocks(f"{data.path}.lock"),
         )
-        found = _keeping[data] = Kept(data, artifacts, locks)
+        found = _keeping[data] = Storage(data, artifacts, locks)
     return found
 
 

@@ -260,7 +260,7 @@ def delete(connection: sqlite3.Connection, id: int) -> list[str]:
     digests = [
         d for [d] in connection.execute("SELECT digest FROM artifact WHERE session = ?", (id,))
     ]
-    for table in ("entry", "inbox", "holder", "artifact"):
+    for table in ("entry", "inbox", "writer", "artifact"):
         connection.execute(f"DELETE FROM {table} WHERE session = ?", (id,))
     connection.execute("DELETE FROM session WHERE id = ?", (id,))
     return [digest for digest in digests if not is_named(connection, digest)]
@@ -318,17 +318,17 @@ def take(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
 # — who writes —
 
 
-def hold(connection: sqlite3.Connection, id: int, holder: Sequence[object]) -> None:
+def set_writer(connection: sqlite3.Connection, id: int, writer: Sequence[object]) -> None:
     """Say who writes: process, host, user, program, since when."""
     connection.execute(
         'INSERT INTO holder (session, pid, host, "user", program, since) VALUES (?, ?, ?, ?, ?, ?) '
         "ON CONFLICT (session) DO UPDATE SET pid = excluded.pid, host = excluded.host, "
         '"user" = excluded."user", program = excluded.program, since = excluded.since',
-        (id, *holder),
+        (id, *writer),
     )
 
 
-def holder_of(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
+def writer_of(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
     """Who said last that they write."""
     found: tuple[int, str, str, str, float] | None = connection.execute(
         'SELECT pid, host, "user", program, since FROM holder WHERE session = ?', (id,)

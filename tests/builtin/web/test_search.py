@@ -17,7 +17,7 @@ from toolkeel.builtin.web.search import (
     WebSearchTool,
     WebSearchToolFilters,
 )
-from toolkeel.builtin.web.search_backends import Found, Question
+from toolkeel.builtin.web.search_backends import Found, SearchQuery
 from toolkeel.effects import acts, reads
 from toolkeel.messages import ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
@@ -33,9 +33,9 @@ class Library:
     name = "library"
 
     def __init__(self) -> None:
-        self.asked: list[Question] = []
+        self.asked: list[SearchQuery] = []
 
-    async def search(self, question: Question) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[Found]:
         self.asked.append(question)
         long = "word " * 1000
         pages = [Found("https://evil.example/", "Evil", "x"), Found("http://[no-address", "Bad")]
@@ -64,7 +64,7 @@ def test_filters_and_location_reach_the_backend_and_hold_for_what_it_finds() -> 
     filters = WebSearchToolFilters(blocked_domains=["evil.example"])
     tool = WebSearchTool(OSLO, filters, backend=library)
     message = searched(tool)
-    assert library.asked == [Question("天气", 8, "NO", (), ("evil.example",))]
+    assert library.asked == [SearchQuery("天气", 8, "NO", (), ("evil.example",))]
     assert "Evil" not in message.text and "Bad" not in message.text
     assert "The user is in Oslo, NO." in tool.tool.description
     only = searched(WebSearchTool(filters={"allowed_domains": ["d3.example"]}, backend=library))

@@ -16,8 +16,8 @@ from toolkeel.builtin.web.search_backends import (
     Brave,
     Ddgs,
     Found,
-    Question,
     SearchBackend,
+    SearchQuery,
     SearXNG,
     Tavily,
     backend_of,
@@ -25,10 +25,12 @@ from toolkeel.builtin.web.search_backends import (
 from toolkeel.builtin.web.service import MOST
 from toolkeel.errors import SetupError, ToolError
 
-OSLO = Question("weather 挪威", 3, "NO", ("yr.no", "met.no"), ("evil.example",))
+OSLO = SearchQuery("weather 挪威", 3, "NO", ("yr.no", "met.no"), ("evil.example",))
 
 
-def asked(answer: Answer, make: Callable[[str], SearchBackend], question: Question = OSLO) -> Any:
+def asked(
+    answer: Answer, make: Callable[[str], SearchBackend], question: SearchQuery = OSLO
+) -> Any:
     """What a backend found on such a server, and what it asked."""
 
     async def go() -> tuple[list[Found], Asked]:
@@ -150,14 +152,14 @@ async def _search(backend: SearchBackend) -> None:
     [("天気 です", "", "ja"), ("天气", "US", "zh"), ("vær", "NO", "no"), ("weather", "", "en")],
 )
 def test_the_language_is_that_of_the_question(text: str, country: str, language: str) -> None:
-    assert Question(text, country=country).language == language
+    assert SearchQuery(text, country=country).language == language
 
 
 def test_domains_stand_for_all_below_them() -> None:
     assert OSLO.wants("https://www.yr.no/x")
     assert not OSLO.wants("https://notyr.no/")
     assert not OSLO.wants("https://a.evil.example/")
-    assert Question("x").wants("https://anything.example")
+    assert SearchQuery("x").wants("https://anything.example")
 
 
 def test_a_backend_is_found_by_name_and_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -12,8 +12,8 @@ from tests.cli.commandline import Terminal, toolkeel
 from toolkeel.cli.terminal.streams import (
     layout,
     note,
-    output_held,
     print_result,
+    prints_delayed,
     show_warnings,
     stdout_kept_clean,
     styled,
@@ -80,7 +80,7 @@ def test_what_is_printed_during_a_question_comes_after_it(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     with stdout_kept_clean():
-        with output_held() as screen:
+        with prints_delayed() as screen:
             grabbed = sys.stdout
             print("from a tool")
             note("from us")
@@ -94,7 +94,7 @@ def test_what_is_printed_during_a_question_comes_after_it(
 
 
 def test_both_streams_are_held_and_each_gets_its_own(capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(ZeroDivisionError), output_held():
+    with pytest.raises(ZeroDivisionError), prints_delayed():
         print("out")
         print("err", file=sys.stderr)
         assert capsys.readouterr() == ("", "")

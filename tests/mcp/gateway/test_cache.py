@@ -15,38 +15,42 @@ from hypothesis import strategies as st
 from tests.messages_made import JSON
 from toolkeel.errors import SetupError
 from toolkeel.mcp.gateway import cache
-from toolkeel.mcp.gateway.cache import Cache, key_of
+from toolkeel.mcp.gateway.cache import ResultCache, key_of
 from toolkeel.sessions import KeyValueStore
 
 OK: dict[str, Any] = {"content": [{"type": "text", "text": "北京"}]}
 
 
 @pytest.fixture(params=["alone", "shared"])
-def two(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Cache, Cache]]:
+def two(
+    request: pytest.FixtureRequest, tmp_path: Path
+) -> Iterator[tuple[ResultCache, ResultCache]]:
     """Two gateways' views: of one memory, or of one file."""
     if request.param == "alone":
-        alone = Cache()
+        alone = ResultCache()
         yield alone, alone
         return
     stores = [KeyValueStore(tmp_path / "s.db") for _ in range(2)]
-    yield Cache(stores[0]), Cache(stores[1])
+    yield ResultCache(stores[0]), ResultCache(stores[1])
     for store in stores:
         store.close()
 
 
-def put(kept: Cache, server: str, key: str, result: dict[str, Any], seconds: float = 60) -> None:
+def put(
+    kept: ResultCache, server: str, key: str, result: dict[str, Any], seconds: float = 60
+) -> None:
     async def use() -> None:
         await kept.put(server, key, result, seconds, await kept.state(server))
 
     asyncio.run(use())
 
 
-def get(kept: Cache, server: str, key: str) -> dict[str, Any] | None:
+def get(kept: ResultCache, server: str, key: str) -> dict[str, Any] | None:
     return asyncio.run(kept.get(server, key))
 
 
 def test_a_result_comes_back_as_it_came_and_nobody_elses_hand_is_in_it(
-    two: tuple[Cache, Cache],
+    two: tuple[ResultCache, ResultCache],
 ) -> None:
     one, other = two
     put(one, "s", "k", OK)
@@ -57,7 +61,7 @@ def test_a_result_comes_back_as_it_came_and_nobody_elses_hand_is_in_it(
     assert get(one, "s", "k") == OK and get(other, "t", "k") is None and get(one, "s", "l") is None
 
 
-def test_a_result_ends_with_its_time(two: tuple[Cache, Cache]) -> None:
+def test_a_result_ends_with_its_time(two: tuple[ResultCache, ResultCache]) -> None:
     one, other = two
     put(one, "s", "k", OK, 0.0)
     assert get(other, "s", "k") is None and not other._kept
@@ -69,13 +73,13 @@ def test_a_result_ends_with_its_time(two: tuple[Cache, Cache]) -> None:
      {"content": ["x" * cache.LARGEST]}],
 )  # fmt: skip
 def test_failures_questions_and_what_is_huge_are_not_kept(result: dict[str, Any]) -> None:
-    kept = Cache()
+    kept = ResultCache()
     put(kept, "s", "k", result)
     assert get(kept, "s", "k") is None
 
 
 def test_a_write_makes_all_of_its_server_stale_also_what_is_on_its_way(
-    two: tuple[Cache, Cache],
+    two: tuple[ResultCache, ResultCache],
 ) -> None:
     one, other = two
 
@@ -93,7 +97,7 @@ def test_a_write_makes_all_of_its_server_stale_also_what_is_on_its_way(
 
 def test_a_store_that_is_away_costs_no_call(tmp_path: Path, caplog: Any) -> None:
     store = KeyValueStore(tmp_path / "s.db")
-    kept = Cache(store)
+    kept = ResultCache(store)
     put(kept, "s", "k", OK)
     store.close()
     put(kept, "s", "l", OK)
@@ -106,7 +110,7 @@ def test_a_write_that_the_store_was_not_told_of_makes_stale_what_it_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = KeyValueStore(tmp_path / "s.db")
-    kept = Cache(store)
+    kept = ResultCache(store)
     put(kept, "s", "k", OK)
 
     def away(*_: object, **more: object) -> None:
@@ -124,7 +128,7 @@ def test_a_write_that_the_store_was_not_told_of_makes_stale_what_it_kept(
 
 def test_those_used_longest_ago_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cache, "ENTRIES", 2)
-    kept = Cache()
+    kept = ResultCache()
     for key in "ab":
         put(kept, "s", key, OK)
     get(kept, "s", "a")
@@ -147,7 +151,7 @@ def test_results_are_bounded_together_those_used_longest_ago_go_first(
 ) -> None:
     size = len(json.dumps(OK, ensure_ascii=False))
     monkeypatch.setattr(cache, "TOGETHER", 3 * size)
-    kept = Cache()
+    kept = ResultCache()
     for key in "abcd":
         put(kept, "s", key, OK)
     assert [get(kept, "s", key) for key in "abcd"] == [None, OK, OK, OK]

@@ -172,20 +172,20 @@ class Browser:
             page = self.page
             await (page.go_back if button == "back" else page.go_forward)(timeout=_LOAD)
             return
-        async with _Held(self.page, keys):
+        async with _HeldKeys(self.page, keys):
             pressed: Any = _BUTTONS.get(button, "left")
             await self.page.mouse.click(x, y, button=pressed)
 
     async def double_click(self, x: int, y: int, keys: list[str] | None = None) -> None:
         """Press the left button twice."""
-        async with _Held(self.page, keys):
+        async with _HeldKeys(self.page, keys):
             await self.page.mouse.dblclick(x, y)
 
     async def scroll(
         self, x: int, y: int, scroll_x: int, scroll_y: int, keys: list[str] | None = None
     ) -> None:
         """Turn the wheel at a place."""
-        async with _Held(self.page, keys):
+        async with _HeldKeys(self.page, keys):
             await self.page.mouse.move(x, y)
             await self.page.mouse.wheel(scroll_x, scroll_y)
 
@@ -199,7 +199,7 @@ class Browser:
 
     async def move(self, x: int, y: int, keys: list[str] | None = None) -> None:
         """Move the pointer."""
-        async with _Held(self.page, keys):
+        async with _HeldKeys(self.page, keys):
             await self.page.mouse.move(x, y)
 
     async def keypress(self, keys: list[str]) -> None:
@@ -214,7 +214,7 @@ class Browser:
         if not path:
             return
         mouse = self.page.mouse
-        async with _Held(self.page, keys):
+        async with _HeldKeys(self.page, keys):
             await mouse.move(*path[0])
             await mouse.down()
             for x, y in path[1:]:
@@ -249,7 +249,7 @@ def _port(scheme: str) -> int:
     return 80 if scheme == "http" else 443
 
 
-class _Held:
+class _HeldKeys:
     """Keys that are held meanwhile."""
 
     def __init__(self, page: Page, keys: list[str] | None) -> None:

@@ -42,7 +42,7 @@ class Walk:
         self.root = root
         self.folder = folder
         self._kinds = ("file", "link") if links else ("file",)
-        self._rules: dict[str, list[_Rule]] = {}
+        self._rules: dict[str, list[_IgnoreLine]] = {}
         self.cut: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
@@ -102,7 +102,7 @@ class Walk:
                     return not rule.negated
         return False
 
-    def _rules_of(self, folder: str) -> list[_Rule]:
+    def _rules_of(self, folder: str) -> list[_IgnoreLine]:
         if folder not in self._rules:
             self._rules[folder] = _read(self.root, f"{_prefix(folder)}.gitignore")
         return self._rules[folder]
@@ -118,7 +118,7 @@ def order(path: str) -> list[tuple[bool, str]]:
     return [*((True, each) for each in folders), (False, name)]
 
 
-class _Rule:
+class _IgnoreLine:
     """One line of a ``.gitignore``, as gitignore(5) tells it."""
 
     def __init__(self, line: str) -> None:
@@ -145,7 +145,7 @@ def _meaning(part: str) -> str:
     return escaped(part[1:] if part.startswith("\\") else part)
 
 
-def _read(root: Root, path: str) -> list[_Rule]:
+def _read(root: Root, path: str) -> list[_IgnoreLine]:
     try:
         with os.fdopen(root.open_file(path), "rb") as file:
             text = file.read(MAX_IGNORE).decode("utf-8-sig", "replace")
@@ -157,7 +157,7 @@ def _read(root: Root, path: str) -> list[_Rule]:
         kept += " " if kept.endswith("\\") and kept != line else ""
         if len(kept) <= LONGEST and kept and not kept.startswith("#") and kept.strip("/!"):
             try:
-                rules.append(_Rule(kept))
+                rules.append(_IgnoreLine(kept))
             except ValueError:
                 continue  # git, too, takes a line it cannot read for one that fits nothing
     return rules

@@ -151,12 +151,12 @@ class PostgresStore(Store):
         _close(self._idle)
 
     @contextmanager
-    def view(self, filters: object = None) -> Iterator[_View]:
+    def view(self, filters: object = None) -> Iterator[_PassageView]:
         """See `Store`."""
         within = ("", ()) if filters is None else build(filters, _comparison, _compound)
         with self._transaction() as db:
             db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
-            yield _View(db, *within)
+            yield _PassageView(db, *within)
 
     def _all(self, query: str) -> list[tuple[Any, ...]]:
         with self._transaction() as db:
@@ -292,8 +292,8 @@ def _written(vector: Any) -> str:
     return f"[{','.join(map(str, vector.tolist()))}]"
 
 
-class _View:
-    """See `View`."""
+class _PassageView:
+    """See `PassageView`."""
 
     def __init__(self, db: Any, within: str, values: Sequence[object]) -> None:
         self._db, self._values = db, tuple(values)

@@ -117,11 +117,11 @@ class QdrantStore(Store):
         self._client.close()
 
     @contextmanager
-    def view(self, filters: object = None) -> Iterator[_View]:
+    def view(self, filters: object = None) -> Iterator[_PassageView]:
         """See `Store`."""
         within = None if filters is None else build(filters, _comparison, _compound)
         with _asked(self._client):
-            yield _View(self._client, self.name, within)
+            yield _PassageView(self._client, self.name, within)
 
     def model(self) -> str:
         """See `Store`."""
@@ -241,8 +241,8 @@ def _index(term: str) -> int:
     return zlib.crc32(term.encode())
 
 
-class _View:
-    """See `View`; what others write meanwhile is seen."""
+class _PassageView:
+    """See `PassageView`; what others write meanwhile is seen."""
 
     def __init__(self, client: QdrantClient, name: str, within: models.Filter | None) -> None:
         self._client, self._name, self._within = client, name, within

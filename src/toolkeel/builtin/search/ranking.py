@@ -18,7 +18,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.builtin.search.split_words import query_terms, terms
-from toolkeel.builtin.search.stores import Store, View
+from toolkeel.builtin.search.stores import PassageView, Store
 
 POOL = 60
 """How many passages each list has at least."""
@@ -111,7 +111,7 @@ def search(
 
 
 def _hits(
-    view: View,
+    view: PassageView,
     best: Sequence[int],
     asked: tuple[Sequence[Sequence[str]], _Weights, Mapping[int, float]],
     ranking: Ranking,
@@ -130,7 +130,7 @@ def _hits(
 class _Weights:
     """How much each term of a question says: the rarer, the more (inverse document frequency)."""
 
-    def __init__(self, view: View, asked: Sequence[str]) -> None:
+    def __init__(self, view: PassageView, asked: Sequence[str]) -> None:
         total, held = view.frequencies(asked)
         self._by_term = {
             term: math.log(1 + total / held[term]) if held.get(term) else 0.0 for term in asked
@@ -159,7 +159,7 @@ class _Weights:
 
 
 def _by_words(
-    view: View, query: Sequence[str], weights: _Weights, pool: int, enough: int
+    view: PassageView, query: Sequence[str], weights: _Weights, pool: int, enough: int
 ) -> dict[int, float]:
     """The passages that match best, and how well (BM25), the best first."""
     rare, known = weights.rare(query), weights.known(query)

@@ -1,6 +1,6 @@
 """What a store of passages is, whichever engine keeps them.
 
-`ranking.py` asks a store through a `View`; files go in and out through a `Store`. The words of a
+`ranking.py` asks a store through a `PassageView`; files go in and out through a `Store`. The words of a
 passage weigh the same in every engine (BM25), so that what is found does not hang on which one it is.
 """
 
@@ -106,7 +106,7 @@ class Embedder(Protocol):
         ...
 
 
-class View(Protocol):
+class PassageView(Protocol):
     """The passages of the files that pass a filter, as they are at one moment."""
 
     def frequencies(self, asked: Sequence[str]) -> tuple[int, Mapping[str, int]]:
@@ -138,7 +138,7 @@ class Store(Protocol):
     name: str
     embedder: Embedder | None
 
-    def view(self, filters: object = None) -> AbstractContextManager[View]:
+    def view(self, filters: object = None) -> AbstractContextManager[PassageView]:
         """See what is there.
 
         Args:

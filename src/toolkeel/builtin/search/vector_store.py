@@ -129,11 +129,11 @@ class VectorStore(Store):
             self._let_go()
 
     @contextmanager
-    def view(self, filters: object = None) -> Iterator[_View]:
+    def view(self, filters: object = None) -> Iterator[_PassageView]:
         """See `Store`."""
         with self.reading() as db:
             wanted = None if filters is None else self._wanted(db, filters)
-            yield _View(db, wanted, self._loaded)
+            yield _PassageView(db, wanted, self._loaded)
 
     def _loaded(self) -> _Vectors:
         """All vectors, read again after a change."""
@@ -313,8 +313,8 @@ class _Vectors:
         self.matrix = np.frombuffer(b"".join(row[2] for row in rows), "<f4").reshape(len(rows), -1)
 
 
-class _View:
-    """See `View`."""
+class _PassageView:
+    """See `PassageView`."""
 
     def __init__(
         self, db: sqlite3.Connection, wanted: frozenset[int] | None, vectors: Callable[[], _Vectors]

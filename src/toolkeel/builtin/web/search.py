@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.builtin.web.search_backends import Found, Question, SearchBackend, backend_of
+from toolkeel.builtin.web.search_backends import Found, SearchBackend, SearchQuery, backend_of
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -119,7 +119,7 @@ class WebSearchTool:
         count, length = SIZES[self.search_context_size]
         allowed, blocked = self._domains()
         country = (self.user_location.country if self.user_location else "") or ""
-        question = Question(query.strip(), count, country, allowed, blocked)
+        question = SearchQuery(query.strip(), count, country, allowed, blocked)
         if not question.text:
             raise ToolError("The query is empty.")
         backend = self._backend or backend_of("auto")

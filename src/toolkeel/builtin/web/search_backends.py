@@ -41,7 +41,7 @@ _LANGUAGES = {
 
 
 @record
-class Question:
+class SearchQuery:
     """What is searched for.
 
     Args:
@@ -104,14 +104,14 @@ class Found:
 
 
 class SearchBackend(Protocol):
-    """Anything that answers a `Question`."""
+    """Anything that answers a `SearchQuery`."""
 
     @property
     def name(self) -> str:
         """For people and errors."""
         ...
 
-    async def search(self, question: Question) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[Found]:
         """Results, the best first.
 
         Raises:
@@ -135,7 +135,7 @@ class Ddgs:
         self._engines = engines
         self._timeout = timeout
 
-    async def search(self, question: Question) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[Found]:
         """See `SearchBackend`."""
         with needs_extra("web search with ddgs", "web"):
             import ddgs
@@ -183,7 +183,7 @@ class SearXNG:
             raise SetupError("SearXNG: give base_url=, or set SEARXNG_URL")
         self._timeout = timeout
 
-    async def search(self, question: Question) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[Found]:
         """See `SearchBackend`."""
         country = question.country.upper()
         params = {
@@ -215,7 +215,7 @@ class Brave:
         self._url = base_url.rstrip("/")
         self._timeout = timeout
 
-    async def search(self, question: Question) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[Found]:
         """See `SearchBackend`."""
         params = {
             "q": question.with_sites,
@@ -251,7 +251,7 @@ class Tavily:
         self._url = base_url.rstrip("/")
         self._timeout = timeout
 
-    async def search(self, question: Question) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[Found]:
         """See `SearchBackend`."""
         body = {
             "query": question.text,

@@ -17,7 +17,7 @@ from typing import Final, TypeAlias
 from toolkeel.call.arguments.parse import MAX_DEPTH, MAX_DIGITS, MAX_SIZE
 
 Leaf: TypeAlias = str | int | float | bool | None
-Item: TypeAlias = "Leaf | PartialValue"
+PartialItem: TypeAlias = "Leaf | PartialValue"
 
 _BLANKS: Final = " \t\n\r"
 _SPECIAL = re.compile(r'["\\]')
@@ -56,17 +56,17 @@ class PartialValue:
         """Whether it is a list; else it is an object."""
         return isinstance(self._data, list)
 
-    def __getitem__(self, key: str | int) -> Item:
+    def __getitem__(self, key: str | int) -> PartialItem:
         if isinstance(self._data, list):
             return self._shown(self._data[int(key)])
         return self._shown(self._data[str(key)])
 
-    def get(self, key: str, default: Item = None) -> Item:
+    def get(self, key: str, default: PartialItem = None) -> PartialItem:
         """What an object has under a key."""
         data = self._data
         return self._shown(data[key]) if isinstance(data, dict) and key in data else default
 
-    def items(self) -> Iterator[tuple[str | int, Item]]:
+    def items(self) -> Iterator[tuple[str | int, PartialItem]]:
         """Keys, or indexes, with what is there."""
         for key, item in _pairs(self._data):
             yield key, self._shown(item)
@@ -77,7 +77,7 @@ class PartialValue:
     def __len__(self) -> int:
         return len(self._data)
 
-    def __iter__(self) -> Iterator[Item]:
+    def __iter__(self) -> Iterator[PartialItem]:
         """The keys of an object, the items of a list."""
         if isinstance(self._data, dict):
             return iter(list(self._data))
@@ -103,7 +103,7 @@ class PartialValue:
             return f"[{', '.join(repr(item) for _, item in self.items())}]"
         return f"{{{', '.join(f'{key!r}: {item!r}' for key, item in self.items())}}}"
 
-    def _shown(self, item: object) -> Item:
+    def _shown(self, item: object) -> PartialItem:
         if item is _OPEN:
             return self._parser.open_text
         if isinstance(item, dict | list):
@@ -117,7 +117,7 @@ def _pairs(data: dict[str, object] | list[object]) -> list[tuple[str | int, obje
     return list(data.items())
 
 
-def _same(item: Item, other: object) -> bool:
+def _same(item: PartialItem, other: object) -> bool:
     if isinstance(item, PartialValue):
         return item == other
     return type(item) is type(other) and item == other

@@ -50,7 +50,7 @@ class Approval:
         self._needs = needs
         self._rules = rules
         self._guards = guards
-        self._approved: dict[ToolContext[Any], Question] = {}
+        self._approved: dict[ToolContext[Any], ApprovalQuestion] = {}
 
     def around(self, inner: Handler) -> Handler:
         """`inner`, for calls that may run."""
@@ -90,7 +90,7 @@ class Approval:
 
     async def _agreed_call(
         self, prepared: Prepared, context: ToolContext[Any]
-    ) -> tuple[Prepared, Question | None]:
+    ) -> tuple[Prepared, ApprovalQuestion | None]:
         """The call as it may run, and what somebody said yes to if they had to.
 
         Raises:
@@ -106,7 +106,7 @@ class Approval:
             if reason is None:
                 return prepared, None
             labels = taint.labels_seen(context.run) if touched else ()
-            question = Question(prepared, reason, origin, labels)
+            question = ApprovalQuestion(prepared, reason, origin, labels)
             if question.digest == agreed:
                 question.answer = answer
                 return prepared, question
@@ -125,12 +125,12 @@ class Approval:
             if edited is None:
                 continue  # that was not what it was approved for: it is asked about anew
             note_edit(prepared, edited, context, "a person")
-            agreed, origin = Question(edited).digest, origin or question.digest
+            agreed, origin = ApprovalQuestion(edited).digest, origin or question.digest
             guards = self._guards
             prepared = await show_guards(edited, context, guards, guards) if guards else edited
 
 
-class Question:
+class ApprovalQuestion:
     """What somebody is asked: exactly this call.
 
     Args:
@@ -240,7 +240,9 @@ async def _change(prepared: Prepared) -> str:
         return f"What it would change cannot be shown: {why}"
 
 
-async def _decision(question: Question, run: RunContext[Any]) -> tuple[Ticket | None, Decision]:
+async def _decision(
+    question: ApprovalQuestion, run: RunContext[Any]
+) -> tuple[Ticket | None, Decision]:
     """Take the decision that was given with the run, or ask for one.
 
     Returns:
@@ -347,7 +349,7 @@ def _edited(prepared: Prepared, ticket: Ticket | None, decision: Decision) -> Pr
         return _edit(prepared, decision.arguments)
     # The transcript holds the call as the model made it, and the ticket what it was edited to.
     edited = _edit(prepared, ticket.arguments) if ticket.origin else prepared
-    return edited if Question(edited, "").is_of(ticket) else None
+    return edited if ApprovalQuestion(edited, "").is_of(ticket) else None
 
 
 def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:

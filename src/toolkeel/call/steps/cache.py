@@ -28,7 +28,7 @@ Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext[Any]], Hash
 
 
 @record
-class _Kept:
+class _CachedResult:
     """One result.
 
     Args:
@@ -87,7 +87,7 @@ class Cache:
         self.ttl = ttl
         self.size = size
         self.scope = scope
-        self._kept: OrderedDict[Hashable, _Kept] = OrderedDict()
+        self._kept: OrderedDict[Hashable, _CachedResult] = OrderedDict()
         self._flights: dict[Hashable, _Flight] = {}
         self._lock = threading.Lock()
 
@@ -162,7 +162,7 @@ class Cache:
             for key in stale:
                 del self._kept[key]
 
-    def _look(self, key: Hashable) -> tuple[_Kept | None, _Flight | None]:
+    def _look(self, key: Hashable) -> tuple[_CachedResult | None, _Flight | None]:
         """What there is of a result: itself, or the body that makes it."""
         loop = id(asyncio.get_running_loop())
         with self._lock:
@@ -202,7 +202,7 @@ class Cache:
             if flight.stale:
                 return False
             expires = monotonic() + self.ttl
-            self._kept[key] = _Kept(mine, expires, flight.resources, prepared.tool.function)
+            self._kept[key] = _CachedResult(mine, expires, flight.resources, prepared.tool.function)
             while len(self._kept) > self.size:
                 self._kept.popitem(last=False)
         return True

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import TextIO
 
-from toolkeel.cli.terminal.streams import Standing
+from toolkeel.cli.terminal.streams import StreamProxy
 
 
 class Above:
@@ -18,7 +18,7 @@ class Above:
         self._wake: Callable[[], object] | None = None
         self._lock = threading.RLock()
 
-    def stream(self, stream: TextIO, style: Callable[[str], str] = str) -> Standing:
+    def stream(self, stream: TextIO, style: Callable[[str], str] = str) -> StreamProxy:
         """One that stands for a stream of the terminal.
 
         Args:
@@ -73,7 +73,7 @@ class Above:
             self.print_lines()
 
 
-class _Stream(Standing):
+class _Stream(StreamProxy):
     def __init__(self, stream: TextIO, above: Above, style: Callable[[str], str]) -> None:
         super().__init__(stream)
         self.begun, self.style = "", style

@@ -22,7 +22,16 @@ from toolkeel.call.arguments.validate import as_json, prepare
 from toolkeel.call.toolset import Toolset
 from toolkeel.cli.terminal.interrupt import BY_HAND
 from toolkeel.cli.terminal.keys import POSSIBLE, Gone, Keyboard
-from toolkeel.cli.terminal.streams import BOLD, CYAN, DIM, GREEN, RED, YELLOW, output_held, styled
+from toolkeel.cli.terminal.streams import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    prints_delayed,
+    styled,
+)
 from toolkeel.cli.terminal.text import cells, chopped
 from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
@@ -86,7 +95,7 @@ class TerminalApprover:
         if ticket.external:
             return None
         async with self._turn:
-            with self._pause(), output_held() as screen:
+            with self._pause(), prints_delayed() as screen:
                 decision = await self._asked(ticket, screen)
         if decision is None:
             self._stop(BY_HAND)
@@ -101,7 +110,7 @@ class TerminalApprover:
         loop = asyncio.get_running_loop()
         until = None if self._timeout is None else monotonic() + self._timeout
         keyboard = Keyboard(sys.stdin.fileno(), until)
-        question = Question(ticket, keyboard, screen, self._check)
+        question = TicketPrompt(ticket, keyboard, screen, self._check)
         answer: asyncio.Future[Decision | None] = loop.create_future()
 
         def ask() -> None:
@@ -131,7 +140,7 @@ def _resolve(
         answer.exception()  # seen, even if the run has been cancelled and does not look
 
 
-class Question:
+class TicketPrompt:
     """One question, with its keys.
 
     Args:

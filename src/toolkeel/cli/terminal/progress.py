@@ -32,7 +32,7 @@ _SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
 _TAIL = 400
 
 
-class View(Protocol):
+class Display(Protocol):
     """Something that shows events."""
 
     def __call__(self, event: events.Event) -> None: ...
@@ -57,7 +57,7 @@ class Pausable:
         inner: The view.
     """
 
-    def __init__(self, inner: View) -> None:
+    def __init__(self, inner: Display) -> None:
         self._inner = inner
         self._held: list[events.Event] | None = None
 
@@ -86,7 +86,7 @@ class Pausable:
         self._inner.close()
 
 
-def view(model: str = "", *, keep: bool = True) -> View:
+def view(model: str = "", *, keep: bool = True) -> Display:
     """The view that fits stderr.
 
     Args:
@@ -99,7 +99,7 @@ def view(model: str = "", *, keep: bool = True) -> View:
     return PlainView() if keep else Blind()
 
 
-class JsonView(View):
+class JsonView(Display):
     """Each event as one line of JSON on stdout, for as long as somebody reads them.
 
     Attributes:
@@ -130,14 +130,14 @@ class JsonView(View):
             raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
 
 
-class Blind(View):
+class Blind(Display):
     """Shows nothing."""
 
     def __call__(self, event: events.Event) -> None:
         """Look away."""
 
 
-class PlainView(View):
+class PlainView(Display):
     """A line for each start and each end."""
 
     def __init__(self) -> None:

@@ -9,7 +9,7 @@ import os
 import sys
 
 from toolkeel.cli.terminal.pictures import drawn, keep, pictures_in, told, way
-from toolkeel.cli.terminal.progress import View
+from toolkeel.cli.terminal.progress import Display
 from toolkeel.cli.terminal.streams import DIM, note, print_result, width_of
 from toolkeel.content import Image
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
@@ -27,7 +27,7 @@ class Spoken:
         said: The last reply, as far as it was written.
     """
 
-    def __init__(self, inner: View, speaks: bool) -> None:
+    def __init__(self, inner: Display, speaks: bool) -> None:
         self.said = ""
         self._inner = inner
         self._speaks = speaks

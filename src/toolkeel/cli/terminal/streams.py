@@ -108,7 +108,7 @@ def stdout_kept_clean() -> Iterator[None]:
         _real_stdout.pop()
 
 
-class Standing(io.TextIOBase):
+class StreamProxy(io.TextIOBase):
     """Stands for a stream: bytes and file descriptors are those of the stream.
 
     Attributes:
@@ -137,7 +137,7 @@ class Standing(io.TextIOBase):
         return self.stream.isatty()
 
 
-class _Held(Standing):
+class _DelayedStream(StreamProxy):
     """Takes what is printed to a stream, keeps it, and lets it go at the end.
 
     Whoever has got hold of it goes on with it afterwards, so it passes on what comes then. What is
@@ -163,15 +163,15 @@ class _Held(Standing):
 
 
 @contextmanager
-def output_held() -> Iterator[TextIO]:
+def prints_delayed() -> Iterator[TextIO]:
     """Keep back what tools print until the end of the block, so that nothing mixes with a question.
 
     Yields:
         The stream that stderr was, which alone reaches the terminal.
     """
     out, err = sys.stdout, sys.stderr
-    held = _Held(err)
-    held_out = held if out is err else _Held(out)
+    held = _DelayedStream(err)
+    held_out = held if out is err else _DelayedStream(out)
     sys.stdout, sys.stderr = held_out, held
     try:
         yield err

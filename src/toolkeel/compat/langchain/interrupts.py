@@ -14,7 +14,7 @@ from typing import Any, cast
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.call.steps.approve import Question
+from toolkeel.call.steps.approve import ApprovalQuestion
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Crashed, SetupError, Suspend
@@ -93,7 +93,7 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
     run, call = context.run, context.call.id
     kept: dict[str, list[Any]] = dict(cast("Any", run.state.get(ANSWERS)) or {})
     answers = list(kept.get(call, ()))
-    digest = Question(prepared).digest
+    digest = ApprovalQuestion(prepared).digest
     ticket, given = run.decisions.get((call, digest), (None, None))
     if ticket is not None and given is not None and ticket.reason.startswith(_REASON):
         del run.decisions[call, digest]
@@ -109,7 +109,7 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
         if run.recorder is None or not run.can_wait:
             raise SetupError("interrupt() needs an agent with a checkpointer") from None
         why = _REASON + json.dumps(asked.args[0], ensure_ascii=False, allow_nan=False)
-        raise Suspend(Question(prepared, why).ticket(outside=True)) from None
+        raise Suspend(ApprovalQuestion(prepared, why).ticket(outside=True)) from None
     finally:
         _running.reset(token)
 

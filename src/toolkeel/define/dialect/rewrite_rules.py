@@ -18,7 +18,7 @@ from toolkeel.define.dialect.normal_form import Node, Schema, map_children
 from toolkeel.define.dialect.unions import rewrite_structure
 from toolkeel.define.subschemas import Location
 
-Rule = Callable[[Node, Place, Conversion], Node]
+Rewrite = Callable[[Node, Place, Conversion], Node]
 
 
 def fixed_values(node: Node, place: Place, run: Conversion) -> Node:
@@ -213,7 +213,7 @@ def keywords(node: Node, place: Place, run: Conversion) -> Node:
     return node
 
 
-RULES: tuple[Rule, ...] = (fixed_values, own_type, bounds, arrays, texts, objects, keywords)
+RULES: tuple[Rewrite, ...] = (fixed_values, own_type, bounds, arrays, texts, objects, keywords)
 """In this order: values before types, types before what depends on them, the rest last."""
 
 

@@ -50,7 +50,7 @@ from toolkeel.engines.sandbox.mounts import (
     resolved,
     runs_from,
 )
-from toolkeel.engines.sandbox.network_gate import Gate
+from toolkeel.engines.sandbox.network_gate import NetworkGate
 from toolkeel.engines.sandbox.seccomp import MACHINES
 from toolkeel.engines.sandbox.start_stage import cannot_become, cannot_stage, stage_of
 from toolkeel.errors import SetupError
@@ -221,7 +221,7 @@ class Sandbox:
     def _in_bubblewrap(self, argv: list[str], cwd: str, terminal: bool) -> Command:
         seen, reach = self._places(), self._reach()
         stage, env = stage_of(seen), self._env(seen, bubblewrap.HOME)
-        gate = Gate(reach) if reach is not None else None
+        gate = NetworkGate(reach) if reach is not None else None
         env |= gate.env() if gate else {}
         mounts = bubblewrap.mounting(seen, stage or str, staged=stage is not None)
         options = bubblewrap.arguments(

@@ -32,7 +32,7 @@ except OSError as error:
 """
 
 
-class Gate:
+class NetworkGate:
     """A proxy for one command; `close` ends it.
 
     Args:

@@ -37,8 +37,8 @@ _LAST_WORDS = 0.3
 _CHUNK = 65536
 _TAIL = 20
 
-Item = SessionMessage | Exception
-Streams = tuple[MemoryObjectReceiveStream[Item], MemoryObjectSendStream[SessionMessage]]
+Incoming = SessionMessage | Exception
+Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
 
 log = logging.getLogger("toolkeel.mcp")
 
@@ -152,7 +152,7 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
         SetupError: if it cannot be started.
     """
     server = await _start(config)
-    incoming, read = anyio.create_memory_object_stream[Item](0)
+    incoming, read = anyio.create_memory_object_stream[Incoming](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
         asyncio.create_task(_read(server, config.name, incoming, raw)),
@@ -172,7 +172,7 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
 
 
 async def _read(
-    server: _Server, name: str, incoming: MemoryObjectSendStream[Item], raw: RawRequests
+    server: _Server, name: str, incoming: MemoryObjectSendStream[Incoming], raw: RawRequests
 ) -> None:
     """Pass on what the server says, until it or its process ends."""
     assert server.process.stdout is not None and server.process.stdin is not None
@@ -191,7 +191,7 @@ async def _read(
 async def _pump(
     stdout: asyncio.StreamReader,
     frames: Frames,
-    incoming: MemoryObjectSendStream[Item],
+    incoming: MemoryObjectSendStream[Incoming],
     raw: RawRequests,
 ) -> None:
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError, ConnectionError):
@@ -204,7 +204,7 @@ async def _pump(
 async def _write(
     server: _Server,
     outgoing: MemoryObjectReceiveStream[SessionMessage],
-    incoming: MemoryObjectSendStream[Item],
+    incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
     """Pass on what is said to the server."""
     stdin = server.process.stdin

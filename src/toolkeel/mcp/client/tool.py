@@ -65,7 +65,7 @@ class Peer:
 
 
 @record
-class Standing:
+class ApprovalState:
     """Whether somebody has approved a tool's definition.
 
     Args:
@@ -81,7 +81,7 @@ class Standing:
     difference: str = ""
 
 
-class Gate:
+class DefinitionGate:
     """Lets calls of one tool through only as far as somebody approved its definition.
 
     Args:
@@ -108,16 +108,16 @@ class Gate:
         finally:
             del self._noted[context]
 
-    def standing(self) -> Standing:
+    def standing(self) -> ApprovalState:
         """Whether the definition, as it was last seen, was approved."""
         peer, now = self._peer, self._now
         pinned = peer.pins.get(peer.identity, self._tool)
         if pinned is None:
-            return Standing(peer.name, peer.identity, "new")
+            return ApprovalState(peer.name, peer.identity, "new")
         if now is None or pinned.digest == now.digest:
-            return Standing(peer.name, peer.identity, "approved")
+            return ApprovalState(peer.name, peer.identity, "approved")
         told = difference(pinned.definition, now.definition)
-        return Standing(peer.name, peer.identity, "changed", told)
+        return ApprovalState(peer.name, peer.identity, "changed", told)
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
         """Why to ask although a rule allows the call: how the definition differs from the approved."""
@@ -192,7 +192,7 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
     output, unchecked = _output(cleaned.get("outputSchema"))
     description, cut = _bounded(shown.description or shown.title or "")
     problems += unchecked + cut
-    gate = Gate(peer, listed.name, pin)
+    gate = DefinitionGate(peer, listed.name, pin)
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         try:

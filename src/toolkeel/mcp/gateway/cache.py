@@ -18,7 +18,7 @@ from math import inf
 from typing import Any
 
 from toolkeel.errors import SetupError
-from toolkeel.mcp.gateway.ledger import Shared
+from toolkeel.mcp.gateway.ledger import SharedStore
 
 ENTRIES = 1000
 """Results that are kept; those used longest ago go first."""
@@ -34,7 +34,7 @@ _TRACES = ("traceparent", "tracestate", "baggage")
 log = logging.getLogger("toolkeel.mcp")
 
 
-class Cache:
+class ResultCache:
     """Results, as the JSON they came as: in this process, or in a store that gateways share.
 
     Each is kept with the state its server was in when it was asked for, and good for no other.
@@ -43,7 +43,7 @@ class Cache:
         shared: The store; None: in this process alone.
     """
 
-    def __init__(self, shared: Shared | None = None) -> None:
+    def __init__(self, shared: SharedStore | None = None) -> None:
         self._shared = shared
         self._kept: OrderedDict[tuple[str, str], tuple[float, int, str]] = OrderedDict()
         self._written: dict[str, int] = {}

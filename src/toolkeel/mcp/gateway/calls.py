@@ -28,7 +28,7 @@ from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.gateway.approve import decided, ticket_for
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
-from toolkeel.mcp.gateway.cache import Cache, key_of
+from toolkeel.mcp.gateway.cache import ResultCache, key_of
 from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.gateway.routes import Route
@@ -112,7 +112,7 @@ class Gatekeeper:
         self._audit = audit
         self._ledger = ledger
         self._approver = approver
-        self._cache = Cache(ledger.shared)
+        self._cache = ResultCache(ledger.shared)
         self.figures = Figures()
 
     async def refusal(self, call: Call) -> str:

@@ -37,7 +37,7 @@ from toolkeel.mcp.gateway.calls import (
     send_asking_client,
 )
 from toolkeel.mcp.gateway.changes import Changes
-from toolkeel.mcp.gateway.ledger import Ledger, Shared
+from toolkeel.mcp.gateway.ledger import Ledger, SharedStore
 from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
 from toolkeel.mcp.gateway.public_names import check_server
 from toolkeel.mcp.gateway.raw_calls import RawCalls
@@ -88,7 +88,7 @@ class Gateway(ToolServer):
         prefixed: bool = True,
         threshold: int = SEARCH_ABOVE,
         approver: Approver | None = None,
-        shared: Shared | None = None,
+        shared: SharedStore | None = None,
     ) -> None:
         super().__init__((), name="toolkeel gateway", version="0", prompts=(), resources=())
         configs = list(configs)

@@ -19,7 +19,7 @@ IDLE = 3600.0
 _PLACE = ("toolkeel", "gateway")
 
 
-class Shared(Protocol):
+class SharedStore(Protocol):
     """A store of several gateways, such as `toolkeel.sessions.KeyValueStore`."""
 
     def change(
@@ -38,7 +38,7 @@ class Ledger:
         shared: Where it is kept, results too; None: in this process alone.
     """
 
-    def __init__(self, shared: Shared | None = None) -> None:
+    def __init__(self, shared: SharedStore | None = None) -> None:
         self.shared = shared
         self._own: dict[tuple[str, str], Mapping[str, Any]] = {}
 

@@ -26,7 +26,7 @@ from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, whole_
 from toolkeel.mcp.server.structured import Promise, promise_of
 from toolkeel.messages import ToolMessage
 
-Item = TypeVar("Item", bound=BaseModel)
+Listed = TypeVar("Listed", bound=BaseModel)
 
 
 @record
@@ -184,8 +184,8 @@ def result_of(served: Served, message: ToolMessage) -> types.CallToolResult:
 
 
 def page(
-    items: Sequence[Item], params: types.PaginatedRequestParams | None, size: int
-) -> tuple[list[Item], str | None]:
+    items: Sequence[Listed], params: types.PaginatedRequestParams | None, size: int
+) -> tuple[list[Listed], str | None]:
     """One page of a list, and the cursor of the next.
 
     A cursor is of one list: when the list has changed since, it is refused, so that no client

@@ -21,7 +21,7 @@ from toolkeel.providers.wire.plain_json import (
     clean_text,
     given,
 )
-from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
@@ -203,7 +203,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
             toolset_name=as_dict(call.provider_options.get(WIRE)).get("toolset_name"),
         )
 
-    def head(self, prepared: Prepared) -> Json:
+    def head(self, prepared: PreparedRequest) -> Json:
         """Instructions, the container, and stand-ins for tools that are there no more."""
         past = {} if "tools" in prepared.fixed else _past_tools(self.called, self._tools)
         if self.system:

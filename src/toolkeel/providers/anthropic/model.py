@@ -15,7 +15,7 @@ from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.plain_json import Json, as_list
-from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.structured_output import claude_has_structured_output
 
 try:
@@ -118,7 +118,7 @@ class AnthropicMessages(SdkModel):
     def _has_structured_output(self, tools: bool) -> bool:
         return self._own and claude_has_structured_output(self.name)
 
-    def _betas(self, prepared: Prepared) -> str:
+    def _betas(self, prepared: PreparedRequest) -> str:
         asked = map(str, as_list(prepared.settings.provider_options.get("betas")))
         return ",".join(dict.fromkeys([*asked, *prepared.tools.betas]))
 

@@ -23,7 +23,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.reasoning_ownership import model_family
-from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
@@ -192,7 +192,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
                 break
         return marked
 
-    def head(self, prepared: Prepared) -> Json:
+    def head(self, prepared: PreparedRequest) -> Json:
         """Instructions, and the tools, which depend on what was called."""
         head: Json = {}
         if self.system:

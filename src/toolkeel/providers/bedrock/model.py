@@ -14,7 +14,7 @@ from toolkeel.providers.bedrock.encode import BedrockEncoder
 from toolkeel.providers.bedrock.profile import BedrockProfile
 from toolkeel.providers.wire.http import PerLoop, check_options
 from toolkeel.providers.wire.model import ModelOptions
-from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.structured_output import claude_has_structured_output
 
@@ -103,7 +103,9 @@ class BedrockConverse(SdkModel):
     def _has_structured_output(self, tools: bool) -> bool:
         return claude_has_structured_output(self.name)
 
-    async def _ask(self, client: SdkClient, body: bytes, prepared: Prepared) -> httpx2.Response:
+    async def _ask(
+        self, client: SdkClient, body: bytes, prepared: PreparedRequest
+    ) -> httpx2.Response:
         headers = await self._aws.headers(body)
         draft = SimpleNamespace(url=self._aws.url, headers=headers, extensions=self._extensions)
         return await self._again(draft, client.sdk, body)

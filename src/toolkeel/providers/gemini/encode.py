@@ -29,7 +29,7 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     given,
 )
-from toolkeel.providers.wire.request import Prepared, WireResults
+from toolkeel.providers.wire.request import PreparedRequest, WireResults
 from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import TurnEncoder
@@ -221,7 +221,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         """The tools as they are sent; whether they are strict, the choice of one says."""
         return wire_tools(tools, WIRE, hosting=profile.hosts(tools))
 
-    def head(self, prepared: Prepared) -> Json:
+    def head(self, prepared: PreparedRequest) -> Json:
         """Instructions."""
         return {"systemInstruction": {"parts": list(self.system)}} if self.system else {}
 

@@ -15,7 +15,7 @@ from toolkeel.providers.gemini.encode import GeminiEncoder
 from toolkeel.providers.gemini.profile import GeminiProfile
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
-from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.structured_output import gemini_has_structured_output
 
@@ -118,7 +118,7 @@ class Gemini(SdkModel):
     def _has_structured_output(self, tools: bool) -> bool:
         return gemini_has_structured_output(self.name, tools=tools)
 
-    def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
+    def _events(self, body: Any, prepared: PreparedRequest) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()
         if self._drafts and client.http is not None:
             return super()._events(body, prepared)

@@ -38,7 +38,7 @@ from toolkeel.providers.wire.plain_json import (
     given,
 )
 from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
-from toolkeel.providers.wire.request import Encoder, Prepared, WireResults
+from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
 from toolkeel.providers.wire.structured_output import compiled_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
@@ -220,7 +220,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         media: list[Json] = [{"role": "user", "content": rest.after}] if rest.after else []
         return rest.blocks + self._behind("tool", *media)
 
-    def head(self, prepared: Prepared) -> Json:
+    def head(self, prepared: PreparedRequest) -> Json:
         """An empty ``tools``, where a server wants one once tools were called."""
         wanted = self._server.tools_with_calls and self.called
         return {"tools": []} if wanted and "tools" not in prepared.fixed else {}

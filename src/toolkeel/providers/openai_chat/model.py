@@ -17,7 +17,7 @@ from toolkeel.providers.text_calls.decoder import TextCalls
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
-from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.retry import Deltas
 from toolkeel.providers.wire.structured_output import gpt_has_structured_output
 
@@ -93,7 +93,7 @@ class OpenAIChat(OpenAIModel):
         return self.profile.json_schema and gpt_has_structured_output(self.name)
 
     def _deltas(
-        self, request: ModelRequest, prepared: Prepared, body: object, decoder: Decoder
+        self, request: ModelRequest, prepared: PreparedRequest, body: object, decoder: Decoder
     ) -> AsyncGenerator[Deltas]:
         plain = super()._deltas(request, prepared, body, decoder)
         return _with_calls(plain, request.tools) if self._text_calls else plain

@@ -52,7 +52,7 @@ _BREAK = "\n\n"
 _TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
 
 
-class Item(Block):
+class OpenItem(Block):
     """An output item whose pieces are still coming.
 
     Args:
@@ -117,7 +117,7 @@ class StreamDecoder(Decoder):
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
-        self._items: dict[int, Item] = {}
+        self._items: dict[int, OpenItem] = {}
         self._status = ""
         self._refused = False
         self._contradicted = False
@@ -204,7 +204,7 @@ class StreamDecoder(Decoder):
             extra["reason"] = self._reason
         return extra_under(WIRE, extra)
 
-    def _ordered(self) -> list[Item]:
+    def _ordered(self) -> list[OpenItem]:
         return [self._items[index] for index in sorted(self._items)]
 
     # — events —
@@ -265,7 +265,7 @@ class StreamDecoder(Decoder):
 
     # — items —
 
-    def _item(self, data: Json, kind: str) -> tuple[Item, list[Delta]]:
+    def _item(self, data: Json, kind: str) -> tuple[OpenItem, list[Delta]]:
         """The item an event is about; one whose start never came begins here."""
         index = data.get("output_index")
         found = self._items.get(index) if isinstance(index, int) else self._by_id(data)
@@ -275,7 +275,7 @@ class StreamDecoder(Decoder):
         deltas = self._open(place, {"type": kind, "id": data.get("item_id")})
         return self._items[place], deltas
 
-    def _by_id(self, data: Json) -> Item | None:
+    def _by_id(self, data: Json) -> OpenItem | None:
         id = data.get("item_id")
         return next((one for one in self._items.values() if id and one.wire.get("id") == id), None)
 
@@ -284,11 +284,11 @@ class StreamDecoder(Decoder):
         if known is not None:
             known.wire = {**known.wire, **wire}
             return self._call(known)
-        item = self._items[index] = Item(dict(wire), self._calls)
+        item = self._items[index] = OpenItem(dict(wire), self._calls)
         self._calls += item.type in CALLS
         return self._call(item)
 
-    def _call(self, item: Item) -> list[Delta]:
+    def _call(self, item: OpenItem) -> list[Delta]:
         if item.type not in CALLS:
             return []
         id, name = as_text(item.wire.get("call_id")), as_text(item.wire.get("name"))
@@ -313,7 +313,7 @@ class StreamDecoder(Decoder):
                 deltas += self._call(item)
         return deltas + self._close(item)
 
-    def _same(self, index: int, wire: Json) -> Item | None:
+    def _same(self, index: int, wire: Json) -> OpenItem | None:
         """The item that `wire` is a later form of."""
         kind, id = wire.get("type"), wire.get("id")
         for item in self._items.values():
@@ -322,7 +322,7 @@ class StreamDecoder(Decoder):
         there = self._items.get(index)
         return there if there is not None and there.type == kind else None
 
-    def _close(self, item: Item) -> list[Delta]:
+    def _close(self, item: OpenItem) -> list[Delta]:
         if not item.open:
             return []
         deltas = self._missing(item)
@@ -342,7 +342,7 @@ class StreamDecoder(Decoder):
             deltas.append(ReasoningDelta("", secret))
         return deltas
 
-    def _missing(self, item: Item) -> list[Delta]:
+    def _missing(self, item: OpenItem) -> list[Delta]:
         """What an item's own form says beyond its pieces."""
         text, said = item.text(), "".join(item.pieces)
         if item.type not in CALLS:
@@ -360,10 +360,10 @@ class StreamDecoder(Decoder):
             return [ReasoningDelta(rest)]
         return [] if self._is_renamed(item) else [CallDelta(item.number, arguments=rest)]
 
-    def _name(self, item: Item) -> str:
+    def _name(self, item: OpenItem) -> str:
         return self._tools.name_of(as_text(item.wire.get("name")))
 
-    def _is_renamed(self, item: Item) -> bool:
+    def _is_renamed(self, item: OpenItem) -> bool:
         """Whether the call's properties have other names on the wire: then it is said whole."""
         return self._name(item) in self._tools.keys
 

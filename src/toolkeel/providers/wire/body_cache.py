@@ -19,7 +19,7 @@ from toolkeel.messages import Message
 from toolkeel.model_interface import ModelRequest, Settings, ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps
 from toolkeel.providers.wire.reasoning_ownership import Asked
-from toolkeel.providers.wire.request import Encoder, Prepared
+from toolkeel.providers.wire.request import Encoder, PreparedRequest
 
 MAX_TRANSCRIPTS = 16
 MAX_BYTES = 64 * 1024 * 1024
@@ -164,15 +164,15 @@ class BodyCache(Generic[P]):
         self._transcripts = Transcripts(media)
         self._asked: tuple[Sequence[ToolDefinition], Settings] | None = None
         """Tools and settings of which `_prepared` and `_fixed` are made, again only when they change."""
-        self._prepared: Prepared
+        self._prepared: PreparedRequest
         self._fixed = b""
 
-    def prepared(self, request: ModelRequest) -> Prepared:
+    def prepared(self, request: ModelRequest) -> PreparedRequest:
         """What depends on the request's tools and settings alone."""
         with self._lock:
             return self._prepare(request)
 
-    def _prepare(self, request: ModelRequest) -> Prepared:
+    def _prepare(self, request: ModelRequest) -> PreparedRequest:
         tools, settings = self._asked or ((), None)
         same = len(tools) == len(request.tools) and all(map(is_, tools, request.tools))
         if not same or settings != request.settings:

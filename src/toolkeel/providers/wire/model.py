@@ -23,7 +23,7 @@ from toolkeel.providers.wire.body_cache import BodyCache
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import CommonOptions, PerLoop, media_of, unreadable
 from toolkeel.providers.wire.reasoning_ownership import Asked, asked_note
-from toolkeel.providers.wire.request import Encoder, Prepared
+from toolkeel.providers.wire.request import Encoder, PreparedRequest
 from toolkeel.providers.wire.retry import Deltas, Retries
 from toolkeel.providers.wire.structured_output import is_expressible
 
@@ -144,7 +144,7 @@ class WireModel:
             raise
 
     async def _deltas(
-        self, request: ModelRequest, prepared: Prepared, body: Any, decoder: Decoder
+        self, request: ModelRequest, prepared: PreparedRequest, body: Any, decoder: Decoder
     ) -> AsyncGenerator[Deltas]:
         """What the reply says; one that pauses is asked to go on."""
         read = decoder.feed if self._stream else decoder.whole
@@ -175,7 +175,7 @@ class WireModel:
 
     # — what a wire's model says itself —
 
-    def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
+    def _events(self, body: Any, prepared: PreparedRequest) -> AsyncGenerator[Sequence[object]]:
         """Send a request: the answer's events, as they come; a whole answer is one."""
         raise NotImplementedError
 

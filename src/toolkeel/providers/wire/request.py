@@ -34,7 +34,7 @@ P = TypeVar("P", bound=Asked)
 
 
 @record
-class Prepared:
+class PreparedRequest:
     """What depends on a request's tools and settings alone.
 
     Args:
@@ -163,7 +163,7 @@ class Encoder(Generic[P]):
         """The wire messages that the next message may change."""
         raise NotImplementedError
 
-    def head(self, prepared: Prepared) -> Json:
+    def head(self, prepared: PreparedRequest) -> Json:
         """The keys of the body, beside the messages, that depend on them."""
         return {}
 
@@ -180,7 +180,7 @@ class Encoder(Generic[P]):
     # — whole requests —
 
     @classmethod
-    def prepare(cls, request: ModelRequest, profile: P) -> Prepared:
+    def prepare(cls, request: ModelRequest, profile: P) -> PreparedRequest:
         """What depends on a request's tools and settings alone.
 
         Raises:
@@ -189,7 +189,7 @@ class Encoder(Generic[P]):
         """
         tools = cls.sent(request.tools, request.settings.strict, profile)
         fixed = cls.options(request.settings, tools, profile)
-        return Prepared(tools, request.settings, fixed)
+        return PreparedRequest(tools, request.settings, fixed)
 
     @classmethod
     def encode(cls, request: ModelRequest, profile: P) -> Json:

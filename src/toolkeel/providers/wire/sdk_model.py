@@ -20,7 +20,7 @@ from toolkeel.providers.wire.http import PerLoop
 from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.plain_json import Json
 from toolkeel.providers.wire.reasoning_ownership import Asked
-from toolkeel.providers.wire.request import Prepared
+from toolkeel.providers.wire.request import PreparedRequest
 from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.sse import parsed
 
@@ -135,7 +135,7 @@ class SdkModel(WireModel):
     def _errors(self) -> AbstractContextManager[None]:
         return sdk_errors(self.package, self.name)
 
-    def _betas(self, prepared: Prepared) -> str:
+    def _betas(self, prepared: PreparedRequest) -> str:
         """What of the server's interface a request needs that is not for everybody yet."""
         return ""
 
@@ -143,7 +143,9 @@ class SdkModel(WireModel):
         """Whether a client looks for the model's name in the body, and so wants it as a dict."""
         raise NotImplementedError
 
-    async def _events(self, body: Any, prepared: Prepared) -> AsyncGenerator[Sequence[object]]:
+    async def _events(
+        self, body: Any, prepared: PreparedRequest
+    ) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()
         answer = await self._ask(client, body, prepared)
         try:
@@ -161,7 +163,9 @@ class SdkModel(WireModel):
         first one behind a byte order mark."""
         return parsed(answer.aiter_bytes())
 
-    async def _ask(self, client: SdkClient, body: bytes, prepared: Prepared) -> httpx2.Response:
+    async def _ask(
+        self, client: SdkClient, body: bytes, prepared: PreparedRequest
+    ) -> httpx2.Response:
         """The answer to a request; its body is still to be read."""
         betas = self._betas(prepared)
         if client.http is not None and (draft := self._drafts.get(betas)):
