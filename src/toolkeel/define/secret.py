@@ -40,10 +40,10 @@ class Secret:
 
 def mask_of(schema: Mapping[str, object]) -> Mask | None:
     """What hides the secrets of a tool's arguments; None if it has none."""
-    return Mask(schema) if holds_secret(schema) else None
+    return Mask(schema) if has_secret(schema) else None
 
 
-def holds_secret(schema: Mapping[str, object]) -> bool:
+def has_secret(schema: Mapping[str, object]) -> bool:
     """Whether a schema, or one within it, says that a value is secret."""
     return any(map(_is_secret, all_subschemas(schema)))
 
@@ -100,7 +100,7 @@ class Mask:
             schemas = self._below(schemas, part)
             if self._hidden(schemas):
                 return True
-        return self._holds(schemas)
+        return self._may_be_secret(schemas)
 
     # — walking data and schemas side by side —
 
@@ -142,7 +142,7 @@ class Mask:
                 found += _of_key(schema, part)
         return found
 
-    def _holds(self, schemas: list[object]) -> bool:
+    def _may_be_secret(self, schemas: list[object]) -> bool:
         """Whether a secret can be at or below these schemas."""
         waiting, seen = list(schemas), set()
         while waiting:

@@ -28,7 +28,7 @@ MANY = frozenset(["allOf", "anyOf", "oneOf", "prefixItems", "items"])
 NAMED = frozenset([
     "properties", "patternProperties", "$defs", "definitions", "dependentSchemas", "dependencies",
 ])  # fmt: skip
-HOLDING = ONE | MANY | NAMED
+WITH_SUBSCHEMAS = ONE | MANY | NAMED
 """Keywords that hold schemas: one, a list of them, or several by name."""
 
 TYPES = frozenset(["object", "array", "string", "number", "integer", "boolean", "null"])
@@ -71,7 +71,7 @@ def options_of(schema: Schema) -> list[Any]:
 def children(schema: Schema) -> Iterator[tuple[Location, Any]]:
     """What stands for a schema one step within a schema, and where."""
     for keyword, held in schema.items():
-        if keyword not in HOLDING:
+        if keyword not in WITH_SUBSCHEMAS:
             continue
         if keyword in NAMED and isinstance(held, (dict, Mapping)):
             for name, each in held.items():
@@ -93,7 +93,7 @@ def all_subschemas(schema: S) -> Iterator[S]:
     waiting: list[Any] = [schema]
     while waiting:
         yield (each := waiting.pop())
-        if not HOLDING.isdisjoint(each):  # most hold none
+        if not WITH_SUBSCHEMAS.isdisjoint(each):  # most hold none
             waiting += [inner for _, inner in children(each) if isinstance(inner, (dict, Mapping))]
 
 

@@ -202,7 +202,7 @@ async def finish(
     kept: tuple[list[bytes], list[bytes]] = ([], [])
     budget = _Budget(max_output, running.kill)
     timed_out = False
-    guard = asyncio.create_task(_hold(running, max_memory))
+    guard = asyncio.create_task(_limit_memory(running, max_memory))
     try:
         async with asyncio.timeout(timeout):
             await asyncio.gather(
@@ -225,7 +225,7 @@ async def finish(
     return Finished(code if code >= 0 else 128 - code, ended, stdout, stderr, seconds)
 
 
-async def _hold(running: Running, most: int | None) -> bool:
+async def _limit_memory(running: Running, most: int | None) -> bool:
     """End a command once all its processes use too much memory together; true then."""
     if most is None:
         return False

@@ -59,7 +59,7 @@ def variables(file: Path, inputs: object = None) -> Callable[[str], str | None]:
             said = default if isinstance(default, str) else None
             return os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper(), said)
         if kind == "file":
-            return _held(file.parent / Path(rest).expanduser())
+            return _file_text(file.parent / Path(rest).expanduser())
         return known.get(name) or os.environ.get(name)
 
     return get
@@ -71,7 +71,7 @@ def input_of(inputs: object, id: str) -> Mapping[str, object]:
     return next((each for each in said if each.get("id") == id), {})
 
 
-def _held(file: Path) -> str:
+def _file_text(file: Path) -> str:
     """The text of a file, such as a key; without the end of its last line.
 
     Raises:

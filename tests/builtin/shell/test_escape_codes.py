@@ -62,4 +62,4 @@ def test_a_line_that_never_ends_takes_little_memory() -> None:
     assert given == b"x" * 500_000
     for number in range(20_000):
         output.feed(b"progress %d\r" % number)
-    assert len(output._held) < 1 << 18 and output.line == b"progress 19999"
+    assert len(output._pending) < 1 << 18 and output.line == b"progress 19999"

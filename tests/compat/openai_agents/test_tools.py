@@ -18,9 +18,9 @@ from toolkeel.compat.openai_agents import (
 )
 from toolkeel.compat.openai_agents.tools import (
     FunctionTool,
+    as_strict,
     default_tool_error_function,
     function_tool,
-    held_strictly,
 )
 from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
 from toolkeel.events import ToolFinished
@@ -117,7 +117,7 @@ def test_a_changed_copy_runs_as_changed() -> None:
 
 def test_openai_holds_a_tool_to_its_schema_unless_it_says_otherwise() -> None:
     loose = dataclasses.replace(weather, strict_json_schema=False)
-    strict, plain = held_strictly([weather, loose])
+    strict, plain = as_strict([weather, loose])
     assert strict.provider_options == {"strict": True} and plain is loose
 
 

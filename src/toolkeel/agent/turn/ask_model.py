@@ -70,7 +70,7 @@ class Asking:
         self._send = around(plan.model_steps, run, self.send)
         self._turn = self._sent = 0
         self._shortens = charge.history is not None
-        self._held: list[Delta] | None = None
+        self._delayed: list[Delta] | None = None
 
     @property
     def over(self) -> str:
@@ -186,7 +186,7 @@ class Asking:
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):
             reply = dataclasses.replace((assembly or Assembly()).reply(), usage=usage)
             error.text = error.text or reply.text
-            error.told = assembly is not None and bool(run.listeners) and self._held is None
+            error.told = assembly is not None and bool(run.listeners) and self._delayed is None
             run.usage = run.usage + usage
         if run.recorder is not None:
             run.recorder.failed(self._sent, describe(error), model, usage)
@@ -194,8 +194,8 @@ class Asking:
 
     def _tell(self, delta: Delta) -> None:
         run = self._run
-        if self._held is not None:
-            self._held.append(delta)
+        if self._delayed is not None:
+            self._delayed.append(delta)
         elif isinstance(delta, RetryDelta):
             seq, at, run_id = run.next()
             retry = (delta.attempt, delta.wait, delta.error, delta.status)
@@ -212,19 +212,19 @@ class Asking:
             await judge_said(guardrails, said, self._run)
             self.unjudged.clear()
             return await self._send(request)
-        self._held = []
+        self._delayed = []
         judging = asyncio.ensure_future(judge_said(guardrails, said, self._run))
         sending = asyncio.ensure_future(self._send(request))
         try:
             await asyncio.wait((judging, sending), return_when=asyncio.FIRST_COMPLETED)
             await judging
             self.unjudged.clear()
-            held, self._held = self._held, None
-            for delta in held:
+            delayed, self._delayed = self._delayed, None
+            for delta in delayed:
                 self._tell(delta)
             return await sending
         finally:
-            self._held = None
+            self._delayed = None
             await self._give_up(judging, sending)
 
     async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:

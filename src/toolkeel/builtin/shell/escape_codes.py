@@ -14,7 +14,7 @@ _ESCAPE = re.compile(
 _BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\b"))
 _BACK = re.compile(rb"[^\x08]\x08")
-MAX_HELD = 1 << 16
+MAX_PENDING = 1 << 16
 """Longest line that is held back until it ends, in bytes; a longer one is let through in pieces."""
 
 
@@ -27,13 +27,13 @@ class TerminalOutput:
     """
 
     def __init__(self) -> None:
-        self._held = b""
+        self._pending = b""
         self._raw = b""
 
     @property
     def line(self) -> bytes:
         """The line that has not ended yet."""
-        return _last_state(self._held)
+        return _last_state(self._pending)
 
     def feed(self, piece: bytes) -> bytes:
         """Take a piece; the whole lines there are now."""
@@ -41,22 +41,22 @@ class TerminalOutput:
         self._raw = b""
         if b"\x1b" in data:
             data = _ESCAPE.sub(b"", data)
-            if (begun := _BEGUN.search(data)) and len(begun[0]) <= MAX_HELD:
+            if (begun := _BEGUN.search(data)) and len(begun[0]) <= MAX_PENDING:
                 data, self._raw = data[: begun.start()], begun[0]
-        data = self._held + data.translate(None, _CONTROLS)
-        lines, end, self._held = data.rpartition(b"\n")
+        data = self._pending + data.translate(None, _CONTROLS)
+        lines, end, self._pending = data.rpartition(b"\n")
         plain = lines + end
         if b"\r" in plain or b"\b" in plain:
             plain = b"\n".join(map(_last_state, plain.split(b"\n")))
-        if len(self._held) > MAX_HELD:
-            self._held = self._held[self._held.rstrip(b"\r").rfind(b"\r") + 1 :]
-        if len(self._held) > MAX_HELD and b"\r" not in self._held:
-            plain, self._held = plain + self._held, b""
+        if len(self._pending) > MAX_PENDING:
+            self._pending = self._pending[self._pending.rstrip(b"\r").rfind(b"\r") + 1 :]
+        if len(self._pending) > MAX_PENDING and b"\r" not in self._pending:
+            plain, self._pending = plain + self._pending, b""
         return plain
 
     def end(self) -> bytes:
         """What is left when no more comes."""
-        held, self._held, self._raw = self._held, b"", b""
+        held, self._pending, self._raw = self._pending, b"", b""
         return _last_state(held)
 
 

@@ -217,10 +217,10 @@ class StructuredTool(BaseTool):
             made = CoreTool.from_function(
                 func, coroutine, name, told, args_schema, **_core_options(options)
             )
-        return cls._holding(made, args_schema, func, coroutine)
+        return cls._made_of(made, args_schema, func, coroutine)
 
     @classmethod
-    def _holding(cls, made: AnyTool, args_schema: Any, func: Any, coroutine: Any) -> StructuredTool:
+    def _made_of(cls, made: AnyTool, args_schema: Any, func: Any, coroutine: Any) -> StructuredTool:
         held = cls.__new__(cls)
         same = {name: name for name in ("name", "description", *ToolOptions.__annotations__)}
         for name, core_name in {**same, **CORE_NAMES}.items():
@@ -251,13 +251,13 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
     name = name_or_callable if isinstance(name_or_callable, str) else None
     wrap = core.tool(name, parameters=args_schema, **_core_options(options))
 
-    def hold(function: Callable[..., Any]) -> StructuredTool:
+    def wrap_function(function: Callable[..., Any]) -> StructuredTool:
         is_async = inspect.iscoroutinefunction(function)
         pair = (None, function) if is_async else (function, None)
         with _in_own_words():
-            return StructuredTool._holding(wrap(function), args_schema, *pair)
+            return StructuredTool._made_of(wrap(function), args_schema, *pair)
 
-    return hold(name_or_callable) if callable(name_or_callable) else hold
+    return wrap_function(name_or_callable) if callable(name_or_callable) else wrap_function
 
 
 def _base_of(cls: type) -> type:

@@ -30,7 +30,7 @@ from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
     InputGuardrail,
     OutputGuardrail,
 )
-from toolkeel.compat.openai_agents.handoffs import as_handoffs, held_handoffs
+from toolkeel.compat.openai_agents.handoffs import as_handoffs, strict_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
 from toolkeel.compat.openai_agents.models import custom_models
 from toolkeel.compat.openai_agents.models.model_input import filtered, prompted
@@ -45,7 +45,7 @@ from toolkeel.compat.openai_agents.run_lifecycle import Begun
 from toolkeel.compat.openai_agents.settings import MAX_TURNS, ModelSettings, RunConfig
 from toolkeel.compat.openai_agents.tools import (
     FunctionTool,
-    held_strictly,
+    as_strict,
     refusal_as_result,
 )
 from toolkeel.context import RunContext, ToolContext
@@ -159,13 +159,13 @@ class Agent(core.Agent[C, Any], Generic[C]):
         hooks = [] if run is None else [h for h in (run.hooks, fields["hooks"]) if h is not None]
         return {
             "model": model,
-            "tools": held_strictly(self.all_tools) if ours else self.all_tools,
+            "tools": as_strict(self.all_tools) if ours else self.all_tools,
             "instructions": self._told(fields["instructions"] or ""),
             "name": fields["name"],
             "settings": self._settings(asked, model, config),
             "max_turns": (run and run.max_turns) or fields["max_turns"],
             "output_type": output_type_of(fields["output_type"]),
-            "handoffs": lambda: held_handoffs(self.handoffs, ours),
+            "handoffs": lambda: strict_handoffs(self.handoffs, ours),
             "input_guardrails": self._guardrails("input_guardrails", config, run),
             "output_guardrails": self._guardrails("output_guardrails", config, run),
             "steps": [*around_calls(hooks, self), refusal_as_result],

@@ -18,7 +18,7 @@ from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, items_of, messages_of
 from toolkeel.compat.openai_agents.settings import RunConfig
-from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, held_strictly
+from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, as_strict
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
@@ -152,10 +152,10 @@ def as_handoffs(given: Any) -> list[CoreHandoff]:
     return [one if isinstance(one, CoreHandoff) else handoff(one) for one in given or ()]
 
 
-def held_handoffs(given: list[CoreHandoff], strictly: bool) -> list[CoreHandoff]:
+def strict_handoffs(given: list[CoreHandoff], strictly: bool) -> list[CoreHandoff]:
     """The handoffs; OpenAI holds the arguments of those of `handoff` to their schema."""
     for one in given if strictly else ():
-        [one.tool] = held_strictly([one.tool])
+        [one.tool] = as_strict([one.tool])
     return given
 
 

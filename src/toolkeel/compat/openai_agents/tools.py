@@ -238,14 +238,14 @@ tool = function_tool
 """The same under the name it has in ``agents.decorators``."""
 
 
-def held_strictly(tools: Any, *, every: bool = False) -> Any:
+def as_strict(tools: Any, *, every: bool = False) -> Any:
     """The tools, of which OpenAI holds those to their schema that say so, or all."""
     if isinstance(tools, Toolset):
         return tools
-    return [_held(one, every) for one in tools]
+    return [_as_strict(one, every) for one in tools]
 
 
-def _held(given: Any, every: bool) -> Any:
+def _as_strict(given: Any, every: bool) -> Any:
     made = given if isinstance(given, CoreTool) else getattr(given, "tool", None)
     if not isinstance(made, CoreTool) or not (every or made.metadata.get("strict")):
         return given

@@ -236,12 +236,12 @@ def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
         }
     if "required" in result:
         result["required"] = [keys.get(name, name) for name in result["required"]]
-    for word in _HOLD_NAMES & result.keys():
+    for word in _WITH_NAMES & result.keys():
         result[word] = _swap(result[word], keys, deep=word != "dependentSchemas")
     return result
 
 
-_HOLD_NAMES = {
+_WITH_NAMES = {
     "dependentRequired", "dependentSchemas", "default", "const", "enum", "examples"
 }  # fmt: skip
 """Keywords that hold names of properties, beside those that describe them."""

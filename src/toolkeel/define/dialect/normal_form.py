@@ -15,11 +15,11 @@ from urllib.parse import quote, unquote
 
 from toolkeel.define.dialect.provider_facts import MAX_DEPTH, Loss, words
 from toolkeel.define.subschemas import (
-    HOLDING,
     MANY,
     NAMED,
     ONE,
     TYPES,
+    WITH_SUBSCHEMAS,
     Location,
     children,
     pointer,
@@ -32,7 +32,7 @@ Node: TypeAlias = dict[str, Any]
 
 Schema: TypeAlias = Node | bool
 
-_LEADING = HOLDING | {"$ref"}
+_LEADING = WITH_SUBSCHEMAS | {"$ref"}
 """Keywords that lead to other schemas; most nodes have none."""
 ANNOTATIONS = words(
     "title description default examples deprecated readOnly writeOnly discriminator"

@@ -7,7 +7,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import unknown_key
-from toolkeel.define.secret import holds_secret
+from toolkeel.define.secret import has_secret
 from toolkeel.define.subschemas import all_subschemas, part_at, resolve
 from toolkeel.errors import FieldError
 
@@ -53,7 +53,7 @@ def closing_facts(schema: dict[str, Any], closing: bool, plain: bool = False) ->
         None if plain else options,
         open > 0,
         is_loose(schema),
-        holds_secret(schema),
+        has_secret(schema),
         tuple(name for name, part in schema.get("properties", {}).items() if nests(part)),
     )
 

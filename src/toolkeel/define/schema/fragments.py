@@ -31,7 +31,7 @@ from toolkeel.define.schema.closed_objects import (
 )
 from toolkeel.define.schema.json_schema import SchemaMaker
 from toolkeel.define.schema.plain_types import written
-from toolkeel.define.secret import Secret, holds_secret
+from toolkeel.define.secret import Secret, has_secret
 
 MOST = 1000
 """Fragments that are kept; a program that makes classes without end shall not keep them all."""
@@ -83,7 +83,7 @@ def fragment_of(annotation: object, key: Hashable, closed: bool) -> Fragment | N
         closed: Whether its objects shall be closed, unless they are open on purpose.
     """
     key = (key, closed)
-    if key in _known and ((known := _known[key]) is None or all(map(_holds, known.rests_on))):
+    if key in _known and ((known := _known[key]) is None or all(map(_is_current, known.rests_on))):
         return known
     try:
         made = _make(annotation, closed)
@@ -95,7 +95,7 @@ def fragment_of(annotation: object, key: Hashable, closed: bool) -> Fragment | N
     return made
 
 
-def _holds(known: tuple[type[BaseModel], object, str | None]) -> bool:
+def _is_current(known: tuple[type[BaseModel], object, str | None]) -> bool:
     """Whether a model has not been built anew since, nor described anew."""
     model, core, doc = known
     return model.__pydantic_core_schema__ is core and model.__doc__ == doc
@@ -146,7 +146,7 @@ def _fragment(
         is_plain(inner),
         any(map(is_open, list(objects(schema))[1:])),
         bool(defs) or is_loose_part(part),
-        holds_secret(schema),
+        has_secret(schema),
         nests(part),
     )
 

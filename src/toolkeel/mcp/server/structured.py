@@ -85,14 +85,14 @@ def _annotated(tool: AnyTool) -> Mapping[str, object] | None:
     try:
         hints: Any = typing.get_type_hints(tool.function, include_extras=True)
         annotation = hints.get("return")
-        if annotation in _PLAIN or _holds_content(annotation):
+        if annotation in _PLAIN or _has_content(annotation):
             return None
         return TypeAdapter(annotation).json_schema(mode="serialization")
     except Exception:  # it cannot be stated as a schema: then it is no promise
         return None
 
 
-def _holds_content(annotation: object) -> bool:
+def _has_content(annotation: object) -> bool:
     """Whether a part of it is content for a model, or text that is no data."""
     parts = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
@@ -100,7 +100,7 @@ def _holds_content(annotation: object) -> bool:
         parts = tuple(part for part in parts if part not in (Any, object))
     is_plain = annotation in _PLAIN and annotation not in (None, NoneType, str)
     is_content = isinstance(annotation, type) and issubclass(annotation, _CONTENT)
-    return is_plain or is_content or any(map(_holds_content, parts))
+    return is_plain or is_content or any(map(_has_content, parts))
 
 
 def wrapped(schema: Mapping[str, object]) -> dict[str, object]:

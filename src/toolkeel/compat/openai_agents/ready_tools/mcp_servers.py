@@ -10,7 +10,7 @@ from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import own_name
 from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.tools import held_strictly
+from toolkeel.compat.openai_agents.tools import as_strict
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed
 from toolkeel.errors import SetupError
@@ -306,7 +306,7 @@ class MCPUtil:
         """
         run = RunContext(run_context.context, agent=agent)
         tools = [tool for server in servers for tool in await server.get_tools(run)]
-        return held_strictly(tools, every=True) if convert_schemas_to_strict else tools
+        return as_strict(tools, every=True) if convert_schemas_to_strict else tools
 
 
 async def _as_said(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
