@@ -262,7 +262,7 @@ class ToolServer:
         name, arguments = served.entry.tool.name, params.arguments or {}
 
         async def work(exchange: Exchange) -> types.CallToolResult:
-            return result_of(served, await self._call_tool(exchange, name, arguments, tools))
+            return result_of(served, await self._run_call(exchange, name, arguments, tools))
 
         if served.asks:
             return await self._in_rounds(request, params, work)
@@ -277,7 +277,7 @@ class ToolServer:
         found = await self._rounds.serve(request, params, work)
         return cast("Result | types.InputRequiredResult", found)
 
-    async def _call_tool(
+    async def _run_call(
         self, exchange: Exchange, name: str, arguments: Mapping[str, object], tools: Toolset
     ) -> ToolMessage:
         request = exchange.request
@@ -311,7 +311,7 @@ class ToolServer:
         found, calls = self._offer.find_prompt(params.name), self._offer.prompt_calls
 
         async def work(exchange: Exchange) -> types.GetPromptResult:
-            message = await self._call_tool(exchange, found.name, params.arguments or {}, calls)
+            message = await self._run_call(exchange, found.name, params.arguments or {}, calls)
             said = list(messages_of(_value_of(found, message)))
             return types.GetPromptResult(description=found.tool.description or None, messages=said)
 
@@ -342,7 +342,7 @@ class ToolServer:
         calls = self._offer.resource_calls[found.uri]
 
         async def work(exchange: Exchange) -> types.ReadResourceResult:
-            message = await self._call_tool(exchange, found.name, variables, calls)
+            message = await self._run_call(exchange, found.name, variables, calls)
             if message.details.get("not_found"):
                 raise not_found(params.uri)
             contents = contents_of(found, params.uri, _value_of(found, message))

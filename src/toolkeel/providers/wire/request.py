@@ -91,7 +91,7 @@ class Encoder(Generic[P]):
         self._tools = tools
         self._profile = profile
         self._open = OpenCalls(legal)
-        self._results: dict[str, WireResults] = {}
+        self._encoded: dict[str, WireResults] = {}
         self._after: list[Json] = []
         self.begun = False
 
@@ -106,7 +106,7 @@ class Encoder(Generic[P]):
         if not isinstance(message, ToolMessage):
             return self.said(message)
         if wire_id := self._open.take(message):
-            self._results[wire_id] = self._encode_result(
+            self._encoded[wire_id] = self._encode_result(
                 message, self._open.calls[wire_id], wire_id
             )
         return self.due()
@@ -114,8 +114,8 @@ class Encoder(Generic[P]):
     def due(self) -> list[Json]:
         """The results that can be said by now: those of all calls before them are there."""
         said: list[Json] = []
-        while (first := next(iter(self._open.calls), "")) in self._results:
-            result = self._results.pop(first)
+        while (first := next(iter(self._open.calls), "")) in self._encoded:
+            result = self._encoded.pop(first)
             del self._open.calls[first]
             said += result.blocks
             self._after += result.after
@@ -125,7 +125,7 @@ class Encoder(Generic[P]):
         """What the open calls are answered with so far: results, or a sentence for each without."""
         rest = WireResults([], [*self._after])
         for wire_id, call in self._open.calls.items():
-            result = self._results.get(wire_id) or self._encode_result(
+            result = self._encoded.get(wire_id) or self._encode_result(
                 no_result(call), call, wire_id
             )
             rest.blocks.extend(result.blocks)
@@ -135,7 +135,7 @@ class Encoder(Generic[P]):
     def close(self) -> None:
         """End the turn whose calls are open."""
         self._open.close()
-        self._results.clear()
+        self._encoded.clear()
         self._after = []
 
     def _encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
