@@ -66,6 +66,7 @@ bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performanc
 site: $(VENV)/dev.stamp .venv-site/site.stamp ## the documents as a site, in build/site/html; llms.txt too
 	$(BIN)/python scripts/site.py
 	.venv-site/bin/zensical build --config-file mkdocs.yml
+	cp build/site/docs/*.md build/site/html/
 
 injections: .venv-agentdojo/agentdojo.stamp ## what injected orders do on AgentDojo, with a model that obeys (five minutes)
 	.venv-agentdojo/bin/python -m benchmarks.injections

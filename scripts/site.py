@@ -61,7 +61,9 @@ def linked(text: str, here: str) -> str:
 
 def reference() -> str:
     """Every public place, from its docstrings."""
-    return "# Reference\n\n" + "\n".join(f"::: {name}\n" for name in sorted(PUBLIC))
+    return "# Reference\n\nEvery public place, from its docstrings.\n\n" + "\n".join(
+        f"::: {name}\n" for name in sorted(PUBLIC)
+    )
 
 
 def listed() -> str:
@@ -69,9 +71,21 @@ def listed() -> str:
     lines = ["# toolkeel", "", "> Define a tool once; any model can call it.", "", "## Pages", ""]
     for page in sorted(OUT.glob("*.md")):
         title, _, rest = page.read_text("utf-8").partition("\n")
-        first = next((line for line in rest.split("\n") if line[:1].isalpha()), "")
-        lines.append(f"- [{title.lstrip('# ')}]({page.name}): {first.partition('. ')[0][:160]}")
+        lines.append(f"- [{title.lstrip('# ')}]({page.name}): {first_sentence(rest)}")
     return "\n".join(lines) + "\n"
+
+
+def first_sentence(text: str) -> str:
+    """That of the first paragraph that is prose: no code, table, picture or heading.
+
+    >>> first_sentence("```sh\\npip install x\\n```\\n\\nIt is `x.y`. More.")
+    'It is `x.y`.'
+    """
+    prose = re.sub(r"(?ms)^```.*?^```$|^<!--.*?-->$", "", text)
+    found = next((part for part in prose.split("\n\n") if re.match(r"[\w\[`*]", part.strip())), "")
+    plain = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", " ".join(found.split()))
+    sentence = re.match(r".*?(?:\.(?= |$)|。\**|$)", plain)
+    return sentence[0] if sentence else plain
 
 
 if __name__ == "__main__":

@@ -40,4 +40,6 @@ def test_the_list_for_programs_names_every_page_with_what_it_is_about() -> None:
     listed = (PAGES["OUT"] / "llms.txt").read_text("utf-8")
     assert listed.startswith("# toolkeel\n")
     for page in PAGES["OUT"].glob("*.md"):
-        assert f"]({page.name}): " in listed
+        said = listed.partition(f"]({page.name}): ")[2].partition("\n")[0]
+        assert len(said) > 20 and said[-1] in ".:。*", page.name
+        assert not said.startswith(("import ", "from ", "pip ")), page.name
