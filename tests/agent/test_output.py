@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, Effects, Rules, Settings, SetupError, ToolMessage, UserMessage, tool
-from toolkeel.agent.output import ANSWER, RETRIES
+from toolkeel.agent.output import OUTPUT_TOOL, RETRIES
 from toolkeel.call.arguments.partial import PartialValue
 from toolkeel.errors import DefinitionError, OutputError
 from toolkeel.messages import AssistantMessage
@@ -99,7 +99,7 @@ def look_up(name: str) -> str:
 def test_an_answer_of_any_type_is_given_by_a_tool_or_as_text(
     output_type: Any, arguments: dict[str, Any], value: object
 ) -> None:
-    called = Agent(Scripted([call(ANSWER, arguments)]), output_type=output_type).run_sync("go")
+    called = Agent(Scripted([call(OUTPUT_TOOL, arguments)]), output_type=output_type).run_sync("go")
     assert called.output == value and type(called.output) is type(value)
     assert called.reason == "answered" and problems(called.messages) == []
     said = Agent(Held(json.dumps(arguments)), output_type=output_type).run_sync("go")
@@ -112,13 +112,15 @@ def test_without_a_type_the_output_is_text() -> None:
 
 
 def test_a_run_can_ask_for_another_type_than_its_agent() -> None:
-    agent = Agent(Scripted([call(ANSWER, {"result": 3}), call(ANSWER, ADA)]), output_type=Person)
+    agent = Agent(
+        Scripted([call(OUTPUT_TOOL, {"result": 3}), call(OUTPUT_TOOL, ADA)]), output_type=Person
+    )
     assert agent.run_sync("go", output_type=int).output == 3
     assert agent.run_sync("go").output == Person(name="Ada", age=36)
 
 
 def test_the_model_decides_whether_its_wire_holds_the_form() -> None:
-    held, not_held = Held(json.dumps(ADA)), Held(call(ANSWER, ADA), holds=False)
+    held, not_held = Held(json.dumps(ADA)), Held(call(OUTPUT_TOOL, ADA), holds=False)
     Agent(held, [look_up], output_type=Person).run_sync("go")
     Agent(not_held, output_type=Person).run_sync("go")
     [request], [other] = held.requests, not_held.requests
@@ -126,19 +128,22 @@ def test_the_model_decides_whether_its_wire_holds_the_form() -> None:
     assert request.settings.output.description.endswith("Somebody.")
     assert [t.name for t in request.tools] == ["look_up"]
     assert other.settings.output is None and other.settings.tool_choice == "required"
-    assert [t.name for t in other.tools] == [ANSWER]
+    assert [t.name for t in other.tools] == [OUTPUT_TOOL]
     assert held.asked[0][1] is True and not_held.asked[0][1] is False
 
 
 def test_tools_are_called_before_the_answer_is_given() -> None:
-    model = Scripted([call("look_up", {"name": "Ada"}), call(ANSWER, ADA)])
+    model = Scripted([call("look_up", {"name": "Ada"}), call(OUTPUT_TOOL, ADA)])
     result = Agent(model, [look_up], output_type=Person).run_sync("go")
     assert result.output.age == 36
-    assert [m.name for m in result.messages if isinstance(m, ToolMessage)] == ["look_up", ANSWER]
+    assert [m.name for m in result.messages if isinstance(m, ToolMessage)] == [
+        "look_up",
+        OUTPUT_TOOL,
+    ]
 
 
 def test_other_calls_of_the_answering_turn_have_their_results() -> None:
-    model = Scripted([[call(ANSWER, ADA), call("look_up", {"name": "Ada"})]])
+    model = Scripted([[call(OUTPUT_TOOL, ADA), call("look_up", {"name": "Ada"})]])
     result = Agent(model, [look_up], output_type=Person).run_sync("go")
     assert result.output.name == "Ada" and problems(result.messages) == []
     assert result.messages[-1].text == "Ada is 36"
@@ -146,7 +151,9 @@ def test_other_calls_of_the_answering_turn_have_their_results() -> None:
 
 def test_of_two_answers_in_one_turn_the_first_right_one_counts() -> None:
     wrong, right, late = {"name": "?"}, ADA, {"name": "Eve", "age": 1}
-    model = Scripted([[call(ANSWER, wrong), call(ANSWER, right), call(ANSWER, late)]])
+    model = Scripted(
+        [[call(OUTPUT_TOOL, wrong), call(OUTPUT_TOOL, right), call(OUTPUT_TOOL, late)]]
+    )
     assert Agent(model, output_type=Person).run_sync("go").output.name == "Ada"
 
 
@@ -156,7 +163,7 @@ BAD = {"name": "Ada", "age": -1, "address": {"street": "x", "zip": "1"}}
 @pytest.mark.parametrize("native", [False, True])
 def test_a_wrong_answer_goes_back_with_every_field_that_is_wrong(native: bool) -> None:
     lines: list[Any] = [json.dumps(BAD), json.dumps(ADA)]
-    model = Held(*lines) if native else Scripted([call(ANSWER, BAD), call(ANSWER, ADA)])
+    model = Held(*lines) if native else Scripted([call(OUTPUT_TOOL, BAD), call(OUTPUT_TOOL, ADA)])
     result = Agent(model, output_type=Person).run_sync("go")
     assert result.output.age == 36
     told = result.messages[2].text
@@ -173,8 +180,10 @@ def test_a_correction_of_text_repeats_the_schema() -> None:
 def test_text_where_a_call_was_wanted_is_read_if_it_fits_and_else_sent_back() -> None:
     fenced = "```json\n" + json.dumps(ADA) + "\n```"
     assert Agent(Scripted([fenced]), output_type=Person).run_sync("go").output.name == "Ada"
-    result = Agent(Scripted(["It is Ada.", call(ANSWER, ADA)]), output_type=Person).run_sync("go")
-    assert f"by calling {ANSWER}" in result.messages[2].text
+    result = Agent(Scripted(["It is Ada.", call(OUTPUT_TOOL, ADA)]), output_type=Person).run_sync(
+        "go"
+    )
+    assert f"by calling {OUTPUT_TOOL}" in result.messages[2].text
 
 
 @pytest.mark.parametrize(
@@ -193,7 +202,7 @@ def test_text_is_an_answer_where_the_type_has_text_among_others() -> None:
 
 @pytest.mark.parametrize("native", [False, True])
 def test_corrections_are_counted_and_capped(native: bool) -> None:
-    lines: list[Any] = [json.dumps(BAD) if native else call(ANSWER, BAD)] * 9
+    lines: list[Any] = [json.dumps(BAD) if native else call(OUTPUT_TOOL, BAD)] * 9
     model = Held(*lines) if native else Scripted(lines)
     with pytest.raises(OutputError, match="4 times: age") as raised:
         Agent(model, output_type=Person).run_sync("go")
@@ -205,8 +214,8 @@ def test_corrections_are_counted_and_capped(native: bool) -> None:
 
 
 def test_corrections_are_reported_with_those_of_tools() -> None:
-    result = Agent(Scripted([call(ANSWER, BAD), call(ANSWER, ADA)]), output_type=Person)
-    assert result.run_sync("go").corrections[ANSWER].corrected == 1
+    result = Agent(Scripted([call(OUTPUT_TOOL, BAD), call(OUTPUT_TOOL, ADA)]), output_type=Person)
+    assert result.run_sync("go").corrections[OUTPUT_TOOL].corrected == 1
 
 
 def test_a_refusal_is_no_answer_and_is_not_corrected() -> None:
@@ -235,16 +244,16 @@ def test_steps_and_rules_of_the_tools_are_not_about_the_answer() -> None:
         return await proceed(prepared)
 
     seen: list[str] = []
-    model = Scripted([call("look_up", {"name": "x"}), call(ANSWER, ADA)])
-    rules = Rules(deny=[f"{ANSWER}*"])
+    model = Scripted([call("look_up", {"name": "x"}), call(OUTPUT_TOOL, ADA)])
+    rules = Rules(deny=[f"{OUTPUT_TOOL}*"])
     Agent(model, [look_up], output_type=Person, steps=[step], rules=rules).run_sync("go")
     assert seen == ["look_up"]
 
 
 def test_the_answer_is_offered_beside_the_search_for_tools() -> None:
-    model = Scripted([call(ANSWER, ADA)])
+    model = Scripted([call(OUTPUT_TOOL, ADA)])
     Agent(model, [look_up], output_type=Person, search_tools=True).run_sync("go")
-    assert [t.name for t in model.requests[0].tools] == ["search_tools", ANSWER]
+    assert [t.name for t in model.requests[0].tools] == ["search_tools", OUTPUT_TOOL]
 
 
 def test_a_tool_of_the_same_name_keeps_it() -> None:
@@ -273,7 +282,7 @@ def test_a_type_without_a_json_form_is_refused_when_the_agent_is_made() -> None:
 
 
 def test_the_choice_of_a_tool_stays_what_the_program_says() -> None:
-    model = Scripted([call(ANSWER, ADA)])
+    model = Scripted([call(OUTPUT_TOOL, ADA)])
     Agent(model, output_type=Person, settings=Settings(tool_choice="auto")).run_sync("go")
     assert model.requests[0].settings.tool_choice == "auto"
 
@@ -284,7 +293,7 @@ def test_an_answer_survives_a_run_that_waited_for_a_person() -> None:
         """Drop a table."""
         return "dropped"
 
-    model = Scripted([call("drop", {"table": "t"}), call(ANSWER, ADA)])
+    model = Scripted([call("drop", {"table": "t"}), call(OUTPUT_TOOL, ADA)])
     agent = Agent(model, [drop], output_type=Person)
     waiting = agent.run_sync("go")
     with pytest.raises(OutputError, match="waiting"):
@@ -305,7 +314,10 @@ def test_an_answer_is_shown_while_it_arrives(native: bool) -> None:
     text = json.dumps({"name": "Ada 洛芙莱斯", "age": 36}, ensure_ascii=False)
     deltas: list[Any] = [TextDelta(piece) for piece in pieces(text)]
     if not native:
-        deltas = [CallDelta(0, "c1", ANSWER), *(CallDelta(0, arguments=p) for p in pieces(text))]
+        deltas = [
+            CallDelta(0, "c1", OUTPUT_TOOL),
+            *(CallDelta(0, arguments=p) for p in pieces(text)),
+        ]
     deltas.append(Finish("stop" if native else "tool_calls"))
     model = Held(deltas) if native else Scripted([deltas])
 
@@ -376,7 +388,7 @@ def test_whatever_a_type_can_say_comes_back_from_either_road(value: list[Person]
     text = TypeAdapter(list[Person]).dump_json(value).decode()
     for line in (f'{{"result": {text}}}', text):
         assert Agent(Held(line), output_type=list[Person]).run_sync("x").output == value
-    called = Scripted([call(ANSWER, f'{{"result": {text}}}')])
+    called = Scripted([call(OUTPUT_TOOL, f'{{"result": {text}}}')])
     assert Agent(called, output_type=list[Person]).run_sync("x").output == value
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkeel.builtin.loading import files_of, load_file, load_module, shown
+from toolkeel.builtin.loading import files_of, load_file, load_module, short_path
 from toolkeel.errors import DefinitionError, SetupError
 
 
@@ -138,5 +138,5 @@ def test_a_path_is_shown_relative_to_the_current_folder_if_it_is_below(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert shown(tmp_path / "sub" / "x.py") == os.path.join("sub", "x.py")
-    assert shown(Path("/elsewhere/x.py")) == str(Path("/elsewhere/x.py"))
+    assert short_path(tmp_path / "sub" / "x.py") == os.path.join("sub", "x.py")
+    assert short_path(Path("/elsewhere/x.py")) == str(Path("/elsewhere/x.py"))

@@ -69,7 +69,7 @@ class StreamDecoder(Decoder):
             self._calls += 1
         return deltas
 
-    def whole(self, reply: object) -> list[Delta]:
+    def read_response(self, reply: object) -> list[Delta]:
         return self.take({"why": "done", **response_of(WIRE, reply)})
 
 

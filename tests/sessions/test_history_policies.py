@@ -21,7 +21,7 @@ from tests.agent.valid import problems
 from tests.sessions.talking import say
 from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
 from toolkeel.agent.handoff import Handoff, without_calls
-from toolkeel.agent.history import HistoryPolicy, SentHistory, View, Whole
+from toolkeel.agent.history import HistoryPolicy, SentHistory, ShortenedTranscript, View
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
 from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
@@ -229,7 +229,7 @@ def test_any_run_stays_within_its_budget_and_its_beginning_changes_seldom(
     total = estimated_tokens(request.run.transcript)
     assert changes <= math.ceil(total / (HIGH - LOW))
     # All that is not shown can be read.
-    whole = Whole(lambda: request.shown.cuts, lambda: request.run.messages)
+    whole = ShortenedTranscript(lambda: request.shown.cuts, lambda: request.run.messages)
     for message in sent:
         for name in re.findall(r'read_result\(path="(.+?)"\)', message.text):
             assert whole.find(name)
@@ -395,7 +395,9 @@ def test_a_session_knows_what_the_model_was_shown_over_many_runs_and_a_handoff(
         sessions = Sessions(tmp_path / "talk.db")
         fold = sessions["ada"].fold()
         assert [m.text for m in fold.view.messages] == texts
-        whole = Whole(lambda fold=fold: fold.cuts, lambda s=sessions: s["ada"].messages)  # type: ignore[misc]
+        whole = ShortenedTranscript(
+            lambda fold=fold: fold.cuts, lambda s=sessions: s["ada"].messages
+        )  # type: ignore[misc]
         assert all(whole.find(cut.name) for cut in fold.cuts if cut.name)
         sessions.close()
 

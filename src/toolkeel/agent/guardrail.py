@@ -137,7 +137,7 @@ async def judge_said(
 
 
 async def judge_output(
-    guardrails: Sequence[Guardrail], answer: object, run: RunContext[Any], shown: SentHistory
+    guardrails: Sequence[Guardrail], answer: object, run: RunContext[Any], sent: SentHistory
 ) -> None:
     """Ask guardrails about what the agent answered; no later request holds it if they refuse.
 
@@ -151,7 +151,7 @@ async def judge_output(
         start = len(messages) - 1
         while start and not isinstance(messages[start], AssistantMessage):
             start -= 1
-        shown.cut(Cut(start, len(messages), (), "guardrail"))
+        sent.cut(Cut(start, len(messages), (), "guardrail"))
         if run.recorder is not None:
             run.recorder.hide(len(messages) - start)
         raise

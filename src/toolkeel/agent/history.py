@@ -262,7 +262,7 @@ class HistoryPolicy(Protocol):
 
 
 @record
-class Whole:
+class ShortenedTranscript:
     """A transcript, and what the model is shown in place of parts of it.
 
     Args:

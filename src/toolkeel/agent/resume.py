@@ -88,7 +88,11 @@ def resume(
     first decision counts there, so a call whose tool has changed since is asked about anew.
     """
     if run.recorder is not None:
-        changed = {t.id for t in _own(state) if t.tool in tools and _has_changed(t, tools[t.tool])}
+        changed = {
+            t.id
+            for t in _tickets_of_run(state)
+            if t.tool in tools and _has_changed(t, tools[t.tool])
+        }
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_waiting(state, given, tools)
     if given and not run.parent and run.recorder is None:
@@ -115,7 +119,7 @@ def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> lis
     Raises:
         SetupError: naming the tool.
     """
-    own = _own(state)
+    own = _tickets_of_run(state)
     for ticket in own:
         if ticket.tool not in tools:
             raise SetupError(
@@ -146,7 +150,7 @@ def _asks(ticket: Ticket, tools: Toolset) -> bool:
     return bool(held or (tool.approval is not False if rule is None else rule.action != "allow"))
 
 
-def _own(state: RunState) -> list[Ticket]:
+def _tickets_of_run(state: RunState) -> list[Ticket]:
     """The tickets of the run itself, not those of the runs within it."""
     within = {ticket.id for inner in state.inner.values() for ticket in inner.state.pending}
     return [ticket for ticket in state.pending if ticket.id not in within]

@@ -150,7 +150,7 @@ class Run(InNotebooks, Generic[T]):
             run.usage,
             cost,
             tuple(plan.agent for plan in self._charge.before),
-            tuple(self._charge.shown.cuts),
+            tuple(self._charge.sent.cuts),
             tuple(run.said),
             tuple(run.later),
             counts,
@@ -193,7 +193,7 @@ class Run(InNotebooks, Generic[T]):
             reason = await progression.advance()
             ended = self._ended(progression, reason)
             if (guardrails := self._plan.output_guardrails) and ended.has_output:
-                await judge_output(guardrails, ended.output_value, run, self._charge.shown)
+                await judge_output(guardrails, ended.output_value, run, self._charge.sent)
             self._result = result = ended
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"

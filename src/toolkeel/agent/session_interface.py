@@ -9,7 +9,7 @@ from typing import Any, Protocol, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.agent.history import HistoryPolicy, Whole
+from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -38,7 +38,7 @@ class Going:
     decisions: Sequence[Decision]
     pending: tuple[Ticket, ...] = ()
     history: HistoryPolicy | None = None
-    whole: Whole | None = None
+    whole: ShortenedTranscript | None = None
 
 
 def inner_saved(left: RunState) -> str:

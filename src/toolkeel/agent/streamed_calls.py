@@ -66,12 +66,12 @@ class PartialOutput:
 
     Args:
         tool: Name of the tool by which the model answers; empty if its text is the answer.
-        shown: The answer within what has come of the JSON object it is sent as.
+        value_in: The answer within what has come of the JSON object it is sent as.
     """
 
-    def __init__(self, tool: str, shown: Callable[[PartialValue], PartialItem]) -> None:
+    def __init__(self, tool: str, value_in: Callable[[PartialValue], PartialItem]) -> None:
         self._tool = tool
-        self._shown = shown
+        self._value_in = value_in
         self._calls = PartialCalls()
         self._text = PartialArguments()
 
@@ -89,4 +89,4 @@ class PartialOutput:
 
     def _grown(self, text: PartialArguments) -> PartialItem:
         value = text.value()
-        return self._shown(value) if len(value) else None
+        return self._value_in(value) if len(value) else None

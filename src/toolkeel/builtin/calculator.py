@@ -69,29 +69,29 @@ def _power(base: Number, exponent: Number) -> Number:
 def _no_caret(left: Number, right: Number) -> Number:
     raise ToolError(
         f"^ is not a power here (in Python it is bitwise xor). "
-        f"Use ** for powers: {_shown(left):.40}**{_shown(right):.40}. For xor, use xor(a, b)."
+        f"Use ** for powers: {_formatted(left):.40}**{_formatted(right):.40}. For xor, use xor(a, b)."
     )
 
 
 def _factorial(number: Number) -> int:
-    whole = _whole(number, "factorial")
+    whole = _integer(number, "factorial")
     if whole > 449:  # 450! has 1001 digits
         raise _too_long()
     return math.factorial(whole)
 
 
 def _combinations(total: Number, chosen: Number) -> Number:
-    return _checked(math.comb(_whole(total, "comb", 10_000), _whole(chosen, "comb", 10_000)))
+    return _checked(math.comb(_integer(total, "comb", 10_000), _integer(chosen, "comb", 10_000)))
 
 
 def _permutations(total: Number, chosen: Number) -> Number:
-    n, k = _whole(total, "perm", 10_000), _whole(chosen, "perm", 10_000)
+    n, k = _integer(total, "perm", 10_000), _integer(chosen, "perm", 10_000)
     if k > 1 and k <= n and k * math.log2(n) > 4 * _MAX_BITS:
         raise _too_long()
     return _checked(math.perm(n, k))
 
 
-def _whole(number: Number, what: str, limit: int | None = None) -> int:
+def _integer(number: Number, what: str, limit: int | None = None) -> int:
     if number != int(number) or number < 0:
         raise ToolError(f"{what} needs whole numbers that are not negative.")
     if limit is not None and number > limit:
@@ -196,7 +196,7 @@ def calculator(expression: str) -> str:
         raise ToolError(_broken(expression)) from None
     if _depth(tree) > MAX_DEPTH:
         raise ToolError(f"Nested deeper than {MAX_DEPTH} levels.")
-    return _shown(_evaluate(source, tree))
+    return _formatted(_evaluate(source, tree))
 
 
 def tools() -> tuple[AnyTool, ...]:
@@ -307,7 +307,7 @@ def _broken(expression: str) -> str:
     )
 
 
-def _shown(value: Number) -> str:
+def _formatted(value: Number) -> str:
     """Whole numbers exactly, others to 15 significant digits, which hides binary noise."""
     if isinstance(value, bool):
         return "true" if value else "false"

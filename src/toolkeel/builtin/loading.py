@@ -53,7 +53,7 @@ def load_file(path: Path) -> ModuleType:
         loader.exec_module(module)
     except (Exception, SystemExit) as error:
         del sys.modules[name]
-        raise SetupError(_story(shown(path), error, path)) from error
+        raise SetupError(_story(short_path(path), error, path)) from error
     except BaseException:
         del sys.modules[name]
         raise
@@ -86,7 +86,7 @@ def files_of(folder: Path) -> list[Path]:
     return sorted(path for path in folder.glob("*.py") if path.name[0] not in "_.")
 
 
-def shown(path: Path) -> str:
+def short_path(path: Path) -> str:
     """A path as short as it can be said: relative to the current folder if it is below it."""
     try:
         return str(path.resolve().relative_to(Path.cwd()))
@@ -119,7 +119,7 @@ def _own_place(error: BaseException, path: Path | None) -> str:
         return ""
     frame = own[-1]
     code = f"\n    {frame.line.strip()}" if frame.line else ""
-    file = "" if path else f"{shown(Path(frame.filename))}, "
+    file = "" if path else f"{short_path(Path(frame.filename))}, "
     return f": {file}line {frame.lineno}{code}"
 
 
@@ -128,7 +128,9 @@ def _is_machinery(filename: str) -> bool:
 
 
 def _syntax_story(error: SyntaxError) -> str:
-    place = f"{shown(Path(error.filename))}, line {error.lineno}" if error.filename else "the code"
+    place = (
+        f"{short_path(Path(error.filename))}, line {error.lineno}" if error.filename else "the code"
+    )
     lines = [f"{place} is not valid Python: {error.msg}"]
     if error.text:
         code = error.text.rstrip("\n")

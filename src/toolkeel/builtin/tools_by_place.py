@@ -28,7 +28,7 @@ from functools import cache
 from pathlib import Path
 
 from toolkeel.builtin.catalog import BUILTINS, BY_NAME, load, load_from
-from toolkeel.builtin.loading import files_of, load_file, load_module, shown
+from toolkeel.builtin.loading import files_of, load_file, load_module, short_path
 from toolkeel.builtin.tools_in_module import (
     Part,
     collect,
@@ -206,8 +206,10 @@ def _module(base: str) -> types.ModuleType:
         path = Path(base).expanduser()
         if path.is_file():
             return load_file(path)
-        siblings = [shown(other) for other in files_of(path.parent)] if path.parent.is_dir() else []
-        raise SetupError(f"there is no file {base!r}; {did_you_mean(shown(path), siblings)}")
+        siblings = (
+            [short_path(other) for other in files_of(path.parent)] if path.parent.is_dir() else []
+        )
+        raise SetupError(f"there is no file {base!r}; {did_you_mean(short_path(path), siblings)}")
     module = load_module(base) if _MODULE.fullmatch(base) else None
     if module is None:
         raise SetupError(_nothing(base))
@@ -217,7 +219,7 @@ def _module(base: str) -> types.ModuleType:
 def _from_folder(folder: Path, name: str) -> list[Part]:
     files = files_of(folder)
     if not files:
-        raise SetupError(f"the folder {shown(folder)} holds no public Python file")
+        raise SetupError(f"the folder {short_path(folder)} holds no public Python file")
     is_package = (folder / "__init__.py").is_file()
     found: list[Part] = []
     for file in files:
@@ -225,16 +227,16 @@ def _from_folder(folder: Path, name: str) -> list[Part]:
         found += [part for part in tools_in(module) if is_own(part, module)]
     if not found:
         raise SetupError(
-            f"no file in {shown(folder)} defines a tool: decorate functions with @tool"
+            f"no file in {short_path(folder)} defines a tool: decorate functions with @tool"
         )
-    return [_pick(merge(found), name, shown(folder))] if name else found
+    return [_pick(merge(found), name, short_path(folder))] if name else found
 
 
 def _in_package(folder: Path, file: Path) -> types.ModuleType:
     module = load_module(f"{folder.resolve().name}.{file.stem}", folder.resolve().parent)
     if module is None or module.__file__ is None or not file.samefile(module.__file__):
         raise SetupError(
-            f"{shown(file)} cannot be imported as {folder.resolve().name}.{file.stem}: another "
+            f"{short_path(file)} cannot be imported as {folder.resolve().name}.{file.stem}: another "
             "package has that name"
         )
     return module
@@ -280,5 +282,5 @@ def _no_tools(module: types.ModuleType, base: str) -> str:
 
 
 def _nothing(base: str) -> str:
-    names = [ALL, DEMO, *BUILTINS, *(shown(path) for path in files_of(Path()))]
+    names = [ALL, DEMO, *BUILTINS, *(short_path(path) for path in files_of(Path()))]
     return f"{base!r} is no file, no folder, no module and no builtin; {did_you_mean(base, names)}"

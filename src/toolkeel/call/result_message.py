@@ -44,7 +44,7 @@ def render(
     status: Status = "success"
     kind: Kind | None = None
     if isinstance(value, ToolMessage):
-        status, kind = _own(prepared, value)
+        status, kind = _status_and_kind(prepared, value)
         artifact, details, whole = value.artifact, value.details, value.content
     elif isinstance(value, ToolOutput):
         artifact, details, whole = value.artifact, value.details, value.content
@@ -91,7 +91,7 @@ def _pair(tool: AnyTool, value: object) -> tuple[object, object]:
     )
 
 
-def _own(prepared: Prepared, message: ToolMessage) -> tuple[Status, Kind | None]:
+def _status_and_kind(prepared: Prepared, message: ToolMessage) -> tuple[Status, Kind | None]:
     """Status and kind of a message the body made itself, which must answer this call."""
     call, tool = prepared.call, prepared.tool
     if message.tool_call_id not in ("", call.id):

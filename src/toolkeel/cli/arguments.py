@@ -33,7 +33,7 @@ def read_arguments(words: Sequence[str], tool: AnyTool) -> str | dict[str, objec
     Raises:
         UsageProblem: for a word without ``=``, an unknown key, or a file that cannot be read.
     """
-    if len(words) == 1 and _is_whole(words[0]):
+    if len(words) == 1 and _is_complete(words[0]):
         return words[0] if words[0].lstrip().startswith("{") else _content(words[0])
     given: dict[str, list[tuple[str, bool]]] = {}
     for word in words:
@@ -42,7 +42,7 @@ def read_arguments(words: Sequence[str], tool: AnyTool) -> str | dict[str, objec
     return {key: _value(key, values, tool) for key, values in given.items()}
 
 
-def _is_whole(word: str) -> bool:
+def _is_complete(word: str) -> bool:
     return word.lstrip().startswith("{") or word == "-" or (word[:1] == "@" and "=" not in word)
 
 

@@ -94,7 +94,7 @@ def migrate(source: str) -> Migrated:
     for node in ast.walk(tree):
         made = None
         if isinstance(node, ast.Import):
-            made = _whole(node, notes, modules)
+            made = _module_imports(node, notes, modules)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             made = _rewritten(node, notes, modules)
         if made is not None:
@@ -148,7 +148,9 @@ _MAGIC = re.compile(r"^(?=\s*[%!?])")
 _HIDDEN = "#\N{INVISIBLE SEPARATOR}"
 
 
-def _whole(node: ast.Import, notes: list[Note], modules: dict[str, str]) -> list[str] | None:
+def _module_imports(
+    node: ast.Import, notes: list[Note], modules: dict[str, str]
+) -> list[str] | None:
     """Imports of whole modules: all names of a library stand in one place here."""
     made: list[str] = []
     for alias in node.names:

@@ -45,7 +45,7 @@ def run_by_hand(prepared: Prepared, context: ToolContext[Any]) -> object:
     """Run a sync body in this thread. It never waits and needs no loop, so it may make one itself."""
     tool = prepared.tool
     if tool.body == "sync":
-        function = partial(_run_whole, tool.function)
+        function = partial(_run_to_end, tool.function)
         prepared = Prepared(
             prepared.call, dataclasses.replace(tool, function=function), prepared.arguments
         )
@@ -56,7 +56,7 @@ def run_by_hand(prepared: Prepared, context: ToolContext[Any]) -> object:
     raise AssertionError("a sync body waits for nothing")
 
 
-def _run_whole(function: Callable[..., Any], *args: Any, **values: Any) -> object:
+def _run_to_end(function: Callable[..., Any], *args: Any, **values: Any) -> object:
     """What a sync function gives; an awaitable is awaited."""
     value = function(*args, **values)
     return asyncio.run(_await(value)) if inspect.isawaitable(value) else value

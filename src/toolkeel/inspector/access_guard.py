@@ -59,7 +59,7 @@ class Guard:
         scope["path"] = path.removeprefix(here)
         scope["state"] = {**scope.get("state", {}), "nonce": nonce, "here": here}
         refusal = await self._refusal(request, here)
-        await (refusal or self._app)(scope, receive, _sealed(send, nonce, here))
+        await (refusal or self._app)(scope, receive, _with_security_headers(send, nonce, here))
 
     async def _refusal(self, request: Request, here: str) -> Response | None:
         """What is answered to those who may not; None for who may."""
@@ -101,7 +101,7 @@ def _is(given: str, secret: str) -> bool:
     return hmac.compare_digest(given.encode(), secret.encode())
 
 
-def _sealed(send: Send, nonce: str, here: str) -> Send:
+def _with_security_headers(send: Send, nonce: str, here: str) -> Send:
     """`send` that adds the headers every answer has, and leads on to pages of the same place."""
 
     async def sending(message: Message) -> None:

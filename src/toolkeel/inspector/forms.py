@@ -87,10 +87,10 @@ def form_of(schema: Schema, typed: Typed) -> Field:
         schema: Of the arguments.
         typed: What was sent, since that says how many items lists have.
     """
-    return _whole(schema, _Making(schema, typed))
+    return _arguments_field(schema, _Making(schema, typed))
 
 
-def _whole(schema: Schema, making: _Making) -> Field:
+def _arguments_field(schema: Schema, making: _Making) -> Field:
     """The field of all arguments; without any where a server's schema is none, so that it is shown."""
     try:
         return _field(schema, making, ("", "", ""), True)
@@ -286,7 +286,7 @@ def typed_of(schema: Schema, value: Any) -> dict[str, str]:
     """
     found: dict[str, str] = {}
     making = _Making(schema, found, 10 * FIELDS)
-    _fill(_whole(schema, making), value, making, found)
+    _fill(_arguments_field(schema, making), value, making, found)
     return found
 
 

@@ -234,7 +234,7 @@ def badges(effects: Mapping[str, object], arguments: Mapping[str, object] = NOTH
     return ", ".join(words)
 
 
-def whole(ticket: Ticket) -> list[str]:
+def describe_call(ticket: Ticket) -> list[str]:
     """What the call can do, what it would change, and its arguments."""
     told = badges(ticket.effects, ticket.arguments)
     return [told, *change_rows(ticket.reason), visible_json(dict(ticket.arguments))]

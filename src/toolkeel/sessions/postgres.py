@@ -107,7 +107,7 @@ def _said(sql: str) -> str:
     return "BEGIN" if sql == "BEGIN IMMEDIATE" else sql.replace("?", "%s")
 
 
-def _shown(address: str) -> str:
+def _display_name(address: str) -> str:
     """Where a database is, without who comes and by which password.
 
     Raises:
@@ -139,13 +139,13 @@ class PostgresDatabase(Database):
         self.held: set[int] = set()
         self._lost = False
         self._room = BoundedSemaphore(READERS)
-        self.shown = _shown(path)
+        self.display_name = _display_name(path)
         super().__init__(path)
 
     def _open(self) -> sqlite3.Connection:
         made = _Connection(self.path)
         try:
-            _ensure(made, self.shown)
+            _ensure(made, self.display_name)
         except BaseException:
             made.close()
             raise

@@ -18,7 +18,7 @@ from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel.agent.history import HistoryPolicy, Whole
+from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.session_interface import Going
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
@@ -308,7 +308,7 @@ class Session:
         counted, asks = decisions_that_count(fold, known)
         if not asks and run.approver is None:
             pending += fold.waiting.values()
-        whole = Whole(lambda: fold.cuts, lambda: self.messages)
+        whole = ShortenedTranscript(lambda: fold.cuts, lambda: self.messages)
         going = Going(state_of(fold, goes_on), (), counted, tuple(pending), self._history, whole)
         if not (pending or unanswered(fold.view.messages)):
             return self._say_now(journal, run, going, said)

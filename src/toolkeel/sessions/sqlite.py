@@ -63,7 +63,7 @@ class Database:
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.shown: str = getattr(self, "shown", path)
+        self.display_name: str = getattr(self, "display_name", path)
         self._pid = os.getpid()
         self._works: queue.SimpleQueue[_Work | None] = queue.SimpleQueue()
         self._idle: queue.SimpleQueue[sqlite3.Connection] = queue.SimpleQueue()
@@ -72,7 +72,9 @@ class Database:
         try:
             self._connection = self._open()
         except (OSError, sqlite3.Error) as error:
-            raise SessionError(f"the sessions in {self.shown} cannot be opened: {error}") from None
+            raise SessionError(
+                f"the sessions in {self.display_name} cannot be opened: {error}"
+            ) from None
         self._thread = threading.Thread(target=self._run, name="toolkeel-journal", daemon=True)
         self._thread.start()
 
@@ -88,7 +90,7 @@ class Database:
 
     def _check_open(self) -> None:
         if self._closed or self._pid != os.getpid():
-            raise SessionError(f"{self.shown} is closed, or was opened before a fork")
+            raise SessionError(f"{self.display_name} is closed, or was opened before a fork")
 
     def write(self, do: Callable[[sqlite3.Connection], T], *, erases: bool = False) -> Future[T]:
         """Have something written; the future is done when it is durable.
@@ -130,7 +132,7 @@ class Database:
                 finally:
                     connection.execute("ROLLBACK")  # one that stays open keeps the log growing
         except sqlite3.Error as error:
-            raise SessionError(f"{self.shown} cannot be read: {error}") from None
+            raise SessionError(f"{self.display_name} cannot be read: {error}") from None
 
     @contextmanager
     def _reader(self) -> Iterator[sqlite3.Connection]:
@@ -189,7 +191,7 @@ class Database:
             if self._connection.in_transaction:
                 with suppress(sqlite3.Error):
                     self._connection.execute("ROLLBACK")
-            problem = _problem(self.shown, error)
+            problem = _problem(self.display_name, error)
             for work in works:
                 if not work.done.done():
                     work.done.set_exception(problem)
@@ -209,7 +211,7 @@ class Database:
             if not self._connection.in_transaction:
                 raise  # a full disk, most often: all of the transaction is gone
             self._connection.execute("ROLLBACK TO work")
-            work.done.set_exception(_problem(self.shown, error))
+            work.done.set_exception(_problem(self.display_name, error))
         else:
             kept.append((work, value))
         self._connection.execute("RELEASE work")

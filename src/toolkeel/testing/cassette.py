@@ -225,7 +225,7 @@ class Cassette:
 
     def _read(self) -> None:
         try:
-            data = _whole(json.loads(self.path.read_text("utf-8-sig")))
+            data = _joined(json.loads(self.path.read_text("utf-8-sig")))
             if data["cassette"] != VERSION:
                 raise SetupError(f"{self.path} is a cassette of version {data['cassette']!r:.40}")
             self.model_name = str(data["model"])
@@ -364,12 +364,12 @@ def _lines(value: Any) -> Any:
     return [_lines(item) for item in value] if isinstance(value, list | tuple) else value
 
 
-def _whole(value: Any) -> Any:
+def _joined(value: Any) -> Any:
     """Back from `_lines`."""
     if isinstance(value, dict):
         if set(value) == {"lines"}:
             return "\n".join(value["lines"])
         if set(value) == {"object"}:
-            return {key: _whole(item) for key, item in value["object"].items()}
-        return {key: _whole(item) for key, item in value.items()}
-    return [_whole(item) for item in value] if isinstance(value, list) else value
+            return {key: _joined(item) for key, item in value["object"].items()}
+        return {key: _joined(item) for key, item in value.items()}
+    return [_joined(item) for item in value] if isinstance(value, list) else value

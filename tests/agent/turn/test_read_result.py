@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from toolkeel import ToolContext
 from toolkeel._records.kept_results import KEPT
-from toolkeel.agent.history import Cut, Whole
+from toolkeel.agent.history import Cut, ShortenedTranscript
 from toolkeel.agent.turn import read_result
 from toolkeel.agent.turn.read_result import MOST, reading_tool
 from toolkeel.call.toolset import Toolset
@@ -17,9 +17,9 @@ from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, 
 NAME = "output:test"
 
 
-def whole(*messages: Message, stop: int = 1) -> Whole:
+def whole(*messages: Message, stop: int = 1) -> ShortenedTranscript:
     cut = Cut(0, stop, (UserMessage("less"),), name=NAME)
-    return Whole(lambda: [cut], lambda: messages)
+    return ShortenedTranscript(lambda: [cut], lambda: messages)
 
 
 def read(text: str, **arguments: object) -> ToolMessage:
@@ -87,6 +87,6 @@ def test_a_part_of_a_conversation_is_read_as_lines() -> None:
 
 
 def test_the_tool_is_offered_as_long_as_there_is_something_to_read() -> None:
-    nothing = Whole(lambda: [Cut(0, 1, ())], lambda: [UserMessage("a")])
+    nothing = ShortenedTranscript(lambda: [Cut(0, 1, ())], lambda: [UserMessage("a")])
     context = ToolContext(ToolCall("1", "read_result"), "read_result", RunContext())
     assert [reading_tool(each).enabled(context) for each in (nothing, whole())] == [False, True]  # type: ignore[operator]

@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from tests.builtin.search.engines import postgres
 from toolkeel.builtin.search.file_search import FileSearchTool
 from toolkeel.builtin.search.open_store import (
+    display_name,
     is_address,
     open_store,
-    shown,
     store_path,
     stores_folder,
 )
@@ -68,9 +68,9 @@ WORDS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1,
 @given(WORDS, st.sampled_from(["postgresql", "postgres", "qdrant+https"]), WORDS)
 def test_no_address_is_shown_with_its_password(user: str, scheme: str, password: str) -> None:
     hard = f"{scheme}://{user}:/#@={password}!@host:1/db"  # as it must not be written, and is
-    assert f"={password}!" not in shown(hard) and shown(hard).endswith("@host:1/db")
+    assert f"={password}!" not in display_name(hard) and display_name(hard).endswith("@host:1/db")
     password = f"={password}!"
     address = f"{scheme}://{user}:{password}@host:1/db?sslmode=require&password={password}#s"
     assert is_address(address)
-    assert password not in shown(address)
-    assert shown(address) == f"{scheme}://{user}@host:1/db?sslmode=require&password=...#s"
+    assert password not in display_name(address)
+    assert display_name(address) == f"{scheme}://{user}@host:1/db?sslmode=require&password=...#s"

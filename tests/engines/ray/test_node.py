@@ -28,7 +28,7 @@ def test_what_a_body_reports_comes_before_its_answer() -> None:
     *heard, answer = Frames().feed(b"".join(pieces))
     assert heard == [{"begun": True}, {"progress": ["half", 1, 2]}, {"emit": {"图": [1, None]}}]
     assert answer["value"] == ["c", "c", "r-c", True]
-    assert node.serve_whole(order(tools, "number", n=3)).count(b'"value": 3') == 1
+    assert node.serve_at_once(order(tools, "number", n=3)).count(b'"value": 3') == 1
 
 
 def test_a_report_comes_while_its_body_still_runs(tmp_path: Path) -> None:
@@ -57,6 +57,6 @@ def test_a_body_that_nobody_ended_in_time_is_ended_by_the_node(
 ) -> None:
     monkeypatch.setattr(node, "_LATE", 0.2)
     mark = f"912{secrets.randbelow(10**9)}.75"
-    [*_, answer] = Frames().feed(node.serve_whole(order(ray_tools, "waits", 0.3, mark=mark)))
+    [*_, answer] = Frames().feed(node.serve_at_once(order(ray_tools, "waits", 0.3, mark=mark)))
     assert (answer["kind"], answer["text"]) == ("died", "was ended at its deadline")
     assert not survivors(mark)

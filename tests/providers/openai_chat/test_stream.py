@@ -363,6 +363,6 @@ def test_what_a_message_says_besides_is_kept_and_grows() -> None:
 def test_an_error_says_the_servers_own_words_however_they_are_wrapped(
     sent: Any, words: str
 ) -> None:
-    for read in (StreamDecoder().feed, StreamDecoder().whole):
+    for read in (StreamDecoder().feed, StreamDecoder().read_response):
         with pytest.raises(ModelError, match=words):
             read(sent)

@@ -89,11 +89,11 @@ class Asking:
             ModelError: it failed, or its reply broke off before it said or called anything.
             Exception: a guardrail refused what a person said.
         """
-        run, shown, messages = self._run, self._charge.shown, self._run.transcript
+        run, sent, messages = self._run, self._charge.sent, self._run.transcript
         self._turn, self._sent = turn, 0
         interrupt.arm()
         try:
-            if self._shortens or shown.cuts:
+            if self._shortens or sent.cuts:
                 messages = await self._shorter()
             fixed = self.offer.fixed
             offered = fixed if fixed is not None else await self.offer.now()
@@ -127,7 +127,7 @@ class Asking:
         if used != Usage():
             run.usage = run.usage + used
             self._cost.add(used, *(model.name for model in getattr(charge.history, "models", ())))
-        return charge.shown.now(run)
+        return charge.sent.now(run)
 
     async def send(self, request: ModelRequest) -> AssistantMessage:
         """Send one request, within all steps around it.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolkeel._records.kept_results import KEPT
-from toolkeel.agent.history import Whole
+from toolkeel.agent.history import ShortenedTranscript
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
@@ -21,7 +21,7 @@ MOST = 20_000
 SAFE = Effects(read_only=True, idempotent=True, open_world=False, safe_after=LABELS)
 
 
-def reading_tool(whole: Whole) -> AnyTool:
+def reading_tool(whole: ShortenedTranscript) -> AnyTool:
     """The tool that reads kept results, for runs that have no other; offered once there is one."""
 
     @tool(READ, effects=SAFE, max_output=None, enabled=lambda _: whole.named)

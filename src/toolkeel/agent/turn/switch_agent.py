@@ -8,7 +8,7 @@ from typing import Any
 from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent
-from toolkeel.agent.history import Cut, HistoryPolicy, SentHistory, Whole
+from toolkeel.agent.history import Cut, HistoryPolicy, SentHistory, ShortenedTranscript
 from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import instruct
@@ -34,7 +34,7 @@ class InCharge:
     Attributes:
         plan: Of the agent that has it now.
         before: Plans of those that had it, each once.
-        shown: What the model is sent of the transcript.
+        sent: What the model is sent of the transcript.
         given: How many messages the run began with.
         most: How often models may be asked in it: as the agent says that begins.
         reader: The tool by which the model reads what it is not shown whole; empty if there is none.
@@ -43,14 +43,14 @@ class InCharge:
     def __init__(self, plan: Plan, run: RunContext[Any]) -> None:
         self.plan = plan
         self.before: tuple[Plan, ...] = ()
-        self.shown = SentHistory()
+        self.sent = SentHistory()
         self.given = 0
         self.most = plan.max_turns
         self.reader = ""
         self._run = run
         self._around: Toolset | None = run.toolset
         self._history: HistoryPolicy | None = None
-        self._whole: Whole | None = None
+        self._whole: ShortenedTranscript | None = None
         self._looks = False
 
     @property
@@ -78,7 +78,7 @@ class InCharge:
         Raises:
             SetupError: the agent cannot be reached from this one.
         """
-        self.shown = SentHistory(state.cuts)
+        self.sent = SentHistory(state.cuts)
         if not state.path:
             return
         first: AgentLike = self._run.agent  # type: ignore[assignment]
@@ -121,7 +121,7 @@ class InCharge:
             What that one may call.
         """
         run, left, agent = self._run, self.plan, handoff.agent
-        kept = self.shown.view(run).messages
+        kept = self.sent.view(run).messages
         seen = await handoff.seen(HandoffHistory(tuple(kept), self.given, run, handoff))
         plan: Plan = agent.planned_for(left.asked)
         before = {each.agent: each for each in (*self.before, left)}
@@ -129,12 +129,12 @@ class InCharge:
         run.agent, self.plan = agent, plan
         self.before = tuple(before.values())
         if seen is not None:
-            self.shown.cut(Cut(0, len(run.messages), tuple(seen), "handoff"))
+            self.sent.cut(Cut(0, len(run.messages), tuple(seen), "handoff"))
         was_told = run.told
         text = await self.instruct()
         if run.recorder is not None:
-            shown = tuple(seen or ())
-            run.recorder.handed_over(plan.agent, text, shown, (seen is None, run.told - was_told))
+            sent = tuple(seen or ())
+            run.recorder.handed_over(plan.agent, text, sent, (seen is None, run.told - was_told))
         tools = await self.tools()
         if run.listeners:
             run.tell(HandedOver(*run.next(), left.agent, plan.agent, plan.model.name))
@@ -144,8 +144,8 @@ class InCharge:
 
     def reading(self, tools: Toolset) -> tuple[AnyTool, ...]:
         """What the model needs besides these tools to read what it is not shown whole."""
-        run, shown = self._run, self.shown
-        whole = self._whole or Whole(lambda: shown.cuts, lambda: run.messages)
+        run, sent = self._run, self.sent
+        whole = self._whole or ShortenedTranscript(lambda: sent.cuts, lambda: run.messages)
         able = self.history is not None and len(tools) > 0
         self.reader = ""
         if not (able or whole.named):
@@ -154,7 +154,7 @@ class InCharge:
         self.reader = tools.keeper[0] if tools.keeper is not None else READ
         return () if tools.keeper is not None or READ in tools else (reading_tool(whole),)
 
-    def _look(self, whole: Whole) -> None:
+    def _look(self, whole: ShortenedTranscript) -> None:
         """Let whatever opens kept results find those of this run, as long as it goes on."""
         if self._looks:
             return
@@ -168,11 +168,11 @@ class InCharge:
 
     async def shorten(self) -> Usage:
         """Have the history policy look at what would be sent next; what that cost."""
-        view = self.shown.view(self._run)
+        view = self.sent.view(self._run)
         if self.history is None:
             return Usage()
         view.reader, view.asked = self.reader, self._asked()
-        return await self.shown.shorten(self.history, self._run, view)
+        return await self.sent.shorten(self.history, self._run, view)
 
     def _asked(self) -> int:
         """Where what the person asked stands, that the run began with."""

@@ -78,7 +78,7 @@ def read_window(file: io.BufferedIOBase, first: int, limit: int, column: int = 1
         elif used + len(line) > MAX_BYTES:
             cut, going_on = "bytes", (number, 1)
             if not kept:
-                kept.append(part := _whole(line[:MAX_BYTES]))
+                kept.append(part := _without_cut_character(line[:MAX_BYTES]))
                 file.seek(len(part) - len(line), io.SEEK_CUR)
                 going_on = (number, column + len(part.decode("utf-8", "surrogateescape")))
                 line = b""
@@ -128,7 +128,7 @@ def _skip_characters(file: io.BufferedIOBase, characters: int) -> int:
     return passed
 
 
-def _whole(data: bytes) -> bytes:
+def _without_cut_character(data: bytes) -> bytes:
     """Bytes less a character at their end that is not whole."""
     for back in range(1, min(4, len(data))):
         byte = data[-back]

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
-from toolkeel.builtin.search.hidden_html import shown, visible
+from toolkeel.builtin.search.hidden_html import visible, visible_text
 from toolkeel.content import sniff
 from toolkeel.engines.isolated_decode import decode as decode_apart
 from toolkeel.engines.isolated_decode import package_folder
@@ -104,7 +104,7 @@ def read_document(
 
 def _seen(text: str) -> str:
     """A text without characters that nobody sees, which says how many there were."""
-    text, hidden = shown(text)
+    text, hidden = visible_text(text)
     return text + _left_out(hidden)
 
 
@@ -168,9 +168,9 @@ def _html(text: str, base_url: str) -> Document:
     except html_to_markdown.ConversionError as error:
         raise ToolError(f"The page cannot be read ({error}).") from None
     head = result.metadata.document
-    title, _ = shown((head.title or "").strip() if head is not None else "")
+    title, _ = visible_text((head.title or "").strip() if head is not None else "")
     body = re.sub(r"\A---\n.*?\n---\n", "", result.content or "", count=1, flags=re.S)
-    body, written = shown(body)  # they may have been written as references, such as &#8203;
+    body, written = visible_text(body)  # they may have been written as references, such as &#8203;
     hidden += written
     return Document(body.strip() + _left_out(hidden), title, "html")
 

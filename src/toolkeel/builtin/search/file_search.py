@@ -12,7 +12,7 @@ from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.builtin.search.filters import as_filter, compile_filter
-from toolkeel.builtin.search.open_store import is_address, open_store, shown, store_path
+from toolkeel.builtin.search.open_store import display_name, is_address, open_store, store_path
 from toolkeel.builtin.search.ranking import Hit, Ranking, search
 from toolkeel.builtin.search.stores import Embedder, Store
 from toolkeel.context import ToolContext
@@ -135,7 +135,7 @@ class FileSearchTool:
                 try:
                     self._stores[id] = open_store(id, self._embedder)
                 except SetupError as error:
-                    told = f"The store {shown(id)!r} cannot be searched: {error}."
+                    told = f"The store {display_name(id)!r} cannot be searched: {error}."
                     raise ToolError(told) from None
             return self._stores[id]
 
@@ -174,7 +174,7 @@ class FileSearchTool:
 
 
 def _shown(id: str | Store) -> str:
-    return shown(id if isinstance(id, str) else id.name)
+    return display_name(id if isinstance(id, str) else id.name)
 
 
 def _result(hit: Hit) -> dict[str, Any]:

@@ -93,11 +93,11 @@ def visible(page: str) -> tuple[str, int]:
     parser.feed(head + end)
     parser.close()
     parser.handle_data(tail)  # tags without end, which would each look for it
-    text, hidden = shown("".join(parser.kept))
+    text, hidden = visible_text("".join(parser.kept))
     return text, parser.dropped + hidden
 
 
-def shown(text: str) -> tuple[str, int]:
+def visible_text(text: str) -> tuple[str, int]:
     """A text without characters that nobody sees, and how many there were."""
     return _CHARACTERS.subn("", text)
 
@@ -177,7 +177,7 @@ class _Visible(HTMLParser):
         given = {name: value or "" for name, value in reversed(attrs)}  # the first counts
         if _says_so(tag, given):
             return True
-        own = _own(given)
+        own = _declared(given)
         sheet = self._ruled(tag, given.get("class", ""), given.get("id", ""))
         grounds = [v for n, v in (*sheet, *own) if n in _GROUND and v not in _NO_GROUND]
         ground = grounds[-1] if grounds else self._open[-1][1] if self._open else ""
@@ -208,7 +208,7 @@ class _Visible(HTMLParser):
         return self._known[key]
 
 
-def _own(given: Mapping[str, str]) -> Pairs:
+def _declared(given: Mapping[str, str]) -> Pairs:
     """What an element's own attributes declare."""
     if given.keys().isdisjoint(("style", "color", "bgcolor")):
         return []

@@ -43,10 +43,10 @@ def is_address(id: str | PathLike[str]) -> bool:
     return isinstance(id, str) and _ADDRESS.match(id) is not None
 
 
-def shown(id: str) -> str:
+def display_name(id: str) -> str:
     """A store's name as people may see it: an address without passwords.
 
-    >>> shown("postgresql://keel:secret@host/docs?password=x#handbook")
+    >>> display_name("postgresql://keel:secret@host/docs?password=x#handbook")
     'postgresql://keel@host/docs?password=...#handbook'
     """
     if not is_address(id):
@@ -77,7 +77,7 @@ def open_store(
 
         address, _, name = str(id).partition("#")
         if not name:
-            raise SetupError(f"{shown(address)!r} names no store: add #store")
+            raise SetupError(f"{display_name(address)!r} names no store: add #store")
         return PostgresStore(address, name, embedder, create=create)
     from toolkeel.builtin.search.qdrant_store import QdrantStore
 
@@ -85,7 +85,7 @@ def open_store(
         from qdrant_client import QdrantClient
     address, _, name = str(id).removeprefix("qdrant+").rpartition("/")
     if not name or address.endswith("/"):
-        raise SetupError(f"{shown(str(id))!r} names no store: add /store")
+        raise SetupError(f"{display_name(str(id))!r} names no store: add /store")
     key = os.environ.get("QDRANT_API_KEY")
     client = QdrantClient(address, api_key=key, check_compatibility=False)  # it only warns
     return QdrantStore(client, name, embedder, create=create)

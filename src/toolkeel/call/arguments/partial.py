@@ -58,18 +58,18 @@ class PartialValue:
 
     def __getitem__(self, key: str | int) -> PartialItem:
         if isinstance(self._data, list):
-            return self._shown(self._data[int(key)])
-        return self._shown(self._data[str(key)])
+            return self._value_of(self._data[int(key)])
+        return self._value_of(self._data[str(key)])
 
     def get(self, key: str, default: PartialItem = None) -> PartialItem:
         """What an object has under a key."""
         data = self._data
-        return self._shown(data[key]) if isinstance(data, dict) and key in data else default
+        return self._value_of(data[key]) if isinstance(data, dict) and key in data else default
 
     def items(self) -> Iterator[tuple[str | int, PartialItem]]:
         """Keys, or indexes, with what is there."""
         for key, item in _pairs(self._data):
-            yield key, self._shown(item)
+            yield key, self._value_of(item)
 
     def __contains__(self, key: object) -> bool:
         return isinstance(self._data, dict) and key in self._data
@@ -103,7 +103,7 @@ class PartialValue:
             return f"[{', '.join(repr(item) for _, item in self.items())}]"
         return f"{{{', '.join(f'{key!r}: {item!r}' for key, item in self.items())}}}"
 
-    def _shown(self, item: object) -> PartialItem:
+    def _value_of(self, item: object) -> PartialItem:
         if item is _OPEN:
             return self._parser.open_text
         if isinstance(item, dict | list):

@@ -153,7 +153,7 @@ class ApprovalQuestion:
         self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
 
     @property
-    def shown(self) -> Mapping[str, object]:
+    def masked(self) -> Mapping[str, object]:
         """The arguments as people may see them, a new copy."""
         shown: dict[str, object] = json.loads(self.text)
         mask = self.prepared.tool.arguments.mask
@@ -176,12 +176,12 @@ class ApprovalQuestion:
         outside, effects = outside or tool.executor is external, effects_of(tool)
         until = time() + (PATIENCE if outside else LIFETIME)
         reason = f"{self.reason}\n{change}" if change else self.reason
-        about = (call.id, tool.name, self.shown, self.digest, until, reason, effects)
+        about = (call.id, tool.name, self.masked, self.digest, until, reason, effects)
         return Ticket(new_id(), *about, self.origin, self.labels, outside)
 
     def is_of(self, ticket: Ticket) -> bool:
         """Whether the ticket is for exactly this, and shows it: what it shows may be forged."""
-        return self.digest == ticket.digest and self.shown == ticket.arguments
+        return self.digest == ticket.digest and self.masked == ticket.arguments
 
 
 async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | None:

@@ -84,7 +84,7 @@ def _said(run: RunContext[Any]) -> Iterator[tuple[str, str]]:
     }
     for message in reversed(run.transcript):
         if isinstance(message, ToolMessage):
-            if not _is_own(message, tools.get(message.name)):
+            if not _is_of_person(message, tools.get(message.name)):
                 continue
             repeated = asked.get(message.tool_call_id, "")
         elif isinstance(message, UserMessage | SystemMessage):
@@ -119,7 +119,7 @@ def _words_of(message: Message) -> str:
     return "\n".join(block.text for block in content if isinstance(block, Text))
 
 
-def _is_own(message: ToolMessage, tool: AnyTool | None) -> bool:
+def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
     """Whether a result holds nobody else's text, such as that of an address book.
 
     Files of a workspace may be anybody's, what an act answers comes from outside, and an error may

@@ -17,7 +17,14 @@ from toolkeel.cli.suspended_run import Saved, load
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask
 from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, note, print_result
 from toolkeel.errors import SetupError
-from toolkeel.observe.wording import count, duration, pretty, visible_json, visible_line, whole
+from toolkeel.observe.wording import (
+    count,
+    describe_call,
+    duration,
+    pretty,
+    visible_json,
+    visible_line,
+)
 from toolkeel.sessions.approval_desk import LOOK, Desk
 from toolkeel.sessions.tool_memory import KeyValueStore
 
@@ -88,7 +95,7 @@ def _at_desk(desk: Desk, as_json: bool) -> None:
         print_result(pretty([ticket.to_dict() for ticket in desk.waiting()]))
         return
     for ticket in desk.waiting():
-        print_result("\n".join([heading(ticket), *whole(ticket)]))
+        print_result("\n".join([heading(ticket), *describe_call(ticket)]))
 
 
 async def _decide(desk: Desk) -> None:
@@ -122,7 +129,7 @@ def _tell(desk: Desk, ticket: Ticket, decision: Decision | None) -> None:
 def _details(ticket: Ticket, saved: Saved) -> list[str]:
     decision = saved.decisions.get(ticket.id)
     left = ticket.expires - time()
-    lines = whole(ticket)
+    lines = describe_call(ticket)
     lines.append(f"expires in {duration(left)}" if left > 0 else "expired; it will be asked anew")
     if decision is not None:
         lines.append(f"decided: {decision.verdict} {decision.reason}".rstrip())

@@ -48,7 +48,7 @@ def command(
     if as_json:
         print_result(pretty([described(section) for section in sections]))
     else:
-        layout(shown(sections))
+        layout(report_lines(sections))
     if any(check.state == "problem" for section in sections for check in section.checks):
         raise typer.Exit(FAILED)
 
@@ -68,7 +68,7 @@ def described(section: Section) -> dict[str, object]:
     return {"title": section.title, "checks": checks, "next": list(section.next)}
 
 
-def shown(sections: Sequence[Section]) -> list[str]:
+def report_lines(sections: Sequence[Section]) -> list[str]:
     """The lines for a person, what to do next at their end."""
     lines = []
     for section in sections:

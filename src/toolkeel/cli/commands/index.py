@@ -45,12 +45,12 @@ def command(
     """
     from toolkeel.builtin.search.embeddings import OPENAI_URL, Embeddings
     from toolkeel.builtin.search.indexing import index_folder
-    from toolkeel.builtin.search.open_store import is_address, open_store, shown, store_path
+    from toolkeel.builtin.search.open_store import display_name, is_address, open_store, store_path
 
     if not folder.is_dir():  # before a store is made for it
         raise SetupError(f"there is no folder {str(folder)!r} to index")
     id = store or _name_of(folder)
-    path = shown(id) if is_address(id) else str(store_path(id))
+    path = display_name(id) if is_address(id) else str(store_path(id))
     embedder = Embeddings(embeddings, base_url or OPENAI_URL) if embeddings else None
     opened = open_store(id, embedder, create=True)
     try:
@@ -71,7 +71,7 @@ def command(
         note(f"the store holds {count(others, 'file')} of other folders, too: see --store", YELLOW)
     if model and not embeddings:
         note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
-    searched = shown(id) if as_json else _searched(shown(id), embeddings, base_url)
+    searched = display_name(id) if as_json else _searched(display_name(id), embeddings, base_url)
     print_result((_json if as_json else _told)(searched, path, passages, report))
 
 

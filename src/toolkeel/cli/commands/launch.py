@@ -43,7 +43,7 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Event, Replied, ToolFinished
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Model
-from toolkeel.observe.wording import count, duration, visible_line, whole
+from toolkeel.observe.wording import count, describe_call, duration, visible_line
 from toolkeel.providers.model_by_name import AUTO, chosen, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
@@ -388,7 +388,7 @@ def show(tickets: Sequence[Ticket]) -> None:
     """Each call that waits, whole."""
     for ticket in tickets:
         note(heading(ticket), YELLOW)
-        note("\n".join(whole(ticket)))
+        note("\n".join(describe_call(ticket)))
 
 
 def heading(ticket: Ticket) -> str:

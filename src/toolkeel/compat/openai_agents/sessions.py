@@ -238,19 +238,19 @@ class Memory:
             asked: What of it the run was given.
         """
         if not self._kept:
-            self._kept = list(asked if self._said else whole(asked))
+            self._kept = list(asked if self._said else before_open_calls(asked))
         known = {id(one) for one in self._kept}
-        new = [one for one in whole(messages) if id(one) not in known]
+        new = [one for one in before_open_calls(messages) if id(one) not in known]
         self._kept += new
         if items := input_list(new):
             await self._session.add_items(items)
 
 
-def whole(messages: Sequence[Message]) -> Sequence[Message]:
+def before_open_calls(messages: Sequence[Message]) -> Sequence[Message]:
     """A transcript up to the reply whose calls have no results yet.
 
     >>> from toolkeel import AssistantMessage, ToolCall, UserMessage
-    >>> len(whole([UserMessage("hi"), AssistantMessage("", (ToolCall("1", "add", "{}"),))]))
+    >>> len(before_open_calls([UserMessage("hi"), AssistantMessage("", (ToolCall("1", "add", "{}"),))]))
     1
     """
     if not unanswered(messages):

@@ -35,7 +35,7 @@ def without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
         kept = [field for field in check.info.fields if field in fields or field == "*"]
         if kept and not (late and check.info.mode == "after"):
             again: Any = field_validator  # its overloads split the modes
-            checks[name] = again(*kept, mode=check.info.mode)(_own(check.func))
+            checks[name] = again(*kept, mode=check.info.mode)(_borrowed(check.func))
     config = model.model_config
     return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
 
@@ -105,7 +105,7 @@ def _told(title: str, error: ValidationError, hidden: Sequence[str]) -> Exceptio
     return invalid_arguments(title, found)
 
 
-def _own(check: Any) -> Any:
+def _borrowed(check: Any) -> Any:
     """A validator to stand in another class; a class method still sees its own."""
     return staticmethod(check) if hasattr(check, "__func__") else check
 

@@ -221,4 +221,4 @@ class Sent:
 
 @cache
 def _remote(streams: bool) -> Any:
-    return ray.remote(node.serve if streams else node.serve_whole)
+    return ray.remote(node.serve if streams else node.serve_at_once)

@@ -46,7 +46,7 @@ def serve(packed: bytes) -> Iterator[bytes]:
     yield b"".join([*map(pack, heard), _outcome_frame(going)])
 
 
-def serve_whole(packed: bytes) -> bytes:
+def serve_at_once(packed: bytes) -> bytes:
     """The same; what the body reports comes with its answer."""
     return b"".join(serve(packed))
 

@@ -163,13 +163,13 @@ class Contents:
 
         async def listed(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
             resources, templates = await asyncio.gather(self.resources(), self.templates())
-            return [_shown(each) for each in (*resources, *templates)]
+            return [_summary(each) for each in (*resources, *templates)]
 
         async def read(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
             return list(await self.read(str(arguments["uri"])))
 
         async def prompts(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
-            return [_shown(each) for each in await self.prompts()]
+            return [_summary(each) for each in await self.prompts()]
 
         async def prompt(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
             filled = await self.prompt(str(arguments["name"]), arguments.get("arguments"))
@@ -272,7 +272,7 @@ def _message(said: types.PromptMessage) -> UserMessage | AssistantMessage:
     return UserMessage(content) if said.role == "user" else AssistantMessage(content)
 
 
-def _shown(listed: Any) -> dict[str, object]:
+def _summary(listed: Any) -> dict[str, object]:
     """What a model needs of a listed thing."""
     said = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
     keys = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size", "arguments")

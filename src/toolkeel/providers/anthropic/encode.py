@@ -223,7 +223,7 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
             return {}
         return {"type": "thinking", "thinking": text, "signature": signature}
 
-    def shown(self, block: Image | Audio | File) -> list[Json]:
+    def media_blocks(self, block: Image | Audio | File) -> list[Json]:
         """A picture, or a PDF."""
         url = getattr(block, "url", "")
         source = {"type": "url", "url": url} if url else _base64(block.data, block.media_type)

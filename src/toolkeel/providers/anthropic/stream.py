@@ -141,7 +141,7 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
         """Why the message ended; one that came without a reason simply did."""
         return super().why() if self._reason else "tool_calls" if self._calls else "stop"
 
-    def whole(self, reply: object) -> list[Delta]:
+    def read_response(self, reply: object) -> list[Delta]:
         """The deltas of a whole message.
 
         Raises:

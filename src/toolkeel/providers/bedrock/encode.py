@@ -202,7 +202,7 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
             head["toolConfig"] = config
         return head
 
-    def shown(self, block: Image | Audio | File) -> list[Json]:
+    def media_blocks(self, block: Image | Audio | File) -> list[Json]:
         """A picture, a film or a sound; a document under a label, which a text explains."""
         source = _source(block)
         kind, form = media_form(block)

@@ -103,7 +103,7 @@ class StreamDecoder(BlockDecoder[ConverseBlock]):
                 deltas += handler(self, as_dict(body))
         return deltas
 
-    def whole(self, reply: object) -> list[Delta]:
+    def read_response(self, reply: object) -> list[Delta]:
         """The deltas of a whole answer, or of its message alone.
 
         Raises:

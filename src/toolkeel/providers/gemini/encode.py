@@ -225,7 +225,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         """Instructions."""
         return {"systemInstruction": {"parts": list(self.system)}} if self.system else {}
 
-    def shown(self, block: Image | Audio | File) -> list[Json]:
+    def media_blocks(self, block: Image | Audio | File) -> list[Json]:
         """A picture, a sound, a film or a PDF: its bytes, or where it is."""
         media_type = block.media_type
         match block:

@@ -73,7 +73,7 @@ class StreamDecoder(Decoder):
 
     form = staticmethod(wire_form)
 
-    def whole(self, reply: object) -> list[Delta]:
+    def read_response(self, reply: object) -> list[Delta]:
         """The deltas of a whole answer.
 
         Raises:

@@ -15,10 +15,10 @@ from toolkeel.providers.offline.slots import (
     Checker,
     Schema,
     Slot,
+    arguments_slot,
     required_objects,
     resolve,
     slots_of,
-    whole,
 )
 from toolkeel.providers.offline.text import after_saying, labelled, plain_words, rest
 from toolkeel.providers.offline.text_to_replace import swapped
@@ -306,7 +306,7 @@ class _Filling:
             missing = self._missing(kept)
         arguments = _nested(kept, self.shells)
         if not missing and not self.checker.accepts(arguments):
-            missing = self._open() or [whole(self.tool)]
+            missing = self._open() or [arguments_slot(self.tool)]
         return arguments, tuple(missing)
 
     def _missing(self, kept: dict[tuple[str, ...], object]) -> list[Slot]:

@@ -94,7 +94,7 @@ def required_objects(schema: Schema, root: Schema, path: Path = ()) -> Iterator[
             yield from required_objects(inner, root, here)
 
 
-def whole(tool: ToolDefinition) -> Slot:
+def arguments_slot(tool: ToolDefinition) -> Slot:
     """The arguments as one slot, to ask for where the schema demands what no slot explains."""
     return _slot(("arguments",), tool.parameters, True)
 

@@ -62,16 +62,16 @@ class StreamDecoder(Decoder):
         choice = self._open_chunk(data)
         delta = choice.get("delta")
         if delta is None and "message" in choice:
-            return self._whole(as_dict(choice["message"]))
+            return self._message_deltas(as_dict(choice["message"]))
         message = as_dict(delta)
         deltas = self._message(message)
         for entry in _call_entries(message):
             pieces = self._tracker.feed(entry)
-            deltas += self._own(pieces)
+            deltas += self._under_tool_names(pieces)
             self._calls += bool(pieces)
         return deltas
 
-    def whole(self, reply: object) -> list[Delta]:
+    def read_response(self, reply: object) -> list[Delta]:
         """The deltas of a whole answer: a completion, or its choice or message alone.
 
         Raises:
@@ -99,14 +99,14 @@ class StreamDecoder(Decoder):
         if self._calls or self._said:
             self._reason = self._reason or "stop"
 
-    def _own(self, pieces: list[CallDelta]) -> list[CallDelta]:
+    def _under_tool_names(self, pieces: list[CallDelta]) -> list[CallDelta]:
         """Pieces of calls under the tools' own names."""
         own = self._tools.name_of
         return [
             one if own(one.name) == one.name else replace(one, name=own(one.name)) for one in pieces
         ]
 
-    def _whole(self, message: Json) -> list[Delta]:
+    def _message_deltas(self, message: Json) -> list[Delta]:
         """The deltas of a whole message, where each listed call is one, whatever its id."""
         deltas = self._message(message)
         for index, entry in enumerate(_call_entries(message)):
@@ -123,7 +123,7 @@ class StreamDecoder(Decoder):
             kind = sniff(self._sound)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._sound, kind, as_dict(clean(self._heard))))
-        return self._own(self._tracker.finish())
+        return self._under_tool_names(self._tracker.finish())
 
     def why(self) -> FinishReason:
         """Why the answer ended."""

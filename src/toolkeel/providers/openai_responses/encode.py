@@ -242,7 +242,9 @@ class ResponsesEncoder(Encoder[Asked]):
     def _prompt(self, content: Content) -> object:
         if isinstance(content, str):
             return clean_text(content)
-        parts = [part for one in content for part in encode_block(WIRE, one, _input_text, _shown)]
+        parts = [
+            part for one in content for part in encode_block(WIRE, one, _input_text, _media_blocks)
+        ]
         if all(part["type"] == "input_text" for part in parts):
             return "\n".join(as_text(part["text"]) for part in parts)
         return parts
@@ -263,7 +265,7 @@ def _input_text(text: str) -> Json:
     return {"type": "input_text", "text": text}
 
 
-def _shown(block: Image | Audio | File) -> list[Json]:
+def _media_blocks(block: Image | Audio | File) -> list[Json]:
     url = getattr(block, "url", "")
     reachable = url.startswith(("https://", "http://"))
     match block:

@@ -133,7 +133,7 @@ class StreamDecoder(Decoder):
         handler = _HANDLERS.get(kind)
         return handler(self, data) if handler is not None else []
 
-    def whole(self, reply: object) -> list[Delta]:
+    def read_response(self, reply: object) -> list[Delta]:
         """The deltas of a whole response.
 
         Raises:

@@ -188,16 +188,16 @@ def tagged_calls(text: str, schemas: Schemas) -> Iterator[Read]:
         yield from function_calls(text, schemas)
     else:
         name, mark, rest = text.strip().partition("<arg_key>")
-        yield name.strip(), _typed(schemas[name.strip()], _whole(_ARG, rest and mark + rest))
+        yield name.strip(), _typed(schemas[name.strip()], _full_matches(_ARG, rest and mark + rest))
 
 
 def function_calls(text: str, schemas: Schemas) -> Iterator[Read]:
     """``<function=f>…</function>``, in it JSON (Llama) or ``<parameter=a>…</parameter>``."""
-    for name, body in _whole(_FUNCTION, text):
+    for name, body in _full_matches(_FUNCTION, text):
         if body.startswith("{"):
             yield from _named(name, body, schemas)
         else:
-            yield name, _typed(schemas[name], _whole(_PARAMETER, body))
+            yield name, _typed(schemas[name], _full_matches(_PARAMETER, body))
 
 
 def invoked_calls(text: str, schemas: Schemas) -> Iterator[Read]:
@@ -206,12 +206,12 @@ def invoked_calls(text: str, schemas: Schemas) -> Iterator[Read]:
     A parameter that says ``string="true"`` is text, one that says ``string="false"`` is JSON.
     """
     kinds = {'string="true"': "string", 'string="false"': "json"}
-    for name, body in _whole(_INVOKE, text):
+    for name, body in _full_matches(_INVOKE, text):
         yield (
             name,
             _once(
                 (key, _value(value, _schema(schemas[name], key), kinds.get(said.strip(), "")))
-                for key, said, value in _whole(_INVOKED, body)
+                for key, said, value in _full_matches(_INVOKED, body)
             ),
         )
 
@@ -232,7 +232,7 @@ def mistral_calls(text: str, schemas: Schemas) -> Iterator[Read]:
 
 def deepseek_calls(text: str, schemas: Schemas) -> Iterator[Read]:
     """Between DeepSeek's tokens: ``function<sep>f`` and a block of code (V3, R1), or ``f<sep>{…}``."""
-    for (body,) in _whole(_DEEPSEEK, text):
+    for (body,) in _full_matches(_DEEPSEEK, text):
         name, arguments = _SEPARATOR.split(body, maxsplit=1)
         if name.strip() == "function":
             name, _, arguments = arguments.partition("\n")
@@ -243,7 +243,7 @@ def deepseek_calls(text: str, schemas: Schemas) -> Iterator[Read]:
 
 def kimi_calls(text: str, schemas: Schemas) -> Iterator[Read]:
     """Between Kimi's tokens: ``functions.f:0<|tool_call_argument_begin|>{…}``."""
-    for (body,) in _whole(_KIMI, text):
+    for (body,) in _full_matches(_KIMI, text):
         id, _, arguments = body.partition("<|tool_call_argument_begin|>")
         name = id.strip().rpartition(":")[0].removeprefix("functions.")
         yield from _named(name, arguments, schemas)
@@ -253,7 +253,7 @@ def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[Read]:
     return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
 
 
-def _whole(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
+def _full_matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
     """The groups of each match of `pattern`, of which `text` must be made."""
     text = text.strip()
     at = 0

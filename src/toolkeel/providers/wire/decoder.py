@@ -99,7 +99,7 @@ class Decoder:
         """The deltas in one event, as plain data."""
         raise NotImplementedError
 
-    def whole(self, reply: object) -> list[Delta]:
+    def read_response(self, reply: object) -> list[Delta]:
         """The deltas of a whole answer.
 
         Raises:
@@ -190,7 +190,7 @@ class Decoder:
         if isinstance(reply, AssistantMessage):
             return reliable(reply)
         decoder = cls(wire_tools(tools, cls.target), model)
-        return assemble([*decoder.whole(reply), *decoder.finish()])
+        return assemble([*decoder.read_response(reply), *decoder.finish()])
 
     @classmethod
     def decode_calls(cls, reply: object, *, tools: Tools = ()) -> list[ToolCall]:

@@ -147,7 +147,7 @@ class WireModel:
         self, request: ModelRequest, prepared: PreparedRequest, body: Any, decoder: Decoder
     ) -> AsyncGenerator[Deltas]:
         """What the reply says; one that pauses is asked to go on."""
-        read = decoder.feed if self._stream else decoder.whole
+        read = decoder.feed if self._stream else decoder.read_response
         said = False
         for _ in range(MAX_PAUSES + 1):
             async with aclosing(self._events(body, prepared)) as parts:

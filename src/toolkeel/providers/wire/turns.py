@@ -59,7 +59,7 @@ class TurnEncoder(Encoder[P]):
         """What the model said and called; `ids` are those of its calls on the wire."""
         raise NotImplementedError
 
-    def shown(self, block: Image | Audio | File) -> list[Json]:
+    def media_blocks(self, block: Image | Audio | File) -> list[Json]:
         """The wire's blocks for a picture, a sound or a file; none if it has no form for it."""
         raise NotImplementedError
 
@@ -75,7 +75,7 @@ class TurnEncoder(Encoder[P]):
 
     def block(self, block: Block) -> list[Json]:
         """The wire's blocks for one of ours."""
-        return encode_block(self.wire, block, self.text, self.shown)
+        return encode_block(self.wire, block, self.text, self.media_blocks)
 
     def blocks(self, content: Content) -> list[Json]:
         """Content as blocks, without blank texts."""
