@@ -260,7 +260,7 @@ def delete(connection: sqlite3.Connection, id: int) -> list[str]:
     digests = [
         d for [d] in connection.execute("SELECT digest FROM artifact WHERE session = ?", (id,))
     ]
-    for table in ("entry", "inbox", "writer", "artifact"):
+    for table in ("entry", "inbox", "holder", "artifact"):
         connection.execute(f"DELETE FROM {table} WHERE session = ?", (id,))
     connection.execute("DELETE FROM session WHERE id = ?", (id,))
     return [digest for digest in digests if not is_named(connection, digest)]

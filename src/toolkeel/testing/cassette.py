@@ -229,7 +229,7 @@ class Cassette:
             if data["cassette"] != VERSION:
                 raise SetupError(f"{self.path} is a cassette of version {data['cassette']!r:.40}")
             self.model_name = str(data["model"])
-            self.structured_output = bool(data["structured_output"])
+            self.structured_output = bool(data["holds_output"])
             self._patterns += [p for p in data["ignore"] if p not in self._patterns]
             for row in data["exchanges"]:
                 self._exchanges.append(self._load(row))
@@ -265,7 +265,7 @@ class Cassette:
         data = {
             "cassette": VERSION,
             "model": self.model_name,
-            "structured_output": self.structured_output,
+            "holds_output": self.structured_output,
             "ignore": self._patterns,
             "exchanges": [self._dump(exchange) for exchange in self._exchanges],
         }
