@@ -15,7 +15,7 @@ from benchmarks import work
 from benchmarks.clock import seconds
 from benchmarks.peers.ours import PEER
 from toolkeel import AssistantMessage, RunContext, ToolCall, ToolMessage, Toolset, tool
-from toolkeel.agent.run_state import dump_message, load_message
+from toolkeel._records.messages_json import dump_message, load_message
 
 Numbers = dict[str, float]
 Work = Callable[[], Awaitable[object]]

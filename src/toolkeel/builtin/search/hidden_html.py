@@ -177,7 +177,7 @@ class _Visible(HTMLParser):
         given = {name: value or "" for name, value in reversed(attrs)}  # the first counts
         if _says_so(tag, given):
             return True
-        own = _of_attributes(given)
+        own = _declared(given)
         sheet = self._ruled(tag, given.get("class", ""), given.get("id", ""))
         grounds = [v for n, v in (*sheet, *own) if n in _GROUND and v not in _NO_GROUND]
         ground = grounds[-1] if grounds else self._open[-1][1] if self._open else ""
@@ -208,7 +208,7 @@ class _Visible(HTMLParser):
         return self._known[key]
 
 
-def _of_attributes(given: Mapping[str, str]) -> Pairs:
+def _declared_by_attributes(given: Mapping[str, str]) -> Pairs:
     """What an element's own attributes declare."""
     if given.keys().isdisjoint(("style", "color", "bgcolor")):
         return []
