@@ -8,11 +8,12 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMappi
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter, time
-from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, Protocol, TypeVar
 
 from toolkeel._common import reporter
 from toolkeel._common.cancel import CancelToken as CancelToken
 from toolkeel._common.cancel import log
+from toolkeel._common.unknown_options import unknown_option
 from toolkeel._records.record import NOTHING
 from toolkeel._records.taint_sources import Taint
 from toolkeel._records.tickets import Approver, Decision, Ticket
@@ -101,7 +102,11 @@ class RunContext(Generic[C]):
         listeners: tuple[Listener, ...] = (),
         cancel: CancelToken | None = None,
         approver: Approver | None = None,
+        **unknown: Never,
     ) -> None:
+        if unknown:  # no wrapper: each run and each `Tool.invoke` makes one
+            known = RunContext.__init__.__kwdefaults__ or ()
+            raise unknown_option("RunContext", next(iter(unknown)), ["deps", *known])
         self.id = os.urandom(8).hex()
         self.deps = deps
         self.state = {} if state is None else state

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.unknown_options import naming
 from toolkeel._records.record import record
 
 
@@ -77,7 +77,7 @@ class Effects:
 
 
 if not TYPE_CHECKING:  # there, an unknown flag is an error already
-    Effects.__new__ = naming({})(Effects.__new__)
+    Effects.__new__ = naming(Effects.__new__)
 
 UNKNOWN = Effects()
 """What holds for a tool whose author declared nothing."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -21,9 +22,15 @@ from toolkeel._common.peers_words import (
     TOOL,
     TOOL_ATTRIBUTES,
 )
+from toolkeel._common.unknown_options import our_word
 from toolkeel.agent.agent import RunOptions
 from toolkeel.define.options import CHECKS
 from toolkeel.errors import DefinitionError
+
+
+def words(table: Mapping[str, str]) -> list[str]:
+    """Other libraries' words in a table."""
+    return " ".join(table.values()).split()
 
 
 def double(n: int) -> int:
@@ -31,36 +38,41 @@ def double(n: int) -> int:
     return n * 2
 
 
-@pytest.mark.parametrize("word", TOOL)
+@pytest.mark.parametrize("word", words(TOOL))
 def test_an_option_of_another_librarys_tool_is_refused_with_our_word(word: str) -> None:
     options: dict[str, Any] = {word: True}
     with pytest.raises(DefinitionError) as caught:
         tool("double", **options)(double)
-    assert str(caught.value) == f"double: there is no option {word!r}; write {TOOL[word]}"
+    assert str(caught.value) == f"double: there is no option {word!r}; write {our_word(TOOL, word)}"
 
 
-@pytest.mark.parametrize("word", AGENT)
+@pytest.mark.parametrize("word", words(AGENT))
 def test_an_option_of_another_librarys_agent_is_refused_with_our_word(word: str) -> None:
     options: dict[str, Any] = {word: "x"}
     with pytest.raises(DefinitionError) as caught:
         Agent("offline", **options)
-    assert str(caught.value) == f"Agent: there is no option {word!r}; write {AGENT[word]}"
+    assert str(caught.value) == f"Agent: there is no option {word!r}; write {our_word(AGENT, word)}"
 
 
-@pytest.mark.parametrize("word", RUN)
+@pytest.mark.parametrize("word", words(RUN))
 def test_an_option_of_another_librarys_run_is_refused_with_our_word(word: str) -> None:
     options: dict[str, Any] = {word: "x"}
     with pytest.raises(DefinitionError) as caught:
         Agent("offline").run_sync("hello", **options)
-    assert str(caught.value) == f"Agent.run: there is no option {word!r}; write {RUN[word]}"
+    assert (
+        str(caught.value) == f"Agent.run: there is no option {word!r}; write {our_word(RUN, word)}"
+    )
 
 
-@pytest.mark.parametrize("word", SETTINGS)
+@pytest.mark.parametrize("word", words(SETTINGS))
 def test_a_setting_of_another_library_is_refused_with_ours(word: str) -> None:
     options: dict[str, Any] = {word: 1}
     with pytest.raises(DefinitionError) as caught:
         Settings(**options)
-    assert str(caught.value) == f"Settings: there is no option {word!r}; write {SETTINGS[word]}"
+    assert (
+        str(caught.value)
+        == f"Settings: there is no option {word!r}; write {our_word(SETTINGS, word)}"
+    )
     assert dataclasses.replace(Settings(max_tokens=3), temperature=0.5).max_tokens == 3
 
 
@@ -81,46 +93,50 @@ def test_a_name_of_another_library_is_refused_with_ours(name: str) -> None:
 def test_no_table_names_a_word_that_is_ours() -> None:
     known = {*CHECKS, "name", "description", "parameters"}
     agent = {*inspect.signature(Agent.__init__).parameters}
-    assert not (TOOL.keys() & known or AGENT.keys() & agent)
-    assert not (RUN.keys() & RunOptions.__annotations__.keys() or NAMES.keys() & {*dir(toolkeel)})
+    assert not ({*words(TOOL)} & known or {*words(AGENT)} & agent)
+    assert not (
+        {*words(RUN)} & RunOptions.__annotations__.keys() or NAMES.keys() & {*dir(toolkeel)}
+    )
 
 
 def test_every_option_that_a_table_names_is_there() -> None:
     known = {*CHECKS, "name", "description", "parameters"}
-    named = {ours.split("=")[0] for ours in TOOL.values() if "=" in ours and "(" not in ours}
+    named = {ours.split("=")[0] for ours in TOOL if "=" in ours and "(" not in ours}
     assert named <= known
 
 
-@pytest.mark.parametrize("word", AGENT_ATTRIBUTES)
+@pytest.mark.parametrize("word", words(AGENT_ATTRIBUTES))
 def test_an_attribute_of_another_librarys_agent_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(Agent("offline"), word)
-    assert str(caught.value) == f"an Agent has no {word!r}; write {AGENT_ATTRIBUTES[word]}"
+    assert (
+        str(caught.value) == f"an Agent has no {word!r}; write {our_word(AGENT_ATTRIBUTES, word)}"
+    )
 
 
-@pytest.mark.parametrize("word", RESULT)
+@pytest.mark.parametrize("word", words(RESULT))
 def test_an_attribute_of_another_librarys_result_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(Agent("offline").run_sync("hello"), word)
-    assert str(caught.value) == f"a RunResult has no {word!r}; write {RESULT[word]}"
+    assert str(caught.value) == f"a RunResult has no {word!r}; write {our_word(RESULT, word)}"
 
 
-@pytest.mark.parametrize("word", TOOL_ATTRIBUTES)
+@pytest.mark.parametrize("word", words(TOOL_ATTRIBUTES))
 def test_an_attribute_of_another_librarys_tool_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(tool(double), word)
-    assert str(caught.value) == f"a Tool has no {word!r}; write {TOOL_ATTRIBUTES[word]}"
+    assert str(caught.value) == f"a Tool has no {word!r}; write {our_word(TOOL_ATTRIBUTES, word)}"
 
 
 @pytest.mark.parametrize(
-    ("of", "words"),
+    ("of", "table"),
     [
         (Agent("offline"), AGENT_ATTRIBUTES),
         (tool(double), TOOL_ATTRIBUTES),
         (Agent("offline").run_sync("hello"), RESULT),
     ],
 )
-def test_an_attribute_that_is_told_instead_exists(of: object, words: Any) -> None:
-    for told in words.values():
+def test_an_attribute_that_is_told_instead_exists(of: object, table: Any) -> None:
+    for told in table:
         if told.startswith("."):
             assert hasattr(of, re.match(r"\.(\w+)", told)[1]), told  # type: ignore[index]

@@ -1,26 +1,15 @@
-"""Other libraries' words for an option: an unknown keyword is refused with the right name."""
+"""Other libraries' words for our options, attributes and names, as tables."""
 
 from __future__ import annotations
 
-import functools
-import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, ParamSpec, TypeVar
+from typing import Final
 
-from toolkeel.errors import DefinitionError
-
-P = ParamSpec("P")
-R = TypeVar("R")
 Words = Mapping[str, str]
+"""Theirs, with blanks between, by ours: read when something is wrong, and never else."""
 
-
-def by_word(rows: Mapping[str, str]) -> Words:
-    """Theirs by ours, with blanks between, the other way round."""
-    return MappingProxyType({word: ours for ours, words in rows.items() for word in words.split()})
-
-
-TOOL: Final[Words] = by_word(
+TOOL: Final[Words] = MappingProxyType(
     {
         "parameters=": "args_schema input_schema",
         "name= and description=": "bind",
@@ -55,12 +44,11 @@ TOOL: Final[Words] = by_word(
         "steps=[output_guard(...)], of toolkeel.steps": "tool_output_guardrails",
     }
 )
-"""By word for an option of a tool: ours."""
 _OF_SETTINGS = {
     f"settings=Settings({word}=...)": word
     for word in ("max_tokens", "parallel_tool_calls", "strict", "temperature", "tool_choice")
 }
-AGENT: Final[Words] = by_word(
+AGENT: Final[Words] = MappingProxyType(
     {
         "approval=True of the tool": "approval",
         "run(prompt, approver=...): each run has its own": "approver",
@@ -87,13 +75,12 @@ AGENT: Final[Words] = by_word(
     }
     | _OF_SETTINGS
 )
-"""By word for an option of an agent: ours."""
 _SERVERS = (
     "frequency_penalty logit_bias presence_penalty reasoning reasoning_effort seed"
     " metadata service_tier stop stop_sequences store thinking top_k top_logprobs top_p truncation user"
     " verbosity"
 )
-SETTINGS: Final[Words] = by_word(
+SETTINGS: Final[Words] = MappingProxyType(
     {
         "provider_options={...}": "extra_args extra_body",
         "client= of the model, such as AsyncOpenAI(default_headers={...})": "extra_headers",
@@ -105,8 +92,7 @@ SETTINGS: Final[Words] = by_word(
         for word in _SERVERS.split()
     }
 )
-"""By word for a setting: ours."""
-RUN: Final[Words] = by_word(
+RUN: Final[Words] = MappingProxyType(
     {
         "listeners=": "callbacks event_stream_handler hooks",
         "inject=": "config",
@@ -126,8 +112,7 @@ RUN: Final[Words] = by_word(
     }
     | _OF_SETTINGS
 )
-"""By word for an option of a run: ours."""
-LIMITS: Final[Words] = by_word(
+LIMITS: Final[Words] = MappingProxyType(
     {
         "requests=": "max_iterations max_requests max_turns request_limit",
         "tokens=": "max_tokens total_tokens_limit",
@@ -136,8 +121,163 @@ LIMITS: Final[Words] = by_word(
         "seconds=": "max_execution_time timeout",
     }
 )
-"""By word for a limit of a run: ours."""
-RESULT: Final[Words] = by_word(
+_MODEL: Final[Words] = MappingProxyType(
+    {
+        "the model's name, as the first argument": "deployment model_id model_name",
+        "api_key=": "anthropic_api_key google_api_key openai_api_key",
+        "base_url=": "api_base azure_endpoint endpoint endpoint_url host openai_api_base",
+        "connect('vendor:model')": "model_provider provider vendor",
+        "client=, one of the vendor's SDK": "anthropic_client http_client openai_client",
+        "max_retries=": "num_retries retries",
+        "region=, of BedrockConverse": "aws_region region_name",
+        "settings=Settings(...) of the agent": "max_completion_tokens max_tokens model_settings n"
+        " reasoning_effort settings stop temperature tool_choice top_p",
+        "stream=": "streaming",
+        "timeout=": "request_timeout",
+    }
+)
+_HTTP: Final[Words] = MappingProxyType(
+    {
+        "allowed_hosts=": "transport_security",
+        "token=": "api_key auth auth_server_provider bearer_token token_verifier",
+    }
+)
+OPTIONS: Final[Mapping[str, Words]] = MappingProxyType(
+    {
+        "tool": TOOL,
+        "Agent": AGENT,
+        "Agent.run": RUN,
+        "Settings": SETTINGS,
+        "RunLimits": LIMITS,
+        "connect": _MODEL,
+        "OpenAIChat": _MODEL,
+        "OpenAIResponses": _MODEL,
+        "AnthropicMessages": _MODEL,
+        "Gemini": _MODEL,
+        "BedrockConverse": _MODEL,
+        "Effects": {
+            "destructive=": "destructiveHint destructive_hint",
+            "idempotent=": "idempotentHint idempotent_hint",
+            "open_world=": "openWorldHint open_world_hint",
+            "read_only=": "readOnlyHint read_only_hint",
+        },
+        "RunContext": {
+            "deps=": "context ctx run_context",
+            "inject=": "config configurable",
+            "listeners=": "callbacks event_stream_handler hooks",
+            "Agent.run(prompt, session=...)": "memory messages session session_id thread_id usage",
+        },
+        "Toolset": {
+            "the tools, as the first argument": "functions tool_list toolsets",
+            "on_error= of each tool": "handle_tool_errors",
+            "steps=": "awrap_tool_call middleware wrap_tool_call",
+            "width=": "max_concurrency max_workers",
+        },
+        "Rules": {
+            "allow=": "allow_list allowed allowed_tools",
+            "ask=": "interrupt_on require_approval",
+            "deny=": "blocked deny_list denied disallowed_tools",
+        },
+        "Handoff": {
+            "description=": "handoff_description tool_description tool_description_override",
+            "enabled=": "is_enabled",
+            "name=": "tool_name tool_name_override",
+        },
+        "Guardrail": {
+            "the check, as the first argument": "function guardrail guardrail_function",
+            "first=": "blocking run_in_parallel",
+        },
+        "input_guard": {"the check, as the first argument": "function guardrail_function"},
+        "output_guard": {"the check, as the first argument": "function guardrail_function"},
+        "Retry": {
+            "attempts=": "max_attempts max_retries retries stop_after_attempt tries",
+            "longest_wait=": "max_delay max_interval max_wait",
+            "wait=": "backoff delay initial_delay initial_interval",
+        },
+        "RateLimit": {
+            "calls=": "limit max_calls max_rate rate requests",
+            "patience=": "max_wait timeout",
+            "seconds=": "interval per period time_period window",
+        },
+        "Budget": {"calls=": "limit max_calls max_uses run_limit"},
+        "AtOnce": {"calls=": "limit max_concurrency"},
+        "Cache": {"scope=": "key key_func", "size=": "max_size maxsize", "ttl=": "expire max_age"},
+        "Fallback": {
+            "the models, one after the other": "fallback_models models",
+            "when=": "exceptions exceptions_to_handle fallback_on",
+        },
+        "Redact": {
+            "by=": "mask replacement strategy",
+            "the patterns, one after the other": "detector patterns pii_type",
+        },
+        "MCPServer": {
+            "its command, address or file, as the first argument": "address args command config"
+            " params script server_params server_url transport url",
+            "auth=": "authorization oauth",
+            'headers={"Authorization": "Bearer ..."}': "bearer_token token",
+            "connect_timeout=": "client_session_timeout_seconds init_timeout",
+            "elicit=": "elicitation_callback elicitation_handler",
+            "headers=": "extra_headers http_headers",
+            "name=": "id server_label tool_prefix",
+            "only=": "allowed_tools include_tools tool_filter",
+            "sample=": "sampling_callback sampling_handler sampling_model",
+            "timeout=": "read_timeout sse_read_timeout",
+            "trust=": "require_approval",
+            "nothing: lists are kept until the server says that they change": "cache_tools_list",
+        },
+        "servers": {"the file of servers, as the first argument": "config config_path connections"},
+        "ToolServer": {
+            "serve_http(server, host=..., port=...)": "debug host json_response log_level path port"
+            " stateless_http streamable_http_path transport",
+            "serve_http(server, token=...)": "auth auth_server_provider token_verifier",
+            "steps= of each tool": "middleware",
+        },
+        "asgi": _HTTP,
+        "serve_http": _HTTP,
+        "prompt": {
+            "the function's own name": "name",
+            "the function, as the first argument": "fn",
+        },
+        "resource": {
+            "media_type=": "mimeType mime_type",
+            "the URI, as the first argument": "uri_template",
+        },
+        "HostedMCP": {
+            "approve=": "on_approval_request",
+            "connector=": "connector_id",
+            "name=": "server_label",
+            "only=": "allowed_tools",
+            "token=": "authorization",
+            "trust=": "require_approval",
+            "url=": "server_url",
+        },
+        "from_openapi": {
+            "client=": "http_client httpx_client",
+            "the document or its address, as the first argument": "openapi_spec spec url",
+            "operations=": "include route_maps",
+        },
+        "Sessions": {"path=": "database db_path db_url engine file url"},
+        "session": {"the name, as the first argument": "id session_id thread_id"},
+        "KeepTurns": {"keep=": "last_n max_messages messages_to_keep"},
+        "KeepTokens": {"high=": "max_tokens"},
+        "Summarise": {
+            "high=": "max_tokens max_tokens_before_summary trigger",
+            "instructions=": "prompt summary_prompt",
+            "low=": "keep messages_to_keep",
+        },
+        "VectorStore": {
+            "embedder=": "embedding embedding_function embeddings",
+            "path=": "persist_directory persist_path",
+        },
+        "Embeddings": {"base_url=": "api_base openai_api_base", "model=": "model_name"},
+        "Process": {"width=": "max_workers"},
+        "Thread": {"size=": "max_workers"},
+        "Scripted": {"lines=": "messages replies responses"},
+        "Cassette": {"mode=": "record_mode", "path=": "filename"},
+    }
+)
+"""Other libraries' options of what is called, by its name here."""
+RESULT: Final[Words] = MappingProxyType(
     {
         ".output": "content data final_output response result text",
         ".messages": "all_messages new_items new_messages to_input_list",
@@ -147,8 +287,8 @@ RESULT: Final[Words] = by_word(
         ".messages: an AssistantMessage has tool_calls": "tool_calls",
     }
 )
-"""By attribute that other libraries' results have: ours."""
-AGENT_ATTRIBUTES: Final[Words] = by_word(
+"""Attributes of other libraries' results."""
+AGENT_ATTRIBUTES: Final[Words] = MappingProxyType(
     {
         ".stream(prompt)": "iter run_stream run_stream_events run_streamed astream",
         ".run_sync(prompt)": "chat invoke kickoff",
@@ -159,8 +299,8 @@ AGENT_ATTRIBUTES: Final[Words] = by_word(
         "instructions=, a text or a function of the run": "system_prompt",
     }
 )
-"""By attribute that other libraries' agents have: ours."""
-TOOL_ATTRIBUTES: Final[Words] = by_word(
+"""Attributes of other libraries' agents."""
+TOOL_ATTRIBUTES: Final[Words] = MappingProxyType(
     {
         ".parameters": "args args_schema input_schema json_schema params_json_schema schema",
         ".ainvoke({...})": "arun on_invoke_tool",
@@ -169,7 +309,7 @@ TOOL_ATTRIBUTES: Final[Words] = by_word(
         "toolkeel.providers.openai_chat.encode_tools([...])": "to_openai",
     }
 )
-"""By attribute that other libraries' tools have: ours."""
+"""Attributes of other libraries' tools."""
 NAMES: Final[Words] = MappingProxyType(
     {
         "InjectedState": "ToolContext; toolkeel.compat.langchain has InjectedState",
@@ -189,114 +329,3 @@ NAMES: Final[Words] = MappingProxyType(
     }
 )
 """By name that another library's users look for in the package: ours."""
-
-
-def unknown_option(where: str, word: str, known: Iterable[str], words: Words) -> DefinitionError:
-    """What is raised for a keyword that is not there: it names the one that is.
-
-    Args:
-        where: What was called.
-        word: The keyword.
-        known: Those there are.
-        words: One of the tables of this module.
-
-    >>> str(unknown_option("Agent", "system_prompt", ["instructions"], AGENT))
-    "Agent: there is no option 'system_prompt'; write instructions="
-    """
-    import difflib  # late: for mistakes alone
-
-    hint = f"; write {words[word]}" if word in words else ""
-    if not hint and (near := difflib.get_close_matches(word, list(known), n=1)):
-        hint = f"; did you mean {near[0]!r}?"
-    return DefinitionError(f"{where}: there is no option {word!r}{hint}")
-
-
-_WRITTEN: Final[Words] = MappingProxyType(
-    {
-        "Agent": "Agent('openai:gpt-5', [search, send], instructions='...')",
-        "Agent.run": "run(prompt, deps=..., session=...), with messages as one list",
-        "Toolset": "Toolset([search, send])",
-        "tool": "tool(function, name='...', description='...')",
-    }
-)
-
-_NO_WORDS: Final[Words] = MappingProxyType({})
-
-
-def too_many(where: str, given: int, places: str) -> DefinitionError:
-    """What is raised for more arguments by position than there are places for.
-
-    Args:
-        where: What was called.
-        given: How many there were.
-        places: Which there are.
-
-    >>> str(too_many("Toolset", 2, "tools"))
-    'Toolset takes only tools by position, not 2 arguments; write Toolset([search, send])'
-    """
-    write = _WRITTEN.get(where, f"the others with their names, {where}(..., name=value)")
-    only = f"only {places}" if places else "nothing"
-    return DefinitionError(
-        f"{where} takes {only} by position, not {given} arguments; write {write}"
-    )
-
-
-def check_places(
-    where: str, method: Any, given: int, options: Iterable[str], words: Words = _NO_WORDS
-) -> None:
-    """See that a method has a place for each argument.
-
-    Args:
-        where: What was called.
-        method: What runs then.
-        given: How many arguments there are by position, its object apart.
-        options: The names of the others.
-        words: One of the tables of this module.
-
-    Raises:
-        DefinitionError: naming the argument and the fix.
-    """
-    code = method.__code__
-    places = code.co_varnames[1 : code.co_argcount]
-    known = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
-    for word in () if code.co_flags & inspect.CO_VARKEYWORDS else options:
-        if word not in known:
-            raise unknown_option(where, word, known, words)
-    if given > len(places) and not code.co_flags & inspect.CO_VARARGS:
-        raise too_many(where, given, " and ".join(places))
-
-
-def telling(words: Words) -> Callable[[object, str], NoReturn]:
-    """A class's ``__getattr__`` that says which attribute takes the place of another library's.
-
-    Args:
-        words: One of the tables of this module.
-    """
-
-    def refuse(owner: object, name: str) -> NoReturn:
-        kind = type(owner).__name__
-        hint = f"; write {words[name]}" if name in words else ""
-        said = f"{'an' if kind[0] in 'AEIOU' else 'a'} {kind} has no {name!r}{hint}"
-        raise AttributeError(said, name=name, obj=owner)
-
-    return refuse
-
-
-def naming(words: Words) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Let a method refuse arguments that it has no place for by a text with the fix, no `TypeError`.
-
-    Args:
-        words: One of the tables of this module.
-    """
-
-    def wrap(function: Callable[P, R]) -> Callable[P, R]:
-        where = function.__qualname__.replace(".__init__", "").replace(".__new__", "")
-
-        @functools.wraps(function)
-        def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-            check_places(where, function, len(args) - 1, kwargs, words)
-            return function(*args, **kwargs)
-
-        return checked
-
-    return wrap

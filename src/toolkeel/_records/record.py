@@ -81,7 +81,7 @@ def _constructor(
     body = "\n    ".join(["self = _twin()", *lines, "self.__class__ = cls", "return self"])
     exec(f"def __new__(cls, {', '.join(heads)}):\n    {body}", scope)
     new: Callable[..., Any] = scope["__new__"]
-    new.__qualname__ = f"{cls.__qualname__}.__new__"
+    new.__qualname__ = cls.__qualname__  # as errors of arguments name it
     new.__module__ = cls.__module__
     return new
 

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._common import peers_words
+from toolkeel._common.peers_words import AGENT_ATTRIBUTES
+from toolkeel._common.unknown_options import naming, telling, too_many, unknown_option
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
@@ -84,7 +85,7 @@ class Agent(Generic[C, T]):
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
     """
 
-    @peers_words.naming(peers_words.AGENT)
+    @naming
     def __init__(
         self,
         model: str | Model,
@@ -137,7 +138,7 @@ class Agent(Generic[C, T]):
         self._plan = self._plan_for(plan, output_type)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = peers_words.telling(peers_words.AGENT_ATTRIBUTES)
+        __getattr__ = telling(AGENT_ATTRIBUTES)
 
     def __repr__(self) -> str:
         tools = f", tools={list(self.tools.names)}" if len(self.tools) else ""
@@ -336,9 +337,9 @@ class Agent(Generic[C, T]):
         """A new run, not yet running."""
         output_type = options.pop("output_type", None)
         if more:
-            raise peers_words.too_many("Agent.run", len(more) + 1, "prompt")
+            raise too_many("Agent.run", len(more) + 1, "prompt")
         for word in options.keys() - RunOptions.__annotations__.keys():
-            raise peers_words.unknown_option("Agent.run", word, _RUN_OPTIONS, peers_words.RUN)
+            raise unknown_option("Agent.run", word, _RUN_OPTIONS)
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         check_options("Agent.run", given, RUN_CHECKS)
         plan = self._planned(options, output_type)

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from toolkeel._common.peers_words import TOOL, unknown_option
+from toolkeel._common.unknown_options import unknown_option
 from toolkeel.define.executor_names import EXECUTORS, take_executor
 from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import DefinitionError, Refused
@@ -134,7 +134,7 @@ def checked_options(name: str, options: Mapping[str, object]) -> dict[str, Any]:
             given[plural] = tuple(values)
     for option, value in given.items():
         if option not in CHECKS:
-            raise unknown_option(name, option, [*CHECKS, *_FRONT], TOOL)
+            raise unknown_option(name, option, [*CHECKS, *_FRONT], "tool")
         good, wanted = CHECKS[option]
         if not good(value):
             raise DefinitionError(f"{name}: {option} is {value!r:.80}; give it {wanted}")

@@ -19,7 +19,8 @@ from typing import (
     Unpack,
 )
 
-from toolkeel._common.peers_words import TOOL_ATTRIBUTES, telling
+from toolkeel._common.peers_words import TOOL_ATTRIBUTES
+from toolkeel._common.unknown_options import telling
 from toolkeel._records.record import NOTHING, InNotebooks, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function

@@ -15,6 +15,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from toolkeel._common.unknown_options import naming
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model
 from toolkeel.providers.chat_servers import PRESETS, Preset, base_url_of
@@ -42,6 +43,7 @@ _NAMELESS = frozenset({"offline"})
 """Vendors of a single model, which needs no name."""
 
 
+@naming
 def connect(model: str | Model, **options: Any) -> Model:
     """The model of that name.
 

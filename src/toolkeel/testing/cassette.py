@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
 from toolkeel._common.redact_secrets import SHORTEST, Redactor
+from toolkeel._common.unknown_options import naming
 from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
@@ -76,6 +77,7 @@ class Cassette:
             of `ignore` is none.
     """
 
+    @naming
     def __init__(
         self,
         path: str | Path,

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from toolkeel._common.unknown_options import naming
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError
@@ -35,6 +36,7 @@ class Fallback:
         SetupError: for no model, or a name nobody knows.
     """
 
+    @naming
     def __init__(
         self, *models: str | Model, when: Callable[[ModelError], bool] = passes_on
     ) -> None:

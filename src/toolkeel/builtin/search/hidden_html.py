@@ -177,7 +177,7 @@ class _Visible(HTMLParser):
         given = {name: value or "" for name, value in reversed(attrs)}  # the first counts
         if _says_so(tag, given):
             return True
-        own = _declared(given)
+        own = _declared_by_attributes(given)
         sheet = self._ruled(tag, given.get("class", ""), given.get("id", ""))
         grounds = [v for n, v in (*sheet, *own) if n in _GROUND and v not in _NO_GROUND]
         ground = grounds[-1] if grounds else self._open[-1][1] if self._open else ""

@@ -14,6 +14,7 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel._common.unknown_options import naming
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import revalidate
@@ -205,6 +206,7 @@ class OutputGuard(_Guard):
         return _pass_on(prepared, outcome, changed)
 
 
+@naming
 def input_guard(check: InputCheck, name: str = "") -> InputGuard:
     """A step that looks at a call before it runs.
 
@@ -229,6 +231,7 @@ def input_guard(check: InputCheck, name: str = "") -> InputGuard:
     return InputGuard(check, name or _name_of(check))
 
 
+@naming
 def output_guard(check: OutputCheck, name: str = "") -> OutputGuard:
     """A step that looks at how a call went before the model does; at errors, too.
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.unknown_options import telling
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
@@ -141,10 +141,10 @@ class ChatModel(NoChains):
 
     __getattr__ = telling(
         {
-            "bind": "init_chat_model(..., temperature=...), or bind_tools([...])",
-            "with_config": "invoke(messages, config)",
-            "with_retry": "init_chat_model(..., max_retries=3)",
-            "with_fallbacks": "create_agent(..., middleware=[ModelFallbackMiddleware(...)])",
+            "init_chat_model(..., temperature=...), or bind_tools([...])": "bind",
+            "invoke(messages, config)": "with_config",
+            "init_chat_model(..., max_retries=3)": "with_retry",
+            "create_agent(..., middleware=[ModelFallbackMiddleware(...)])": "with_fallbacks",
         }
     )
 

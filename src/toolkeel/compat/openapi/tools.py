@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel._common.unknown_options import naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.compat.openapi import document as openapi_document
@@ -38,6 +39,7 @@ EXCERPT = 500
 """Most characters of an error's body that the model is told."""
 
 
+@naming
 def from_openapi(
     document: Mapping[str, Any] | str | Path,
     *,

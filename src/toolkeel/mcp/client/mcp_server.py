@@ -25,6 +25,7 @@ from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel._common.unknown_options import naming
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):
@@ -386,6 +387,7 @@ def _names(listed: Iterable[str]) -> dict[str, str]:
     return found
 
 
+@naming
 def servers(path: str | Path, **options: Any) -> list[MCPServer]:
     """Every server of a file, for an agent: ``tools=[*servers("mcp.json")]``.
 

@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.unknown_options import telling
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.content import File, Text
 from toolkeel.context import ToolContext
@@ -37,17 +37,17 @@ _READS = Effects(read_only=True, destructive=False, idempotent=True, stranger=Tr
 
 
 _OF_CLIENTS = {
-    "list_tools": "get_tools()",
-    "call_tool": "Toolset(await server.get_tools()).run([ToolCall(id, name, arguments)])",
-    "list_resources": "resources()",
-    "list_resource_templates": "templates()",
-    "read_resource": "read(uri)",
-    "list_prompts": "prompts()",
-    "get_prompt": "prompt(name, arguments)",
-    "ping": "connect()",
-    "aclose": "close()",
+    "get_tools()": "list_tools",
+    "Toolset(await server.get_tools()).run([ToolCall(id, name, arguments)])": "call_tool",
+    "resources()": "list_resources",
+    "templates()": "list_resource_templates",
+    "read(uri)": "read_resource",
+    "prompts()": "list_prompts",
+    "prompt(name, arguments)": "get_prompt",
+    "connect()": "ping",
+    "close()": "aclose",
 }
-"""By what other clients call it: ours."""
+"""What other clients call it."""
 
 
 class Contents:

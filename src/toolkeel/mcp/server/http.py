@@ -20,6 +20,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel._common.unknown_options import naming
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.drain import DRAIN, METRICS, Drained, Draining, end_gently
 from toolkeel.mcp.server.kept_connections import web_config
@@ -63,6 +64,7 @@ class BearerToken:
         )
 
 
+@naming
 def asgi(
     server: ToolServer,
     *,
@@ -111,6 +113,7 @@ def asgi(
     return app
 
 
+@naming
 async def serve_http(
     server: ToolServer,
     host: str = "127.0.0.1",

@@ -14,6 +14,7 @@ import mcp_types as types
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from pydantic_core import to_json
 
+from toolkeel._common.unknown_options import naming
 from toolkeel.content import Audio, Block, Data, File, Image, Text, block_of
 from toolkeel.context import ToolContext
 from toolkeel.define.reading.signature import calling_frame
@@ -137,6 +138,7 @@ def prompt(
     icons: list[dict[str, object]] | None = None,
     meta: Mapping[str, object] | None = None,
 ) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
+@naming
 def prompt(
     function: Callable[..., Any] | str | None = None,
     /,
@@ -247,6 +249,7 @@ class Resource(Part[P, R]):
         return self.template.match(uri)
 
 
+@naming
 def resource(
     uri: str,
     *,
