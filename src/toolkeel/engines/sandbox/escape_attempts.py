@@ -63,18 +63,13 @@ def main() -> None:
     """Make every attempt, and print what succeeded."""
     traps: dict[str, Any] = json.load(sys.stdin)
     found: list[Hole] = []
-    looks: tuple[Callable[[dict[str, Any]], Iterator[Hole]], ...] = (
+    # What was inherited is looked at before calls of the kernel open something.
+    looks: list[Callable[[dict[str, Any]], Iterator[Hole]]] = [
+        _descriptors,
         _files_outside,
         _owners,
-        _files_of_the_kernel,
-        _mounts,
-        _devices,
-        _rights,
-        _calls,
-        _sockets,
-        _descriptors,
-        _processes,
-    )
+    ]
+    looks += [_files_of_the_kernel, _mounts, _devices, _rights, _calls, _sockets, _processes]
     for look in looks:
         try:
             found += look(traps)
@@ -235,9 +230,10 @@ def _descriptors(traps: dict[str, Any]) -> Iterator[Hole]:
 
 
 def _processes(traps: dict[str, Any]) -> Iterator[Hole]:
+    for name, outside in traps["namespaces"].items():
+        if os.readlink(f"/proc/self/ns/{name}") == outside:
+            yield "shares a namespace", name
     for name in filter(str.isdigit, os.listdir("/proc")):
-        if int(name) == os.getpid():
-            continue
         with suppress(OSError), open(f"/proc/{name}/environ", "rb") as file:
             if traps["secret"].encode() in file.read():
                 yield "reads another's environment", name

@@ -31,6 +31,7 @@ ATTEMPTS = Path(__file__).with_name("escape_attempts.py")
 """The program that runs inside."""
 _SLEEPER = "import sys; sys.stdin.read()"
 _TIMEOUT = 120.0
+_NAMESPACES = ("ipc", "mnt", "pid", "user", "uts")  # a shared one of the network is found by use
 
 
 class Hole(NamedTuple):
@@ -56,7 +57,8 @@ async def probe(make: Callable[[Path], Sandbox]) -> tuple[Hole, ...]:
     """
     with tempfile.TemporaryDirectory() as folder, _traps(Path(folder)) as (root, traps):
         sandbox = make(root)
-        traps["namespaces"] = sandbox.backend == "bubblewrap"
+        own = _NAMESPACES if sandbox.backend == "bubblewrap" else ()
+        traps["namespaces"] = {name: os.readlink(f"/proc/self/ns/{name}") for name in own}
         traps["writable"] = [str(root), HOME]
         words = [sys.executable, "-I", "-S", str(ATTEMPTS)]
         given = json.dumps(traps).encode()
@@ -97,24 +99,27 @@ def _traps(folder: Path) -> Iterator[tuple[Path, dict[str, object]]]:
         tcp.listen()
         udp.bind(tcp.getsockname())
         threading.Thread(target=_answer, args=(udp,), daemon=True).start()
-        yield (
-            root,
-            {
-                "root": str(root),
-                "outside": str(outside),
-                "links": [str(root / "link"), f"{root}/../outside.txt", f"/proc/1/root{outside}"],
-                "abstract": secret,
-                "socket": str(root / "socket"),
-                "devices": os.listdir("/dev"),
-                "port": tcp.getsockname()[1],
-                "secret": secret,
-                "pid": sleeper.pid,
-                "command": _SLEEPER,
-            },
-        )
-        sleeper.kill()
-        with contextlib.suppress(OSError):
-            udp.sendto(b"end", udp.getsockname())
+        traps = {
+            "root": str(root),
+            "outside": str(outside),
+            "links": [str(root / "link"), f"{root}/../outside.txt", f"/proc/1/root{outside}"],
+            "abstract": secret,
+            "socket": str(root / "socket"),
+            "devices": os.listdir("/dev"),
+            "port": tcp.getsockname()[1],
+            "secret": secret,
+            "pid": sleeper.pid,
+            "command": _SLEEPER,
+        }
+        variable = f"TOOLKEEL_{secret}"
+        os.environ[variable] = secret  # no command finds it anywhere
+        try:
+            yield root, traps
+        finally:
+            del os.environ[variable]
+            sleeper.kill()
+            with contextlib.suppress(OSError):
+                udp.sendto(b"end", udp.getsockname())
 
 
 def _answer(udp: socket.socket) -> None:
