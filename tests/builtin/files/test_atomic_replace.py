@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.waiting import until_sync
 from toolkeel.builtin.files import atomic_replace as module
 from toolkeel.builtin.files.atomic_replace import replace
 from toolkeel.builtin.files.open_beneath import Root
@@ -123,7 +124,8 @@ def _killed_writes(tmp_path: Path, times: int, size: int) -> None:
         process = subprocess.Popen([sys.executable, "-c", code, tmp_path], stdout=subprocess.PIPE)
         assert process.stdout is not None
         process.stdout.readline()
-        time.sleep(luck.random() * 0.05)
+        until_sync(lambda: any(p.name.endswith(".tmp") for p in tmp_path.iterdir()))
+        time.sleep(luck.random() * 0.02)  # in the middle of a write, or a little later
         process.kill()
         process.wait()
         process.stdout.close()

@@ -184,6 +184,9 @@ def test_names_and_patterns_are_never_commands_or_options(place: Path) -> None:
     (place / "-rf").write_text("$(touch pwned) ;id\n")
     assert rows(search(place, "$(touch pwned)", literal=True)) == ["-rf:1: $(touch pwned) ;id"]
     assert rows(search(place, ";id", path="-rf")) == ["-rf:1: $(touch pwned) ;id"]
+    for pattern in ("-rf", "--files", "--pre=touch pwned", "-e", "--"):
+        (place / "odd.txt").write_text(f"a {pattern} b\n")
+        assert f"odd.txt:1: a {pattern} b" in rows(search(place, pattern, literal=True)), pattern
     assert not (place / "pwned").exists()
 
 
