@@ -22,11 +22,13 @@ from toolkeel import (
     SetupError,
     Text,
     ToolCall,
+    ToolContext,
     ToolMessage,
     Toolset,
 )
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import Event, Progress
+from toolkeel.mcp.client import elicitation
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.testing.scripted import Scripted
@@ -116,7 +118,7 @@ def test_a_cancelled_call_may_go_on_in_its_server(peer: MCPServer) -> None:
         run: RunContext[Any] = RunContext()
         tools = Toolset(await peer.get_tools())
         working = asyncio.ensure_future(tools.run([ToolCall("1", "wait", {})], run))
-        await until(lambda: any(context.away for _, context in peer._running.values()))
+        await until(lambda: any(context.away for _, (_, context) in peer._calls._open.values()))
         run.cancel.cancel("enough")
         return (await working)[0]
 
@@ -361,3 +363,68 @@ def test_words_of_other_clients_are_answered_with_ours() -> None:
         from toolkeel.mcp.client import ClientSession  # type: ignore[attr-defined]  # noqa: F401
     with pytest.raises(SetupError, match=r"there is no file nowhere\.json"):
         MCPServer("nowhere.json")
+
+
+def filling(asked: list[Ticket]) -> RunContext[None]:
+    """A run whose person fills in every form."""
+
+    async def approve(ticket: Ticket) -> Decision:
+        if not ticket.form:
+            return ticket.approve()  # the call itself, after a stranger's text
+        asked.append(ticket)
+        return ticket.edit({"city": "Bonn"})
+
+    return RunContext(approver=approve)
+
+
+@pytest.mark.slow
+def test_a_question_that_may_be_of_any_of_several_runs_is_put_to_nobody(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Over a pipe the older revisions name no call."""
+    ada: list[Ticket] = []
+    bo: list[Ticket] = []
+
+    async def use() -> list[str]:
+        server = MCPServer(OLD_PEER, name="peer", trust=True)
+        tools = Toolset(await server.get_tools())
+
+        async def asks(run: RunContext[None]) -> str:
+            [message] = await tools.run([ToolCall("1", "ask", {})], run)
+            return message.text.split()[0]
+
+        waits = filling(ada)
+        task = asyncio.create_task(tools.run([ToolCall("1", "wait", {})], waits))
+        await until(lambda: server._calls)
+        said = [await asks(filling(bo))]
+        said.append(await asks(waits))  # another call of the same run
+        inner = waits.within(ToolContext(ToolCall("2", "agent"), "agent", waits), "agent", None)
+        said.append(await asks(inner))
+        task.cancel()
+        await asyncio.wait([task])
+        said.append(await asks(filling(bo)))  # the server may go on with the other all the same
+        assert (len(ada), len(bo)) == (2, 0)
+        monkeypatch.setattr(elicitation, "LEFT", 0.0)
+        server._calls._left.clear()
+        said.append(await asks(filling(bo)))
+        await server.close()
+        return said
+
+    assert asyncio.run(use()) == ["cancel", "accept", "accept", "cancel", "accept"]
+    assert len(bo) == 1
+
+
+@pytest.mark.slow
+def test_a_function_that_answers_for_the_program_is_asked_whoever_calls() -> None:
+    async def use() -> str:
+        own = MCPServer(OLD_PEER, name="peer", trust=True, elicit=lambda _: {"city": "Bonn"})
+        tools = Toolset(await own.get_tools())
+        task = asyncio.create_task(tools.run([ToolCall("1", "wait", {})]))
+        await until(lambda: own._calls)
+        [message] = await tools.run([ToolCall("1", "ask", {})])
+        task.cancel()
+        await asyncio.wait([task])
+        await own.close()
+        return message.text
+
+    assert asyncio.run(use()).startswith("accept")

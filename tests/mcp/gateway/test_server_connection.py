@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from contextvars import Context, copy_context
+from time import monotonic
 from typing import Any
 
 import mcp_types as types
+import pytest
 
 from tests.mcp.gateway.behind import Asked, config
 from tests.waiting import run, until
+from toolkeel.mcp.client import elicitation
 from toolkeel.mcp.gateway.server_connection import Lane, at_most, current
 from toolkeel.mcp.server.sessions import Sessions
 
@@ -108,3 +111,30 @@ def test_what_a_client_that_does_not_read_is_told_of_its_calls_is_not_kept_witho
 
     run(use)
     assert told == [0, 1, 2, 10]
+
+
+def test_a_call_that_was_given_up_may_still_be_what_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def use() -> list[str]:
+        server, begun = lane(), asyncio.Event()
+
+        async def call() -> None:
+            async with server.running("ada", Asked(), False):
+                begun.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(call())
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        said = [await asked(server)]  # nobody is calling
+        async with server.running("ada", Asked(), False):
+            said.append(await asked(server))
+        async with server.running("bo", Asked(), False):
+            said.append(await asked(server))
+            monkeypatch.setattr(elicitation, "monotonic", lambda: monotonic() + elicitation.LEFT)
+            said.append(await asked(server))
+        return said
+
+    assert asyncio.run(use()) == ["cancel", "accept", "cancel", "accept"]

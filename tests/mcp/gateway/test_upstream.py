@@ -9,9 +9,10 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.mcp.gateway.behind import Asked, config
+from tests.mcp.gateway.behind import PEERS, Asked, config
 from tests.waiting import until
 from toolkeel.mcp.client.mend_responses import of_peer
+from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway import upstream
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came
 from toolkeel.mcp.server.multi_round_calls import Exchange
@@ -43,6 +44,21 @@ def test_one_process_serves_all_until_it_asks_and_then_each_client_has_one() -> 
         await server.close()
 
     asyncio.run(use())
+
+
+def test_a_call_that_took_too_long_may_still_be_what_its_server_asks_about() -> None:
+    async def use() -> str:
+        slow = ServerConfig("old", command=tuple(PEERS["old"]), timeout=0.5)
+        server = Upstream(slow, lambda: None)
+        await call(server, "bo", Asked())
+        async with server.running("ada", Asked()):
+            with pytest.raises(MCPError, match="timed out"):
+                await server.send("tools/call", {"name": "wait", "arguments": {}})
+        said = await call(server, "bo", Asked(), "ask")
+        await server.close()
+        return said
+
+    assert asyncio.run(use()).startswith("cancel")
 
 
 PLAIN = """

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Mapping
-from time import time
-from typing import Any, TypeAlias
+from asyncio import CancelledError
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from time import monotonic, time
+from typing import Any, Generic, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import mcp_types as types
@@ -28,6 +30,67 @@ log = logging.getLogger("toolkeel.mcp")
 
 ATTEMPTS = 3
 """How often a form is asked before the server is told that it was cancelled."""
+LEFT = 60.0
+"""Seconds in which a server may still ask something for a call that was given up."""
+
+Call = TypeVar("Call")
+
+
+class OpenCalls(Generic[Call]):
+    """The calls that are open on one connection, and whose they are.
+
+    By a pipe a question of the older revisions names no call. If all calls are one owner's it is
+    theirs; else nobody knows whose it is, and nobody is asked. A call that was given up counts for
+    a while, since its server may not have stopped.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[int, tuple[object, Call]] = {}
+        self._left: dict[object, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._open)
+
+    @contextmanager
+    def open(self, owner: object, call: Call) -> Iterator[None]:
+        """Around a call.
+
+        Args:
+            owner: Whose it is.
+            call: What is known of it.
+        """
+        self._open[id(call)] = owner, call
+        try:
+            yield
+        except CancelledError:
+            self.leave(owner)
+            raise
+        finally:
+            del self._open[id(call)]
+
+    def leave(self, owner: object) -> None:
+        """A call of an owner is given up: its server may go on with it all the same."""
+        now = monotonic()
+        self._left = {each: until for each, until in list(self._left.items()) if until > now}
+        self._left[owner] = now + LEFT
+
+    def newest(self) -> Call | None:
+        """The call that was begun last, whose ever it is."""
+        calls = list(self._open.values())
+        return calls[-1][1] if calls else None
+
+    def of(self, own: Call | None) -> Call | None:
+        """The call that a question belongs to; None if that cannot be known.
+
+        Args:
+            own: That in whose context it came, where the transport tells.
+        """
+        if own is not None and id(own) in self._open:
+            return own
+        now = monotonic()
+        owners = {owner for owner, until in list(self._left.items()) if until > now}
+        owners |= {owner for owner, _ in list(self._open.values())}
+        return self.newest() if len(owners) == 1 else None
 
 
 @record

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
@@ -40,7 +40,13 @@ from toolkeel.define.names import check_name, wire_name
 from toolkeel.define.tool import AnyTool
 from toolkeel.mcp.call_span import note_call
 from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
-from toolkeel.mcp.client.elicitation import Elicit, Elicitation, answer_elicitation, elicitation_of
+from toolkeel.mcp.client.elicitation import (
+    Elicit,
+    Elicitation,
+    OpenCalls,
+    answer_elicitation,
+    elicitation_of,
+)
 from toolkeel.mcp.client.login import Auth, authorization
 from toolkeel.mcp.client.outcome import failed, was_forgotten
 from toolkeel.mcp.client.resources_prompts import Contents
@@ -56,9 +62,10 @@ CONNECT_TIMEOUT = 60.0
 _DAY = 24 * 3600.0
 
 log = logging.getLogger("toolkeel.mcp")
-_caller: ContextVar[tuple[asyncio.AbstractEventLoop, ToolContext[Any]] | None] = ContextVar(
-    "toolkeel_mcp_caller", default=None
-)
+Caller: TypeAlias = tuple[asyncio.AbstractEventLoop, ToolContext[Any]]
+_caller: ContextVar[Caller | None] = ContextVar("toolkeel_mcp_caller", default=None)
+_OWNER = "mcp owner"
+"""Under which the notes that a run shares with all around and within it say which these are."""
 
 
 @checked
@@ -148,7 +155,7 @@ class MCPServer(Contents):
         self._resources = resources
         self._before: dict[tuple[str, Trust, Pins, str], Made] = {}
         self._link: Link | None = None
-        self._running: dict[object, tuple[asyncio.AbstractEventLoop, ToolContext[Any]]] = {}
+        self._calls: OpenCalls[Caller] = OpenCalls()
         _open_servers.add(self)
 
     def __repr__(self) -> str:
@@ -258,12 +265,11 @@ class MCPServer(Contents):
         """
         caller = (asyncio.get_running_loop(), context)
         token = _caller.set(caller)
-        self._running[key := object()] = caller
         try:
-            return await on_own_loop(lambda: self._call(tool, arguments, context))
+            with self._calls.open(context.run.notes.setdefault(_OWNER, object()), caller):
+                return await on_own_loop(lambda: self._call(tool, arguments, context))
         finally:
             note_call(self.config, self._link.revision if self._link else None)
-            del self._running[key]
             _caller.reset(token)
 
     async def _call(
@@ -309,10 +315,14 @@ class MCPServer(Contents):
     async def _asked(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult:
-        """Ask a person, on the loop of the call that is the reason."""
+        """Ask a person, on the loop of the call that is the reason; no run that it may not be of."""
         elicitation = elicitation_of(self.name, params)
-        caller = _caller.get() or next(reversed(self._running.values()), None)
+        caller = self._calls.of(_caller.get())
+        if callable(self._elicit):  # which answers for all runs
+            caller = caller or self._calls.newest()
         if caller is None:
+            if self._calls:
+                log.warning("%s asks, and several runs call it: nobody can be asked", self.name)
             return await self._ask_person(elicitation, None)
         loop, running = caller
         work = asyncio.run_coroutine_threadsafe(self._ask_person(elicitation, running), loop)

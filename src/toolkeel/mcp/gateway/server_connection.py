@@ -22,6 +22,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 
 from toolkeel._records.record import record
 from toolkeel.mcp.client.connection import Link, LinkOptions
+from toolkeel.mcp.client.elicitation import OpenCalls
 from toolkeel.mcp.client.login import kept
 from toolkeel.mcp.client.raw_requests import UNTOLD
 from toolkeel.mcp.config import ServerConfig
@@ -69,6 +70,7 @@ class Lane:
         asked: Told of each question, and whether it named its call.
 
     Attributes:
+        calls: Those that are open on it.
         used: When the last call on it ended, on the monotonic clock.
     """
 
@@ -89,14 +91,14 @@ class Lane:
         )
         self.link = Link(options)
         self.link.logged, self.link.opens = at_most(self._logged), self._tell_level
-        self._running: dict[int, Running] = {}
+        self.calls: OpenCalls[Running] = OpenCalls()
         self._turn = asyncio.Lock()
         self.used = time.monotonic()
 
     @property
     def busy(self) -> bool:
         """Whether calls run on it, or wait to."""
-        return bool(self._running) or self._turn.locked()
+        return bool(self.calls) or self._turn.locked()
 
     @asynccontextmanager
     async def running(
@@ -112,13 +114,12 @@ class Lane:
         turn: AbstractAsyncContextManager[Any] = self._turn if one_by_one else nullcontext()
         async with turn:
             call = self._running_of(client, exchange)
-            self._running[id(call)] = call
             token = _call.set(call)
             try:
-                yield
+                with self.calls.open(client, call):
+                    yield
             finally:
                 _call.reset(token)
-                del self._running[id(call)]
                 self.used = time.monotonic()
 
     def _running_of(self, client: object, exchange: Exchange) -> Running:
@@ -167,24 +168,16 @@ class Lane:
         return await exchange.ask("roots", types.ListRootsRequest(), types.ListRootsResult)
 
     def _whose(self, feature: Feature) -> Exchange | None:
-        """The call that a question belongs to, if that is known and its client can answer."""
-        call = self._known_call()
-        if self._running:
+        """The call that a question belongs to, if that is known and its client can answer.
+
+        Over HTTP it comes in answer to a request of ours, and so in that one's context.
+        """
+        call = self.calls.of(_call.get())
+        if self.calls:
             self._asked(call is not None and call is _call.get())
         if call is None:
             return None
         return call.exchange if Client(call.exchange).can(feature) else None
-
-    def _known_call(self) -> Running | None:
-        """The call that something of the server's belongs to, if that is known.
-
-        Over HTTP it comes in answer to a request of ours, and so in that one's context.
-        """
-        own = _call.get()
-        if own is not None and id(own) in self._running:
-            return own
-        calls = list(self._running.values())
-        return calls[-1] if len({call.client for call in calls}) == 1 else None
 
     async def tell_level(self) -> None:
         """Have a server with sessions tell of what is logged from the lowest level on that is wanted."""
@@ -200,7 +193,7 @@ class Lane:
                 await ask("logging/setLevel", {"level": level}, {"timeout": 5.0})
 
     async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
-        call = self._known_call()
+        call = self.calls.of(_call.get())
         if call is None or call.level is None:
             return
         if LEVELS.index(params.level) >= LEVELS.index(call.level):
@@ -228,6 +221,12 @@ def current() -> Lane | None:
     """The lane of the call that is being answered here."""
     call = _call.get()
     return call.lane if call is not None else None
+
+
+def give_up() -> None:
+    """The call that is being answered here waits no longer; its server may go on with it."""
+    if (call := _call.get()) is not None:
+        call.lane.calls.leave(call.client)
 
 
 def stamp_client(meta: dict[str, Any] | None) -> None:
