@@ -129,6 +129,31 @@ def test_what_other_rules_deny_is_not_sent_though_somebody_has_approved_it() -> 
     assert "does not allow" in asyncio.run(use())
 
 
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_clients_are_told_of_lists_that_are_others_now_and_of_no_more() -> None:
+    gateway = Gateway([config("new")], threshold=100)
+    heard: list[str] = []
+
+    async def note(message: Any) -> None:
+        heard.append(getattr(message, "method", ""))
+
+    async def use() -> None:
+        async with client_of(gateway, "legacy", message_handler=note) as client:
+            await client.list_tools()
+            await client.call_tool("search_tools", {"query": "again"})  # it lists all there are
+            for _ in range(3):  # the first changes a description, the others say so and do not
+                known = gateway._servers["new"].link.opened, gateway._table
+                await client.call_tool("new__change", {})
+                await until(lambda known=known: gateway._table is not known[1])
+                await until(lambda: not gateway._changes._is_stale)
+            await gateway.obey(Policy(Rules(deny=["new__pid"])))
+            await gateway.obey(Policy(Rules(deny=["new__pid"])))
+            await until(lambda: len(heard) >= 2)
+
+    run(use)
+    assert heard == ["notifications/tools/list_changed"] * 2
+
+
 async def _nothing(_: str = "") -> None:
     """Nobody is told."""
 

@@ -47,11 +47,11 @@ async def serving(gateway: Gateway, policy: Policy) -> AsyncIterator[str]:
 
 
 @asynccontextmanager
-async def client(url: str, token: str) -> AsyncIterator[Client]:
+async def client(url: str, token: str, **options: Any) -> AsyncIterator[Client]:
     headers = {"authorization": f"Bearer {token}", "x-mine": "secret", "cookie": "c=1"}
     async with (
         httpx2.AsyncClient(headers=headers, timeout=60) as http,
-        Client(streamable_http_client(url, http_client=http)) as found,
+        Client(streamable_http_client(url, http_client=http), **options) as found,
     ):
         yield found
 
@@ -153,3 +153,95 @@ def test_others_reach_a_gateway_only_with_a_token() -> None:
     named = Policy(clients={"a": Rules()}, tokens={"a": b"x" * 32})
     with pytest.raises(SetupError, match="give no other"):
         gateway_app(gateway, named, token="one for all")
+
+
+@asynccontextmanager
+async def hearing(client: Client, era: str, heard: list[str]) -> AsyncIterator[None]:
+    """Keep what a client is told of its tools."""
+    if era == "legacy":
+        yield  # by its message handler
+        return
+
+    async def listen() -> None:
+        async with client.listen(tools_list_changed=True) as events:
+            ready.set()
+            async for event in events:
+                heard[len(heard) :] = [type(event).__name__]
+
+    ready = asyncio.Event()
+    task = asyncio.ensure_future(listen())
+    await ready.wait()
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait([task])
+
+
+@pytest.mark.parametrize("era", ["legacy", "auto"])
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_whose_search_finds_a_tool_is_told_that_its_list_changed_and_nobody_else(
+    era: str, tmp_path: Any
+) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(TOKENS)
+    policy = read_policy(file)
+    told: dict[str, list[str]] = {"ada": [], "bo": []}
+
+    def noting(name: str) -> dict[str, Any]:
+        async def note(message: Any) -> None:
+            told[name].append(getattr(message, "method", ""))
+
+        return {"mode": era, **({"message_handler": note} if era == "legacy" else {})}
+
+    async def use() -> None:
+        gateway = Gateway([config("new")], policy, threshold=3)
+        async with (
+            serving(gateway, policy) as url,
+            client(url, "0123456789abcdef-ada", **noting("ada")) as ada,
+            client(url, "0123456789abcdef-bo", **noting("bo")) as bo,
+            hearing(ada, era, told["ada"]),
+            hearing(bo, era, told["bo"]),
+        ):
+            for each in (ada, bo):
+                await each.list_tools()
+            for query, many in (("say again", 1), ("say again", 1), ("wait for ever", 2)):
+                await ada.call_tool("search_tools", {"query": query})
+                await until(lambda many=many: len(told["ada"]) == many)  # type: ignore[misc]
+            await bo.call_tool("search_tools", {"query": "say it again"})
+            await until(lambda: told["bo"])
+            assert (len(told["ada"]), len(told["bo"])) == (2, 1)
+
+    asyncio.run(use())
+
+
+def test_a_session_is_found_with_the_token_alone_that_opened_it(tmp_path: Any) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(TOKENS)
+    policy = read_policy(file)
+    hello = {"protocolVersion": "2025-11-25", "capabilities": {},
+             "clientInfo": {"name": "t", "version": "0"}}  # fmt: skip
+    takes = {"accept": "application/json, text/event-stream"}
+
+    async def use() -> None:
+        async with (
+            serving(Gateway([config("new")], policy), policy) as url,
+            httpx2.AsyncClient(headers=takes, timeout=60) as http,
+        ):
+
+            async def ask(name: str, method: str, session: str = "", **params: Any) -> Any:
+                own = {"authorization": f"Bearer 0123456789abcdef-{name}"}
+                own |= {"mcp-session-id": session} if session else {}
+                body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+                return await http.post(url, headers=own, json=body)
+
+            opened = await ask("ada", "initialize", **hello)
+            session = opened.headers["mcp-session-id"]
+            asked = [await ask(name, "tools/list", session) for name in ("bo", "ada")]
+            assert [each.status_code for each in asked] == [404, 200]
+            for method in ("GET", "DELETE"):  # nor can its stream be read, or be ended
+                own = {"authorization": "Bearer 0123456789abcdef-bo", "mcp-session-id": session}
+                assert (await http.request(method, url, headers=own)).status_code == 404
+            assert (await ask("ada", "tools/list", session)).status_code == 200
+
+    asyncio.run(use())

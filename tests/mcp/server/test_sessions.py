@@ -154,7 +154,8 @@ def test_a_client_that_does_not_read_holds_up_no_other_and_is_told_all_of_it_lat
         lines[1].reads.set()
         connections = [Connection.for_loop(line) for line in lines]
         for each in connections:
-            request: Any = SimpleNamespace(session=SimpleNamespace(_connection=each))
+            asked = SimpleNamespace(session=SimpleNamespace(_connection=each), request=None)
+            request: Any = asked
             for uri in ("app://a", "app://b"):
                 await told.watch(request, types.SubscribeRequestParams(uri=uri))
         for _ in range(200):

@@ -38,8 +38,6 @@ from toolkeel.mcp.pins import Pins, difference
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import Figures
 
-CLIENT = "toolkeel.client"
-"""Where a request over HTTP says whose token it came with."""
 PASSED = "upstream "
 """Before the state of a round that is the server's own, and not that of a call waiting here."""
 
@@ -380,10 +378,3 @@ async def send_asking_client(
 def as_model(result: dict[str, Any]) -> BaseModel:
     """A raw result where the rounds of a call want a model; it is sent as it is."""
     return cast("BaseModel", result)
-
-
-def client_of(request: Request) -> str:
-    """Whose request it is: the name that goes with its token; "" if nobody is told apart."""
-    scope = getattr(request.request, "scope", None)
-    name = scope.get(CLIENT, "") if isinstance(scope, dict) else ""
-    return str(name)

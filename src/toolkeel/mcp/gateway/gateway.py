@@ -18,7 +18,12 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
-from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
@@ -29,7 +34,6 @@ from toolkeel.mcp.gateway.calls import (
     Call,
     Gatekeeper,
     as_model,
-    client_of,
     enveloped,
     error_result,
     forwarded,
@@ -46,6 +50,7 @@ from toolkeel.mcp.gateway.search import DEFINITION, NAME, find
 from toolkeel.mcp.gateway.upstream import Upstream, instructions_of, told
 from toolkeel.mcp.pins import Pins
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
+from toolkeel.mcp.server.sessions import client_of
 from toolkeel.mcp.server.snapshot import page
 from toolkeel.mcp.server.tool_server import Paginated, ToolServer
 
@@ -99,7 +104,7 @@ class Gateway(ToolServer):
             self._renew, self.resource_updated, self._spawn, self._sessions.watched
         )
         self._servers = {each.name: self._upstream(each.name, each) for each in configs}
-        self.beside: list[Callable[[], Awaitable[None]]] = [self._begin]
+        self.beside: list[Callable[[], Awaitable[None]]] = [self._renew]
         self._prefixed = prefixed
         self._threshold = threshold
         self.policy = policy or Policy()
@@ -108,6 +113,8 @@ class Gateway(ToolServer):
         self._audit = audit
         self._table = Table((), prefixed)
         self._found: dict[str, dict[str, None]] = {}
+        self._shown: dict[tuple[ServerEvent, str | None], Mapping[str, Any]] = {}
+        """What lists were when they were last told of: by what tells of them, and whose they are."""
         self.sdk.middleware.append(self._hot)
         self._stamp = self.sdk.server_info_stamp
         self._raw = RawCalls(self.sdk.middleware)
@@ -131,7 +138,7 @@ class Gateway(ToolServer):
         try:
             yield
         finally:
-            self._listen.close()
+            self._sessions.close()
             self._rounds.close()
             await self._raw.close()
             for task in list(self._tasks):
@@ -141,11 +148,13 @@ class Gateway(ToolServer):
             if self._audit is not None:
                 await asyncio.to_thread(self._audit.close)
 
-    async def _begin(self) -> None:
+    async def _renew(self) -> None:
+        """Ask all servers for their lists, and tell the clients whose lists are others now."""
         await asyncio.gather(*map(self._reach, self._servers.values()))
         if not self.problems:
             for rule in self.policy.naming_nothing(self._table.tools):
                 log.warning("a rule is about no tool there is: %s", rule)
+        await asyncio.gather(*(self._tell_change(*each) for each in self._shown))
 
     async def _reach(self, server: Upstream) -> None:
         await server.refresh()
@@ -156,12 +165,6 @@ class Gateway(ToolServer):
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
         return task
-
-    async def _renew(self) -> None:
-        """Ask all servers for their lists again, and tell the clients."""
-        await self._begin()
-        for event in (ToolsListChanged(), PromptsListChanged(), ResourcesListChanged()):
-            await self._tell(event)
 
     async def replace(self, configs: Mapping[str, ServerConfig]) -> None:
         """Other servers from now on; those that are the same go on, their calls too.
@@ -295,33 +298,58 @@ class Gateway(ToolServer):
         return enveloped(result, request, self._stamp)
 
     async def _search(self, request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
-        table, client = await self._current(), client_of(request)
+        await self._current()
+        client = client_of(request)
         given = params.get("arguments")
         query = given.get("query") if isinstance(given, Mapping) else None
         if not isinstance(query, str):
             return error_result("query: words for what to do are needed, as a text")
-        found = find(query, self._visible(table, client))
-        self._found.setdefault(client, {}).update(dict.fromkeys(tool.name for tool in found))
-        await self._tell(ToolsListChanged())
+        visible = self._visible(client)
+        found = find(query, visible)
+        known = (name for name in self._found.get(client, ()) if name in visible)
+        self._found[client] = dict.fromkeys([*known, *(tool.name for tool in found)])
+        await self._tell_change(ToolsListChanged(), client)
         told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
         said = json.dumps(told, ensure_ascii=False) if told else "no tool fits; try other words"
         return {"content": [{"type": "text", "text": said}]}
 
     # — lists —
 
-    def _visible(self, table: Table, client: str) -> dict[str, types.Tool]:
+    def _visible(self, client: str) -> dict[str, types.Tool]:
         return {
             name: route.definition
-            for name, route in table.tools.items()
+            for name, route in self._table.tools.items()
             if not self.policy.hides(client, name)
         }
 
+    def _list(self, event: ServerEvent, client: str | None) -> Mapping[str, Any]:
+        """The list that an event tells of, as it is now."""
+        table = self._table
+        if client is None:
+            resources = {**table.resources, **table.templates}
+            return table.prompts if event == PromptsListChanged() else resources
+        tools = self._visible(client)
+        if len(tools) <= self._threshold:
+            return tools
+        found = self._found.get(client, ())
+        return {NAME: DEFINITION} | {name: tools[name] for name in found if name in tools}
+
+    async def _show(self, event: ServerEvent, client: str | None = None) -> Mapping[str, Any]:
+        """A list for a client, which is told when it is another from now on."""
+        await self._current()
+        shown = self._list(event, client)
+        self._shown.setdefault((event, client), shown)  # others of its sessions were shown that one
+        return shown
+
+    async def _tell_change(self, event: ServerEvent, client: str | None) -> None:
+        """Tell whose list it is that it is another than it was, if it is."""
+        now = self._list(event, client)
+        if self._shown.get((event, client), now) != now:
+            self._shown[event, client] = now
+            await self._sessions.tell(event, client)
+
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
-        table, client = await self._current(), client_of(asked)
-        tools = self._visible(table, client)
-        if len(tools) > self._threshold:
-            found = self._found.get(client, {})
-            tools = {NAME: DEFINITION} | {name: tools[name] for name in found if name in tools}
+        tools = await self._show(ToolsListChanged(), client_of(asked))
         shown = [for_revision(asked, tool) for tool in tools.values()]
         listed, cursor = page(shown, params, self._page_size)
         return types.ListToolsResult(tools=listed, next_cursor=cursor)
@@ -331,13 +359,15 @@ class Gateway(ToolServer):
         return route.definition.input_schema if route else None
 
     async def _prompts(self) -> list[types.Prompt]:
-        return [route.definition for route in (await self._current()).prompts.values()]
+        return [each.definition for each in (await self._show(PromptsListChanged())).values()]
 
     async def _resources(self) -> list[types.Resource]:
-        return [route.definition for route in (await self._current()).resources.values()]
+        await self._show(ResourcesListChanged())
+        return [route.definition for route in self._table.resources.values()]
 
     async def _templates(self) -> list[types.ResourceTemplate]:
-        return [route.definition for route in (await self._current()).templates.values()]
+        await self._show(ResourcesListChanged())
+        return [route.definition for route in self._table.templates.values()]
 
     # — prompts, resources, completion —
 

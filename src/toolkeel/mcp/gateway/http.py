@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.auth.provider import AccessToken
 from starlette.datastructures import Headers
 from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
 from toolkeel.errors import SetupError
-from toolkeel.mcp.gateway.calls import CLIENT
 from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.server.http import asgi, is_loopback
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 
 class ClientTokens:
     """ASGI middleware: only requests with a client's token get through, under its name (RFC 6750).
+
+    The name stands where the SDK looks whose a session is: with another's token it is not found.
 
     Args:
         app: What is protected.
@@ -46,7 +49,8 @@ class ClientTokens:
             challenge = {"WWW-Authenticate": 'Bearer realm="toolkeel"'}
             await JSONResponse({"error": "invalid_token"}, 401, challenge)(scope, receive, send)
             return
-        await self._app({**scope, CLIENT: name}, receive, send)
+        user = AuthenticatedUser(AccessToken(token="", client_id=name, scopes=[]))
+        await self._app({**scope, "user": user}, receive, send)
 
 
 def gateway_app(

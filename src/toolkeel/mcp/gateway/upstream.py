@@ -25,7 +25,7 @@ from toolkeel.mcp.client.outcome import was_forgotten, with_remedy
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.gateway.server_connection import TIMEOUT, Lane, current, stamp_client
+from toolkeel.mcp.gateway.server_connection import TIMEOUT, Lane, current, give_up, stamp_client
 from toolkeel.mcp.hidden_text import clean
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.sessions import Sessions
@@ -77,10 +77,7 @@ class Upstream:
     """
 
     def __init__(
-        self,
-        config: ServerConfig,
-        changed: Callable[[], object],
-        sessions: Sessions | None = None,
+        self, config: ServerConfig, changed: Callable[[], object], sessions: Sessions | None = None
     ) -> None:
         self.config = config
         self._sessions = sessions or Sessions()
@@ -117,7 +114,9 @@ class Upstream:
     async def refresh(self) -> None:
         """Ask for its lists; what is wrong is in `problem`, and then it has nothing."""
         try:
-            self.lists = await self._listed()
+            lists = await self._listed()
+            if lists != self.lists:  # else what was made of them stays
+                self.lists = lists
             self.problem = ""
         except (Unreachable, SetupError, MCPError, ValueError) as error:
             self.lists, self.problem = EMPTY, str(error)
@@ -170,6 +169,8 @@ class Upstream:
         try:
             return await self._sent(method, params, progressed)
         except MCPError as error:
+            if error.code == types.REQUEST_TIMEOUT:
+                give_up()
             if not (was_forgotten(error) and is_first(params)):
                 raise
         await self._link().close()  # the server has forgotten us, and did nothing

@@ -1,18 +1,21 @@
-"""Sessions of the revisions up to 2025-11-25: what each has asked to be told.
+"""Who is told what: sessions of the revisions up to 2025-11-25, and streams of changes since.
 
-Since 2026-07-28 there are none: a client listens (``subscriptions/listen``), and each request says
-what it wants to be told.
+Since 2026-07-28 there are no sessions: a client listens (``subscriptions/listen``), and each request
+says what it wants to be told.
 """
 
 from __future__ import annotations
 
 import asyncio
 import logging
-import weakref
 from collections.abc import Collection
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
+from weakref import WeakKeyDictionary
 
 import mcp_types as types
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
+from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import (
     PromptsListChanged,
@@ -36,33 +39,39 @@ PATIENCE = 0.2
 log = logging.getLogger("toolkeel")
 
 
+@dataclass
+class _Session:
+    client: str
+    level: types.LoggingLevel | None = None
+    watched: set[str] = field(default_factory=set)
+
+
 class Sessions:
-    """The open sessions of one server; each is forgotten with its connection."""
+    """The open sessions and streams of one server; each is forgotten with its connection."""
 
     def __init__(self) -> None:
-        self._levels: weakref.WeakKeyDictionary[Connection, types.LoggingLevel] = (
-            weakref.WeakKeyDictionary()
-        )
-        self._watched: weakref.WeakKeyDictionary[Connection, set[str]] = weakref.WeakKeyDictionary()
+        self._open: WeakKeyDictionary[Connection, _Session] = WeakKeyDictionary()
+        self._streams: dict[str, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
+        """Of each client; what one of them has too many of is no other's."""
         self._untold: dict[Connection, dict[ServerEvent, None]] = {}
         self._telling: dict[Connection, asyncio.Task[None]] = {}
 
     async def begin(self, request: Request, _: types.NotificationParams) -> None:
         """Handle ``notifications/initialized``."""
-        self._uris(request)
+        self._of(request)
 
     async def set_level(
         self, request: Request, params: types.SetLevelRequestParams
     ) -> types.EmptyResult:
         """Handle ``logging/setLevel``."""
-        self._levels[_connection(request)] = params.level
+        self._of(request).level = params.level
         return types.EmptyResult()
 
     async def watch(
         self, request: Request, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Handle ``resources/subscribe``."""
-        uris = self._uris(request)
+        uris = self._of(request).watched
         check_watched({*uris, params.uri})
         uris.add(params.uri)
         return types.EmptyResult()
@@ -71,25 +80,52 @@ class Sessions:
         self, request: Request, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Handle ``resources/unsubscribe``."""
-        self._uris(request).discard(params.uri)
+        self._of(request).watched.discard(params.uri)
         return types.EmptyResult()
+
+    async def listen(
+        self, request: Request, params: types.SubscriptionsListenRequestParams
+    ) -> types.SubscriptionsListenResult:
+        """Handle ``subscriptions/listen``."""
+        check_watched(params.notifications.resource_subscriptions or ())
+        client = client_of(request)
+        if client not in self._streams:
+            bus = InMemorySubscriptionBus()
+            self._streams[client] = bus, ListenHandler(bus)
+        return await self._streams[client][1](request, params)
+
+    def close(self) -> None:
+        """End what clients listen to; they listen again, elsewhere if need be."""
+        for _, streams in self._streams.values():
+            streams.close()
 
     def watched(self) -> set[str]:
         """What open sessions watch."""
-        return set().union(*self._watched.values())
+        return set().union(*(each.watched for each in self._open.values()))
 
     def level(self, request: Request) -> str:
         """From which level on a session wants log messages."""
-        return self._levels.get(_connection(request), "debug")
+        known = self._open.get(_connection(request))
+        return (known and known.level) or "debug"
 
     def lowest(self) -> types.LoggingLevel | None:
         """From which level on some session wants log messages; None: none has said."""
-        return min(self._levels.values(), key=LEVELS.index, default=None)
+        said = (each.level for each in self._open.values() if each.level)
+        return min(said, key=LEVELS.index, default=None)
 
-    async def tell(self, event: ServerEvent) -> None:
-        """Send an event to every session that it concerns; one that does not read holds up no other."""
-        for connection, uris in list(self._watched.items()):
-            if not isinstance(event, ResourceUpdated) or event.uri in uris:
+    async def tell(self, event: ServerEvent, client: str | None = None) -> None:
+        """Send an event to all that it concerns; whoever does not read holds up no other.
+
+        Args:
+            event: What has changed.
+            client: Whose sessions and streams it concerns; None: everybody's.
+        """
+        for name, (bus, _) in list(self._streams.items()):
+            if client in (None, name):
+                await bus.publish(event)
+        for connection, each in list(self._open.items()):
+            heeds = not isinstance(event, ResourceUpdated) or event.uri in each.watched
+            if heeds and client in (None, each.client):
                 self._untold.setdefault(connection, {})[event] = None
         fresh = {
             one: asyncio.create_task(self._tell(one))
@@ -112,8 +148,8 @@ class Sessions:
         finally:
             del self._untold[connection], self._telling[connection]
 
-    def _uris(self, request: Request) -> set[str]:
-        return self._watched.setdefault(_connection(request), set())
+    def _of(self, request: Request) -> _Session:
+        return self._open.setdefault(_connection(request), _Session(client_of(request)))
 
 
 def check_watched(uris: Collection[str]) -> None:
@@ -124,6 +160,13 @@ def check_watched(uris: Collection[str]) -> None:
     """
     if len(uris) > WATCHED:
         raise MCPError(types.INVALID_PARAMS, f"at most {WATCHED} resources can be watched at once")
+
+
+def client_of(request: Request) -> str:
+    """Whose request it is: the name that goes with its token; "" if nobody is told apart."""
+    scope = getattr(request.request, "scope", None) or {}
+    user = scope.get("user")
+    return str(user.username) if isinstance(user, AuthenticatedUser) else ""
 
 
 def _connection(request: Request) -> Connection:

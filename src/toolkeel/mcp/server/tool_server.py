@@ -22,13 +22,11 @@ with needs_extra("A server of tools", "mcp"):
 from mcp.server import NotificationOptions, Server
 from mcp.server.caching import CACHEABLE_METHODS, CacheHint
 from mcp.server.request_state import RequestStateBoundary, RequestStateSecurity
-from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import (
     PromptsListChanged,
     ResourcesListChanged,
     ResourceUpdated,
-    ServerEvent,
     ToolsListChanged,
 )
 from pydantic import BaseModel
@@ -40,7 +38,7 @@ from toolkeel.mcp.server.calls import NewRun, run_client_call
 from toolkeel.mcp.server.multi_round_calls import Exchange, Params, Request, Rounds, is_modern
 from toolkeel.mcp.server.prometheus_metrics import Figures
 from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, contents_of, messages_of
-from toolkeel.mcp.server.sessions import Sessions, check_watched
+from toolkeel.mcp.server.sessions import Sessions
 from toolkeel.mcp.server.snapshot import Offer, completion, not_found, page, result_of, suggester
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -114,8 +112,6 @@ class ToolServer:
         self.figures = Figures()
         self._page_size = page_size
         self._rounds = Rounds()
-        self._bus = InMemorySubscriptionBus()
-        self._listen = ListenHandler(self._bus)
         self._sessions = Sessions()
         hint = CacheHint(ttl_ms=int(ttl * 1000))
         self.sdk: Server[Any] = _Sdk(
@@ -128,7 +124,7 @@ class ToolServer:
             get_tool_input_schema=self._input_schema,
             on_list_tools=self._list_tools,
             on_call_tool=self._call_tool,
-            on_subscriptions_listen=self._listened,
+            on_subscriptions_listen=self._sessions.listen,
         )
         # Clients hold the state of a call between its rounds: it is sealed, and bound to the call.
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
@@ -204,11 +200,11 @@ class ToolServer:
         _ = offer.served  # what cannot be served shows here, not at the next client's list
         self._offer, self._sources = offer, sources
         if tools is not None:
-            await self._tell(ToolsListChanged())
+            await self._sessions.tell(ToolsListChanged())
         if prompts is not None:
-            await self._tell(PromptsListChanged())
+            await self._sessions.tell(PromptsListChanged())
         if resources is not None:
-            await self._tell(ResourcesListChanged())
+            await self._sessions.tell(ResourcesListChanged())
 
     def takes_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Whether a line of a client over stdio is answered here, past the SDK's session."""
@@ -216,15 +212,11 @@ class ToolServer:
 
     def let_go(self) -> None:
         """End what clients listen to; they listen again, elsewhere if need be."""
-        self._listen.close()
+        self._sessions.close()
 
     async def resource_updated(self, uri: str) -> None:
         """Tell the clients that watch a resource that it has changed."""
-        await self._tell(ResourceUpdated(uri))
-
-    async def _tell(self, event: ServerEvent) -> None:
-        await self._bus.publish(event)
-        await self._sessions.tell(event)
+        await self._sessions.tell(ResourceUpdated(uri))
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
@@ -235,14 +227,8 @@ class ToolServer:
         try:
             yield
         finally:
-            self._listen.close()
+            self._sessions.close()
             self._rounds.close()
-
-    async def _listened(
-        self, request: Request, params: types.SubscriptionsListenRequestParams
-    ) -> types.SubscriptionsListenResult:
-        check_watched(params.notifications.resource_subscriptions or ())
-        return await self._listen(request, params)
 
     # — tools —
 
