@@ -191,9 +191,7 @@ class Proxy:
         ):
             length -= len(piece) if length > 0 else 0
             self.sent += len(piece)
-            self._check_bytes()
-            out.write(piece)
-            await out.drain()
+            await self._pass(piece, out)
         if length < 0:
             with suppress(OSError, RuntimeError):
                 out.write_eof()
@@ -205,13 +203,15 @@ class Proxy:
             if not piece:
                 return
             self.received += len(piece)
-            self._check_bytes()
-            writer.write(piece)
-            await writer.drain()
+            await self._pass(piece, writer)
 
-    def _check_bytes(self) -> None:
+    async def _pass(self, piece: bytes, to: asyncio.StreamWriter) -> None:
+        """Pass on what has come, to somebody who reads."""
         if self.sent + self.received > MAX_BYTES:
             raise OSError("more has come and gone than may")
+        to.write(piece)
+        async with asyncio.timeout(IDLE):
+            await to.drain()
 
 
 def _place(method: str, target: str) -> tuple[str, int]:

@@ -18,6 +18,8 @@ POLICY = (
     "connect-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'; "
     "require-trusted-types-for 'script'; trusted-types 'none'"
 )
+LOGIN = 4096
+"""Bytes of the form by which somebody logs in."""
 COOKIE = "toolkeel"
 HEADERS = {
     "X-Content-Type-Options": "nosniff",
@@ -86,7 +88,7 @@ class Guard:
     async def _log_in(self, request: Request) -> Response:
         given = request.query_params.get("key", "")
         if request.method == "POST":
-            given = (await form(request)).get("key", "").strip()
+            given = (await form(request, LOGIN)).get("key", "").strip()  # of anybody
         if _is(given, self._token) or _is(given, self.once):
             self.once = secrets.token_urlsafe(24) if _is(given, self.once) else self.once
             answer = RedirectResponse(f"{self.place}/", 303)

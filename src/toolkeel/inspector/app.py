@@ -26,6 +26,7 @@ from toolkeel.inspector.server_pages import ServerPages
 from toolkeel.inspector.session_pages import SessionPages
 from toolkeel.inspector.site import LANGUAGES, page
 from toolkeel.inspector.tool_pages import ToolPages
+from toolkeel.mcp.server.kept_connections import BACKLOG, BoundedConnection
 from toolkeel.sessions.approval_desk import Desk
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.sessions import Sessions
@@ -90,6 +91,8 @@ class Inspector:
         config = uvicorn.Config(
             self._guard,
             ws="none",
+            http=BoundedConnection,
+            backlog=BACKLOG,
             log_level="warning",
             timeout_graceful_shutdown=1,
             server_header=False,

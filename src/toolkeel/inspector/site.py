@@ -55,21 +55,29 @@ UNTOUCHED: Mapping[str, str] = {}
 """A form that nobody has sent."""
 
 
-async def form(request: Request) -> dict[str, str]:
+async def form(request: Request, most: int = FORM) -> dict[str, str]:
     """The fields that a form sent.
+
+    Args:
+        request: That sent it.
+        most: Bytes it may have.
 
     Raises:
         HTTPException: it is too large, or has too many fields.
     """
-    sent = await body(request)
+    sent = await body(request, most)
     try:
         return dict(parse_qsl(sent, keep_blank_values=True, max_num_fields=5000))
     except ValueError:
         raise HTTPException(413) from None
 
 
-async def body(request: Request) -> str:
+async def body(request: Request, most: int = FORM) -> str:
     """What a request brings, read no further than it may be long.
+
+    Args:
+        request: It.
+        most: Bytes it may have.
 
     Raises:
         HTTPException: it is too large.
@@ -77,7 +85,7 @@ async def body(request: Request) -> str:
     found = bytearray()
     async for piece in request.stream():
         found += piece
-        if len(found) > FORM:
+        if len(found) > most:
             raise HTTPException(413)
     return found.decode("utf-8", "replace")
 

@@ -6,7 +6,7 @@ import asyncio
 import signal
 import socket
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from typing import Any, cast
 
 import pytest
@@ -202,5 +202,145 @@ def test_a_call_that_goes_on_when_its_server_closes_is_answered(era: Any) -> Non
                 await asyncio.sleep(0.7)  # the library of streams looks twice a second
                 may_end.set()
                 assert text(await called) == "done"
+
+    run(main)
+
+
+async def closed(reader: asyncio.StreamReader, seconds: float = 10) -> bytes:
+    """What came until the server let go."""
+    async with asyncio.timeout(seconds):
+        with suppress(ConnectionError):
+            return await reader.read()
+    return b""
+
+
+@pytest.mark.parametrize(
+    "part",
+    [b"", b"GET / HTTP/1.1\r\nHost: h\r\nX: ", b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99\r\n\r\n"],
+    ids=["nothing", "a head", "a body"],
+)  # fmt: skip
+def test_who_never_ends_a_request_is_let_go_however_often_a_byte_of_it_comes(
+    part: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_connections, "ARRIVES", 0.5)
+
+    async def main() -> None:
+        async with served() as made:
+            made.may_end.clear()  # what begins to be answered early is let go, too
+            reader, writer = await made.connect()
+            writer.write(part)
+            gone = asyncio.ensure_future(closed(reader))
+            while part and not gone.done():  # slowly, but never idle
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+            await gone
+            await until(lambda: not made.connections)
+            writer.close()
+
+    run(main)
+
+
+def test_a_body_that_goes_on_after_its_answer_is_read_no_longer_than_one_before(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_connections, "ARRIVES", 0.5)
+
+    async def main() -> None:
+        async with served() as made:
+            reader, writer = await made.connect()
+            writer.write(b"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 999999\r\n\r\n")
+            await answer(reader)
+            gone = asyncio.ensure_future(closed(reader))
+            while not gone.done():
+                writer.write(b"x")
+                await asyncio.sleep(0.01)
+            await until(lambda: not made.connections)
+            writer.close()
+
+    run(main)
+
+
+def test_a_request_that_was_answered_leaves_its_connection_open_for_the_next(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_connections, "ARRIVES", 0.3)
+
+    async def main() -> None:
+        async with served() as made:
+            reader, writer = await made.connect()
+            for _ in range(3):
+                writer.write(ASK)
+                assert b"200 OK" in await answer(reader)
+                await asyncio.sleep(0.2)
+            made.may_end.clear()
+            writer.write(ASK)
+            await asyncio.sleep(0.5)  # an answer may take as long as it takes
+            made.may_end.set()
+            assert b"200 OK" in await answer(reader)
+            writer.close()
+
+    run(main)
+
+
+def test_a_thousand_that_ask_nothing_keep_nobody_out_and_who_is_answered_stays(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_connections, "MOST", 20)
+
+    async def main() -> None:
+        async with served() as made:
+            made.may_end.clear()
+            at_work, idle = await made.connect(), await made.connect()
+            at_work[1].write(ASK)
+            await at_work[0].readuntil(b"\r\n\r\n")
+            others = []
+            for _ in range(1000):
+                others.append(await asyncio.open_connection(*made.listener.getsockname()))
+                if len(others) % 50 == 0:
+                    await until(lambda: len(made.connections) <= 20)
+            assert await closed(idle[0]) == b""  # it had waited longest
+            made.may_end.set()
+            assert await answer(at_work[0])
+            reader, writer = await asyncio.open_connection(*made.listener.getsockname())
+            writer.write(ASK)
+            assert b"200 OK" in await answer(reader)
+            assert len(made.connections) <= 20
+            for _, each in [*others, (reader, writer), at_work, idle]:
+                each.close()
+
+    run(main)
+
+
+def test_who_does_not_read_is_let_go_and_who_reads_slowly_is_not(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_connections, "READS", 0.5)
+    much = b"x" * (16 << 20)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            for end in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{end}.complete"})
+            return
+        await send({"type": "http.response.start", "status": 200, "headers": []})
+        await send({"type": "http.response.body", "body": much, "more_body": True})
+        await send({"type": "http.response.body", "body": b"end"})
+
+    async def main() -> None:
+        async with served(app) as made:
+            (reader, writer), silent = await made.connect(), await made.connect()
+            writer.write(ASK)
+            silent[1].write(ASK)
+            got, piece = 0, b""
+            while not piece.endswith(b"0\r\n\r\n"):
+                piece = await reader.read(1 << 20)
+                got += len(piece)
+                assert piece, f"let go after {got} bytes"
+                await asyncio.sleep(0.02)
+            assert got > len(much)
+            await until(lambda: len(made.connections) == 1)  # the other one has gone
+            for each in (writer, silent[1]):
+                each.close()
 
     run(main)

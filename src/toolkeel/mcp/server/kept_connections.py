@@ -1,17 +1,22 @@
-"""Connections that are closed only where no request of their client's can be on its way.
+"""Connections that are closed only where no request of their client's can be on its way, and bounded.
 
 Whoever closes a connection that the other side takes for open loses the request that is written to
 it meanwhile, and of a lost POST nobody knows whether it ran. So an idle connection is kept for
 longer than clients keep theirs; a server that ends closes those alone that stayed idle for longer
 than that, or whose last answer said so (``Connection: close``).
+
+Whoever sends a request without end, or does not read its answer, is let go, and holds up nobody: of
+too many connections those go that have asked nothing yet, and then those that are idle.
 """
 
 from __future__ import annotations
 
 import selectors
+from asyncio import TimerHandle, Transport
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
+import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -22,9 +27,81 @@ KEPT: Final = 75
 """Seconds an idle connection is kept: longer than balancers (60) and clients of Python (5) do."""
 STALE: Final = 6
 """Seconds after which clients of Python use an idle connection no more."""
+ARRIVES: Final = 60.0
+"""Seconds in which the whole of a request must have come."""
+READS: Final = 60.0
+"""Seconds in which a client must read some of what waits for it."""
+LEAST: Final = 65_536
+"""Bytes that are some."""
+MOST: Final = 512
+"""Connections beyond which those go on which nothing is answered."""
+BACKLOG: Final = 256
+"""Connections that are accepted in one turn: half as many files as a process may have are enough."""
 
 
-class KeptConnection(H11Protocol):
+class BoundedConnection(H11Protocol):
+    """A connection that waits for no client without end."""
+
+    _late: TimerHandle | None = None
+    _slow: TimerHandle | None = None
+    _since = 0.0
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Wait for a request; where too many do, who has waited longest is let go."""
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._begin()
+        if len(self.connections) > MOST:
+            known = (each for each in self.connections if isinstance(each, BoundedConnection))
+            waiting = [each for each in known if each.waits]  # this one at least
+            min(waiting, key=lambda each: (each.cycle is not None, each._since)).end()
+
+    @property
+    def waits(self) -> bool:
+        """Whether nothing is answered here."""
+        answers = self._late is None and self.cycle and not self.cycle.response_complete
+        return not (answers or self.transport.is_closing())
+
+    def end(self) -> None:
+        """Let it go at once."""
+        self.transport.abort()
+
+    def data_received(self, data: bytes) -> None:
+        """Take a part of a request, whose rest must come soon."""
+        self._begin()
+        super().data_received(data)
+        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+            self._late, self._since = stopped(self._late), self.loop.time()
+
+    def _begin(self) -> None:
+        if self._late is None:
+            self._late = self.loop.call_later(ARRIVES, self.end)
+
+    def pause_writing(self) -> None:
+        """More waits to be read than shall be."""
+        super().pause_writing()
+        self._unread(2**62)
+
+    def resume_writing(self) -> None:
+        """It has been read."""
+        self._slow = stopped(self._slow)
+        super().resume_writing()
+
+    def _unread(self, before: int) -> None:
+        """Let it go if nearly nothing was read of what waits; else look again."""
+        left = self.transport.get_write_buffer_size()
+        if before - left < LEAST:
+            self.end()
+        else:
+            self._slow = self.loop.call_later(READS, self._unread, left)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """It has gone, and nothing is waited for."""
+        self._late, self._slow = stopped(self._late), stopped(self._slow)
+        super().connection_lost(exc)
+
+
+class KeptConnection(BoundedConnection):
     """A connection that outlives what its client may believe of it."""
 
     def shutdown(self) -> None:
@@ -54,6 +131,13 @@ class KeptConnection(H11Protocol):
             return bool(selector.select(0))
 
 
+def stopped(timer: TimerHandle | None) -> TimerHandle | None:
+    """No timer, in the place of one that is stopped."""
+    if timer is not None:
+        timer.cancel()
+    return None
+
+
 def web_config(
     make: Callable[[], Starlette], host: str, port: int, drain: int, **options: Any
 ) -> uvicorn.Config:
@@ -73,6 +157,8 @@ def web_config(
         factory=True,
         http=KeptConnection,
         log_level="warning",
+        ws="none",
+        backlog=BACKLOG,
         timeout_keep_alive=KEPT,
         timeout_graceful_shutdown=drain,
         lifespan="on",
