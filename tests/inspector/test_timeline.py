@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from time import process_time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -92,3 +94,28 @@ def test_bars_stay_on_the_axis_and_keep_their_order(times: list[tuple[float, flo
     for row in line.rows:
         for _, left, width in row.bars:
             assert -1e-6 <= left <= 100 + 1e-6 and width >= -1e-6 and left + width <= 100 + 1e-6
+
+
+def many(n: int) -> Story:
+    """A reply of many calls, each with a run within it or a question, and as many requests without a reply."""
+    calls = tuple(ToolCall(f"c{i}", "wait", "{}") for i in range(n))
+    asked = [Ticket(f"t{i}", f"c{i}", "wait", {}, "d", 2e9) for i in range(n)]
+    return story(
+        (0.0, RunBegan("r")),
+        *((0.0, ModelAsked("r", turn, "m")) for turn in range(n)),
+        (1.0, ModelReplied("r", n - 1, AssistantMessage("", calls))),
+        *((1.0, Waits("r", ticket)) for ticket in asked),
+        *((1.0, Decided("r", ticket.approve(), "bob")) for ticket in asked),
+        *((1.0, RunBegan(f"i{i}", parent="r", call=f"r-1-{i}")) for i in range(n)),
+        *((2.0 * i, CallIntended("r", n - 1, i, f"c{i}", "wait")) for i in range(n)),
+        *((2.0, CallEnded("r", n - 1, i, ToolMessage("", f"c{i}", "wait", duration=1.0)))
+          for i in range(n)),
+    )  # fmt: skip
+
+
+def test_what_a_session_of_many_entries_costs_grows_with_them_and_not_with_their_square() -> None:
+    began = process_time()
+    line = timeline_of(many(10_000))
+    assert process_time() - began < 8  # a square of it takes minutes
+    assert len(line.rows) == 20_000
+    assert {row.status for row in line.rows if row.kind == "call"} == {"done"}

@@ -158,6 +158,9 @@ class Story:
         self.usage = Usage()
         self._inner: dict[str, Story] = {}
         self._queued: dict[str, Said] = {}
+        self._reply: Replied | None = None  # the last request, and its calls by their ids
+        self._calls: dict[str, list[Called]] = {}
+        self._waiting: dict[str, Called] = {}  # by the ticket, those within calls too
 
     def see(self, seq: int, at: float, entry: entries.Entry) -> None:
         """Take in one more entry."""
@@ -173,18 +176,15 @@ class Story:
     def _nest(self, entry: entries.RunBegan) -> None:
         """A run begins within a call."""
         outer = self._inner.get(entry.parent, self)
-        reply = outer._reply()
-        calls = {str(n): called for n, called in enumerate(reply.calls)} if reply else {}
-        called = calls.get(entry.call.rpartition("-")[2])
+        place = entry.call.rpartition("-")[2]
+        at = int(place) if place.isdecimal() and len(place) < 9 else -1
+        called = outer._called(-1, at, "")
         if called is None or outer.depth == DEEPEST:
             self._inner[entry.run] = Story()  # of a call from before, or too deep: told nowhere
             return
-        called.inside = called.inside or Story(outer.depth + 1)
-        self._inner[entry.run] = called.inside
-
-    def _reply(self) -> Replied | None:
-        """The last request."""
-        return next((item for item in reversed(self.items) if isinstance(item, Replied)), None)
+        inside = called.inside = called.inside or Story(outer.depth + 1)
+        inside._waiting = self._waiting
+        self._inner[entry.run] = inside
 
     def calls(self) -> Iterator[Called]:
         """Every call, those within calls too."""
@@ -221,14 +221,18 @@ class Story:
 
     def _model_asked(self, seq: int, at: float, entry: entries.ModelAsked) -> None:
         self.reason = ""
-        self.items.append(Replied(seq, entry.turn, entry.model, at))
+        self._begin(Replied(seq, entry.turn, entry.model, at))
+
+    def _begin(self, reply: Replied) -> Replied:
+        self._reply, self._calls = reply, {}
+        self.items.append(reply)
+        return reply
 
     def _asking(self, seq: int, turn: int) -> Replied:
         """The request that a reply or a failure belongs to."""
-        reply = self._reply()
+        reply = self._reply
         if reply is None or reply.message is not None or reply.turn != turn:
-            reply = Replied(seq, turn)
-            self.items.append(reply)
+            return self._begin(Replied(seq, turn))
         return reply
 
     def _model_failed(self, seq: int, at: float, entry: entries.ModelFailed) -> None:
@@ -239,13 +243,16 @@ class Story:
         reply.seq, reply.at, reply.message = seq, at, entry.message
         reply.model = entry.message.model or reply.model
         reply.calls = [Called(call, seq, at) for call in entry.message.tool_calls]
+        self._calls = {}
+        for called in reply.calls:
+            self._calls.setdefault(called.call.id, []).append(called)
 
     def _called(self, turn: int, position: int, within: str) -> Called | None:
         """The call that an entry is about; None for those that code made, or from before."""
-        reply = self._reply()
-        if within or reply is None or reply.turn != turn or not 0 <= position < len(reply.calls):
+        reply = self._reply
+        if within or reply is None or turn not in (reply.turn, -1):
             return None
-        return reply.calls[position]
+        return reply.calls[position] if 0 <= position < len(reply.calls) else None
 
     def _call_intended(self, seq: int, at: float, entry: entries.CallIntended) -> None:
         if (called := self._called(entry.turn, entry.position, entry.within)) is not None:
@@ -257,18 +264,18 @@ class Story:
             called.seq, called.ended, called.result = seq, at, entry.message
 
     def _waits(self, seq: int, at: float, entry: entries.Waits) -> None:
-        reply = self._reply()
-        for called in reply.calls if reply is not None else ():
-            if called.call.id == entry.ticket.call_id and called.result is None:
+        for called in self._calls.get(entry.ticket.call_id, ()):
+            if called.result is None:
                 called.seq, called.ticket, called.waited = seq, entry.ticket, at
                 called.verdict = called.began = None
+                self._waiting[entry.ticket.id] = called
                 return
 
     def _decided(self, seq: int, at: float, entry: entries.Decided) -> None:
-        for called in self.calls():
-            if called.ticket is not None and called.ticket.id == entry.decision.ticket:
-                said = DecisionView(at, entry.decision.verdict, entry.who, entry.decision.reason)
-                called.seq, called.verdict = seq, called.verdict or said
+        called = self._waiting.get(entry.decision.ticket)
+        if called is not None and called.ticket and called.ticket.id == entry.decision.ticket:
+            said = DecisionView(at, entry.decision.verdict, entry.who, entry.decision.reason)
+            called.seq, called.verdict = seq, called.verdict or said
 
     def _run_ended(self, seq: int, at: float, entry: entries.RunEnded) -> None:
         self.reason = entry.reason

@@ -6,7 +6,8 @@ lunch break would make a hair's breadth of everything that happened.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import time
 
@@ -91,22 +92,25 @@ def timeline_of(story: Story, now: float | None = None) -> Timeline:
     start = min(row.start for row in rows)
     end = max(row.segments[-1].end for row in rows)
     busy = _busy(s for row in rows for s in row.segments if s.what != "waits")
-    pieces, total, gaps = _axis(busy, start, end)
+    place, gaps = _axis(busy, start, end)
     for row in rows:
         for s in row.segments:
-            left = _place(pieces, s.start) / total * 100
-            row.bars.append((s.what, left, _place(pieces, s.end) / total * 100 - left))
-    cut = [(_place(pieces, at) / total * 100, seconds) for at, seconds in gaps]
+            left = place(s.start)
+            row.bars.append((s.what, left, place(s.end) - left))
+    cut = [(place(at), seconds) for at, seconds in gaps]
     return Timeline(rows, start, end - start, cut, _lanes(rows))
 
 
 def _rows(story: Story, now: float, depth: int) -> Iterator[Row]:
+    ends = sorted(item.at for item in story.items if item.at is not None)
     for item in story.items:
         if not isinstance(item, Replied):
             continue
-        if item.asked is not None:
+        if (asked := item.asked) is not None:
             status = "runs" if item.at is None and not item.failures else "done"
-            asks = Segment("asks", item.asked, item.at or _end_of(story, item.asked, now))
+            at = bisect_left(ends, asked)  # without a reply it ended with its run
+            end = ends[at] if at < len(ends) else asked if story.reason else now
+            asks = Segment("asks", asked, item.at or end)
             yield Row(visible_line(item.model) or "model", "model", status, depth, [asks])
         for called in item.calls:
             yield Row(
@@ -118,12 +122,6 @@ def _rows(story: Story, now: float, depth: int) -> Iterator[Row]:
             )
             if called.inside is not None:
                 yield from _rows(called.inside, now, depth + 1)
-
-
-def _end_of(story: Story, began: float, now: float) -> float:
-    """When a request ended that has no reply: with its run."""
-    ends = [item.at for item in story.items if item.at is not None and item.at >= began]
-    return min(ends, default=began if story.reason else now)
 
 
 def _segments(called: Called, now: float) -> Iterator[Segment]:
@@ -150,10 +148,10 @@ def _busy(segments: Iterable[Segment]) -> list[tuple[float, float]]:
 
 def _axis(
     busy: list[tuple[float, float]], start: float, end: float
-) -> tuple[list[tuple[float, float, float]], float, list[tuple[float, float]]]:
-    """Pieces of the axis (from, to, length drawn), their sum, and what was cut (where, seconds)."""
+) -> tuple[Callable[[float], float], list[tuple[float, float]]]:
+    """Where a moment is on the axis, as a share of 100, and what was cut (where, seconds)."""
     work = sum(b - a for a, b in busy) or 1e-6
-    pieces: list[tuple[float, float, float]] = []
+    times, places = [start], [0.0]  # where the pieces of the axis begin and end, and are drawn
     gaps: list[tuple[float, float]] = []
     at = start
     for a, b in [*busy, (end, end)]:
@@ -162,21 +160,22 @@ def _axis(
             if gap > IDLE * work:
                 gaps.append(((at + a) / 2, gap))
                 gap = CUT * work
-            pieces.append((at, a, gap))
-        if b > a:
-            pieces.append((max(a, at), b, b - max(a, at)))
+            times.append(a)
+            places.append(places[-1] + gap)
+        if b > max(a, at):
+            times.append(b)
+            places.append(places[-1] + b - max(a, at))
         at = max(at, b)
-    return pieces, sum(length for _, _, length in pieces) or 1.0, gaps
 
+    def place(moment: float) -> float:
+        n = bisect_right(times, moment)
+        if n in (0, len(times)):
+            return 100 * places[-1] / (places[-1] or 1.0) if n else 0.0
+        since, until = times[n - 1 : n + 1]
+        part = (moment - since) / (until - since) * (places[n] - places[n - 1])
+        return (places[n - 1] + part) / places[-1] * 100
 
-def _place(pieces: list[tuple[float, float, float]], at: float) -> float:
-    """Where a moment is on the axis."""
-    before = 0.0
-    for start, end, length in pieces:
-        if at < end:
-            return before + max(at - start, 0.0) / (end - start) * length
-        before += length
-    return before
+    return place, gaps
 
 
 def _lanes(rows: list[Row]) -> int:
