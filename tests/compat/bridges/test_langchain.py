@@ -6,13 +6,14 @@ import asyncio
 from typing import Annotated, Any
 
 import pytest
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, field_validator
 
 from tests.shared import peer
 from toolkeel import (
     Agent,
     RunContext,
     SetupError,
+    Tool,
     ToolCall,
     ToolContext,
     ToolError,
@@ -274,3 +275,104 @@ def test_pictures_go_there_and_come_back(bridge: Any) -> None:
     assert theirs.invoke(call).content[1]["mime_type"] == "image/gif"
     [message] = Toolset([bridge.from_langchain(theirs)]).run_sync([ToolCall("1", "look", "{}")])
     assert message.content == given
+
+
+def test_a_command_of_theirs_changes_the_state_here(tools: Any, bridge: Any, graph: Any) -> None:
+    messages, types = peer("langchain_core.messages"), peer("langgraph.types")
+
+    def rename(name: str, id: Any) -> Any:
+        """Rename."""
+        told = [messages.ToolMessage(f"named {name}", tool_call_id=id)]
+        return types.Command(
+            update={"name": name, "messages": told}, goto=name if name == "x" else ()
+        )
+
+    rename.__annotations__ = {"name": str, "id": Annotated[str, tools.InjectedToolCallId]}
+    ours, run = bridge.from_langchain(tools.tool(rename)), RunContext[Any]()
+    assert answer(ours, {"name": "茶"}, run).content == "named 茶"
+    assert run.state == {"name": "茶"}
+    with pytest.raises(SetupError, match="goto"):
+        answer(ours, {"name": "x"}, run)
+
+
+def test_what_their_own_validators_refuse_is_told_and_a_bodys_own_error_is_not(
+    tools: Any, bridge: Any
+) -> None:
+    class Even(BaseModel):
+        number: int
+
+        @field_validator("number")
+        @classmethod
+        def even(cls, value: int) -> int:
+            if value % 2:
+                raise ValueError("not an even number")
+            return value
+
+    @tools.tool(args_schema=Even, extras={"cache_control": {"type": "ephemeral"}})
+    def halve(number: int) -> int:
+        """Halve."""
+        return Args(query="", limit=number).limit
+
+    ours = bridge.from_langchain(halve)
+    refused, crashed = answer(ours, {"number": 3}), answer(ours, {"number": 4})
+    assert "not an even number" in refused.text and refused.kind == "tool_error"
+    assert crashed.kind == "crashed"
+    assert ours.provider_options == {"cache_control": {"type": "ephemeral"}}
+    assert ours.timeout is None
+    assert bridge.to_langchain(ours).extras == ours.provider_options
+
+
+def test_our_tools_see_the_graph_they_run_in_and_change_its_state(bridge: Any, graph: Any) -> None:
+    messages = peer("langchain_core.messages")
+
+    @our_tool(returns="content_and_artifact")
+    def visit(town: str, context: ToolContext[Any]) -> tuple[str, int]:
+        """Visit a town."""
+        seen: Any = context.state.get("towns", ())
+        if town != "Rome":
+            context.state["towns"] = [*seen, town]
+        return f"{len(seen)} {context.call.id} {context.store is not None}", 7
+
+    stategraph = peer("langgraph.graph")
+    store = peer("langgraph.store.memory").InMemoryStore()
+    state_type: Any = type(
+        "S", (stategraph.MessagesState,), {"__annotations__": {"towns": list[str]}}
+    )
+    built = stategraph.StateGraph(state_type)
+    built.add_node("tools", graph.ToolNode([bridge.to_langchain(visit)])).set_entry_point("tools")
+    run = built.compile(store=store)
+
+    def after(town: str) -> Any:
+        asked = [{"name": "visit", "args": {"town": town}, "id": "c7", "type": "tool_call"}]
+        return run.invoke(
+            {"messages": [messages.AIMessage("", tool_calls=asked)], "towns": ["Oslo"]}
+        )
+
+    changed, same = after("北京"), after("Rome")
+    assert changed["towns"] == ["Oslo", "北京"] and same["towns"] == ["Oslo"]
+    for state in (changed, same):
+        assert (state["messages"][-1].content, state["messages"][-1].artifact) == ("1 c7 True", 7)
+
+
+def test_a_call_that_needs_a_person_asks_the_approver_of_the_run(bridge: Any) -> None:
+    @our_tool(approval=True)
+    def act() -> str:
+        """Act."""
+        return "acted"
+
+    call = {"name": "act", "args": {}, "id": "1", "type": "tool_call"}
+    assert bridge.to_langchain(act).invoke(call).status == "error"
+    run = RunContext[Any](approver=lambda ticket: True)
+    assert bridge.to_langchain(act, run=run).invoke(call).content == "acted"
+
+
+@pytest.mark.parametrize("name", ["config", "runtime"])
+def test_a_parameter_that_they_fill_themselves_is_refused(bridge: Any, name: str) -> None:
+    ours = Tool.from_schema(
+        "act",
+        "",
+        {"type": "object", "properties": {name: {"type": "string"}}},
+        lambda c, a: "acted",
+    )
+    with pytest.raises(SetupError, match=f"'act': LangChain fills '{name}' itself"):
+        bridge.to_langchain(ours)

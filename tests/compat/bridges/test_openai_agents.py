@@ -239,3 +239,60 @@ def test_pictures_and_files_go_there_and_come_back(bridge: Any) -> None:
     text, picture, file = message.content
     assert (text, file) == (given[0], given[2])
     assert data_url(picture) == data_url(given[1])
+
+
+def test_what_only_a_file_id_names_is_refused(agents: Any, bridge: Any) -> None:
+    def show(kind: str) -> Any:
+        """Show."""
+        picture = agents.ToolOutputImage(file_id="file_1")
+        return picture if kind == "one" else [agents.ToolOutputText(text="see"), picture]
+
+    ours = bridge.from_openai_agents(
+        agents.function_tool(show, failure_error_function=None, strict_mode=False)
+    )
+    for kind in ("one", "several"):
+        with pytest.raises(SetupError, match="only a file id"):
+            answer(ours, {"kind": kind})
+
+
+def test_our_pictures_artifacts_and_approvals_go_there(agents: Any, bridge: Any) -> None:
+    @our_tool(returns="content_and_artifact", approval=lambda arguments: arguments["amount"] > 9)
+    def pay(amount: int) -> Any:
+        """Pay."""
+        shown = [Text("see"), Image(url="https://a.example/b.png", extra={"detail": "low"})]
+        return (shown if amount else ()), {"paid": amount}
+
+    theirs = bridge.to_openai_agents(pay)
+    their_context = peer("agents.tool_context").ToolContext
+
+    def invoke(amount: int) -> tuple[Any, Any]:
+        arguments = json.dumps({"amount": amount})
+        context = their_context("me", tool_name="pay", tool_call_id="c9", tool_arguments=arguments)
+        output = asyncio.run(theirs.on_invoke_tool(context, arguments))
+        data = peer("agents.tool").FunctionToolCustomDataContext(context, theirs, output, {})
+        return output, theirs.custom_data_extractor(data)
+
+    assert [asyncio.run(theirs.needs_approval(None, {"amount": n}, "c9")) for n in (9, 10)] == [
+        False,
+        True,
+    ]
+    [words, picture], data = invoke(10)
+    assert (words.text, picture.image_url, picture.detail) == (
+        "see",
+        "https://a.example/b.png",
+        "low",
+    )
+    assert data == {"artifact": {"paid": 10}}
+    assert invoke(0)[0] == "[]"
+    always = our_tool("act", approval=True)(lambda: "acted")
+    assert bridge.to_openai_agents(always).needs_approval is True
+
+
+def test_a_tool_that_ends_the_run_does_not_go_there(bridge: Any) -> None:
+    @our_tool(ends_run=True)
+    def last() -> str:
+        """Say the last word."""
+        return "over"
+
+    with pytest.raises(SetupError, match=r"ends_run=.*stop_at_tool_names"):
+        bridge.to_openai_agents(last)

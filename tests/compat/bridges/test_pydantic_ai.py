@@ -21,6 +21,8 @@ from toolkeel import (
     Toolset,
 )
 from toolkeel import tool as our_tool
+from toolkeel.content import Audio, Data, File, Image, Text
+from toolkeel.define.options import external
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -126,7 +128,7 @@ def test_their_options_come_along_or_are_refused(ai: Any, bridge: Any) -> None:
 
 
 def test_their_agent_drives_our_tools(ai: Any, bridge: Any) -> None:
-    @our_tool(response_format="content_and_artifact")
+    @our_tool(returns="content_and_artifact")
     def note(word: str, context: ToolContext[Any], times: int = 1) -> tuple[str, dict[str, int]]:
         """Note a word."""
         if times < 1:
@@ -182,3 +184,181 @@ def test_a_tool_comes_back_from_there_as_it_went(bridge: Any) -> None:
     )
     result = Agent(Scripted([call("add", {"a": 41}), "done"]), [back]).run_sync("go")
     assert [m.content for m in result.messages if isinstance(m, ToolMessage)] == ["42"]
+
+
+PNG, WAV, PDF = b"\x89PNG\r\n\x1a\n.", b"RIFF....WAVE", b"%PDF-1.7"
+
+
+def test_pictures_sounds_and_files_come_along(ai: Any, bridge: Any) -> None:
+    messages = peer("pydantic_ai.messages")
+    seen = {"detail": "low"}
+    binary = messages.BinaryContent
+    given = {
+        "picture": binary(PNG, media_type="image/png", vendor_metadata=seen),
+        "address": messages.ImageUrl("https://a.example/b.jpg"),
+        "sound": binary(WAV, media_type="audio/wav"),
+        "page": binary(PDF, media_type="application/pdf", identifier="bill.pdf"),
+        "film": messages.VideoUrl("https://a.example/b.mp4"),
+        "several": ["看", binary(PNG, media_type="image/png"), {"row": 1}],
+        "words": messages.TextContent("seen"),
+        "nothing": [],
+    }
+
+    def show(kind: str) -> Any:
+        """Show."""
+        return given[kind]
+
+    ours = bridge.from_pydantic_ai(ai.Tool(show))
+    shown = {kind: answer(ours, {"kind": kind}).content for kind in given}
+    assert shown == {
+        "picture": (Image(PNG, "image/png", extra=seen),),
+        "address": (Image(url="https://a.example/b.jpg", media_type="image/jpeg"),),
+        "sound": (Audio(WAV, "audio/wav"),),
+        "page": (File(PDF, "bill.pdf", "application/pdf"),),
+        "film": (File(url="https://a.example/b.mp4", media_type="video/mp4"),),
+        "several": (Text("看"), Image(PNG, "image/png"), Data({"row": 1}, '{"row":1}')),
+        "words": (Text("seen"),),
+        "nothing": "[]",
+    }
+
+
+def test_what_a_tool_return_says_beside_its_value_is_shown_too(ai: Any, bridge: Any) -> None:
+    messages = peer("pydantic_ai.messages")
+    picture = messages.BinaryContent(PNG, media_type="image/png")
+
+    def look(how: str) -> Any:
+        """Look."""
+        more: Any = {"words": "and more", "picture": ["this:", picture]}[how]
+        return ai.ToolReturn(return_value="looked", content=more, metadata=7)
+
+    ours = bridge.from_pydantic_ai(ai.Tool(look))
+    words, seen = answer(ours, {"how": "words"}), answer(ours, {"how": "picture"})
+    assert (words.content, words.artifact) == ((Text("looked"), Text("and more")), 7)
+    assert seen.content == (Text("looked"), Text("this:"), Image(PNG, "image/png"))
+
+
+def test_a_file_that_its_provider_alone_can_read_is_refused(ai: Any, bridge: Any) -> None:
+    uploaded = peer("pydantic_ai.messages").UploadedFile("file_1", "openai")
+
+    def show() -> Any:
+        """Show."""
+        return uploaded
+
+    with pytest.raises(SetupError, match="UploadedFile"):
+        answer(bridge.from_pydantic_ai(ai.Tool(show)), {})
+
+
+def test_pictures_go_there_and_come_back_as_they_were(ai: Any, bridge: Any) -> None:
+    given = [
+        Text("看"),
+        Image(PNG, "image/png", extra={"detail": "high"}),
+        Image(url="https://a.example/b.webp", media_type="image/webp"),
+        Audio(WAV, "audio/wav"),
+        File(PDF, "bill.pdf", "application/pdf"),
+        File(url="https://a.example/b.pdf", media_type="application/pdf"),
+    ]
+
+    @our_tool
+    def show() -> object:
+        """Show."""
+        return given
+
+    theirs = bridge.to_pydantic_ai(show)
+    parts = asyncio.run(theirs.function_schema.call({}, their_context(ai)))
+    messages = peer("pydantic_ai.messages")
+    kinds = (messages.BinaryContent, messages.ImageUrl, messages.BinaryContent)
+    assert [type(part) for part in parts[1:4]] == [*kinds]
+    assert answer(bridge.from_pydantic_ai(theirs), {}).content == tuple(given)
+
+
+def their_context(ai: Any, **more: Any) -> Any:
+    usage = peer("pydantic_ai.usage").RunUsage()
+    return ai.RunContext(deps=None, model=None, usage=usage, tool_call_id="c1", **more)
+
+
+def test_a_call_that_needs_a_person_or_the_outside_waits_there(ai: Any, bridge: Any) -> None:
+    exceptions = peer("pydantic_ai.exceptions")
+
+    @our_tool(approval=lambda arguments: "a lot" if arguments["amount"] > 9 else False)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    @our_tool(executor=external)
+    def form() -> str:
+        """Fill a form."""
+        raise NotImplementedError
+
+    @our_tool(approval=True)
+    def act() -> str:
+        """Act."""
+        return "acted"
+
+    def run(tool: Any, arguments: Any, **more: Any) -> Any:
+        theirs = bridge.to_pydantic_ai(tool)
+        return asyncio.run(theirs.function_schema.call(arguments, their_context(ai, **more)))
+
+    assert run(pay, {"amount": 1}) == "paid 1"
+    with pytest.raises(exceptions.ApprovalRequired) as asked:
+        run(pay, {"amount": 10})
+    assert asked.value.metadata == {"reason": "a lot"}
+    assert run(pay, {"amount": 10}, tool_call_approved=True) == "paid 10"
+    with pytest.raises(exceptions.CallDeferred):
+        run(form, {})
+    assert bridge.to_pydantic_ai(act).requires_approval
+    assert run(act, {}, tool_call_approved=True) == "acted"
+
+
+@pytest.mark.parametrize("verdict", ["approve", "deny", "edit"])
+def test_their_call_that_asks_for_approval_as_it_runs_waits_here(
+    ai: Any, bridge: Any, verdict: str
+) -> None:
+    begun = []
+
+    def pay(ctx: Any, amount: int) -> str:
+        """Pay."""
+        begun.append(amount)
+        if amount > 9 and not ctx.tool_call_approved:
+            raise ai.ApprovalRequired()
+        return f"paid {amount} {ctx.tool_call_approved}"
+
+    pay.__annotations__ = {"ctx": ai.RunContext[Any], "amount": int}
+    agent = Agent(
+        Scripted([call("pay", {"amount": 10}), "done"]), [bridge.from_pydantic_ai(ai.Tool(pay))]
+    )
+    waits = agent.run_sync("go")
+    [ticket] = waits.pending
+    decision = ticket.edit({"amount": 11}) if verdict == "edit" else getattr(ticket, verdict)()
+    ended = agent.run_sync(waits.state, decisions=[decision])
+    [result] = [m for m in ended.messages if isinstance(m, ToolMessage)]
+    paid = {"approve": "paid 10 True", "edit": "paid 11 True"}
+    assert result.text.startswith(paid.get(verdict, "The call of"))
+    assert begun == {"approve": [10, 10], "edit": [10, 11], "deny": [10]}[verdict]
+    assert (result.kind == "denied") == (verdict == "deny")
+
+
+def test_their_call_that_is_deferred_is_answered_from_outside_here(ai: Any, bridge: Any) -> None:
+    begun = []
+
+    def start(job: str) -> str:
+        """Start a job."""
+        begun.append(job)
+        raise ai.CallDeferred()
+
+    agent = Agent(
+        Scripted([call("start", {"job": "a"}), "done"]), [bridge.from_pydantic_ai(ai.Tool(start))]
+    )
+    waits = agent.run_sync("go")
+    ended = agent.run_sync(waits.state, decisions=[waits.pending[0].answer("a is done")])
+    assert [m.content for m in ended.messages if isinstance(m, ToolMessage)] == ["a is done"]
+    assert begun == ["a"]
+
+
+def test_a_tool_that_ends_the_run_does_not_go_there(bridge: Any) -> None:
+    @our_tool(ends_run=True)
+    def last() -> str:
+        """Say the last word."""
+        return "over"
+
+    with pytest.raises(SetupError, match=r"ends_run=.*output_type"):
+        bridge.to_pydantic_ai(last)

@@ -3,24 +3,38 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from copy import deepcopy
 from typing import Any, get_args, get_origin
+
+from pydantic import ValidationError
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.compat.bridges.run import Ours
 from toolkeel.compat.content_blocks import content_of, written
-from toolkeel.compat.langchain.runtime import InjectedState, InjectedStore
+from toolkeel.compat.langchain.runtime import InjectedState, InjectedStore, state_of
+from toolkeel.compat.langchain.wrapping import Command, updating
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
+from toolkeel.define.explain.pydantic_errors import pydantic_errors
+from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.inject import Injected, InjectedParameter
+from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage
 
 with needs_extra("toolkeel.compat.bridges.langchain", "langchain"):
-    from langchain_core import runnables, tools  # pyright: ignore[reportMissingImports]
+    from langchain_core import messages, runnables, tools  # pyright: ignore[reportMissingImports]
     from langchain_core.tools import base  # pyright: ignore[reportMissingImports]
+try:
+    from langgraph import prebuilt, types  # pyright: ignore[reportMissingImports]
+except ImportError:  # its tools run without it
+    prebuilt = types = None  # type: ignore[assignment]
+
+RESERVED = ("config", "runtime", "run_manager", "callbacks")
+"""Parameters that LangChain and LangGraph fill themselves."""
 
 
 def from_langchain(theirs: tools.BaseTool) -> AnyTool:
@@ -28,8 +42,8 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
 
     The model's arguments are checked here against the tool's schema, and again by LangChain.
     Injected parameters are filled from the run: its state, its store, values by name, and LangGraph's
-    `ToolRuntime`. What `handle_tool_error` says holds; a `ToolException` nobody handles is told to
-    the model.
+    `ToolRuntime`. What `handle_tool_error` says holds; a `ToolException` nobody handles, and what its
+    own validators refuse, is told to the model. A `Command` that it returns changes the run's state.
 
     Args:
         theirs: Any of its tools.
@@ -45,56 +59,98 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
         call = {"type": "tool_call", "name": theirs.name, "args": arguments, "id": context.call.id}
         try:
             config: Any = context.run.inject.get("config")
-            result = await theirs.ainvoke(call, config)
+            return _taken(await theirs.ainvoke(call, config))
         except tools.ToolException as error:
             raise ToolError(str(error) or "Tool execution error") from error
-        if not hasattr(result, "tool_call_id"):
-            return result
-        return ToolMessage(
-            content_of(result.content),
-            context.call.id,
-            theirs.name,
-            result.status,
-            artifact=result.artifact,
-        )
+        except ValidationError as error:
+            if error.title != getattr(theirs.args_schema, "__name__", ""):
+                raise  # the body's own
+            problems = pydantic_errors(error, shown, arguments)
+            raise ToolError(invalid_arguments(theirs.name, problems).text) from error
 
+    shown = _schema(theirs)
     made = Tool.from_schema(
         theirs.name,
         theirs.description,
-        _schema(theirs),
+        shown,
         invoke,
         ends_run=theirs.return_direct,
+        timeout=None,
         tags=theirs.tags or (),
         metadata=theirs.metadata or {},
+        provider_options=theirs.extras or {},
+        steps=[updating()],
     )
     return dataclasses.replace(made, injected=(*made.injected, *_injected(theirs)))
+
+
+def _taken(result: Any) -> object:
+    """What a tool of theirs gave, in our terms.
+
+    Raises:
+        SetupError: it is a list of several commands.
+    """
+    if isinstance(result, messages.ToolMessage):
+        content = content_of(result.content)
+        about = (result.tool_call_id, result.name or "", result.status)
+        return ToolMessage(content, *about, artifact=result.artifact)
+    if isinstance(result, list) and any(hasattr(one, "update") for one in result):
+        raise SetupError("a list of commands does not come along: return one Command")
+    if types is None or not isinstance(result, types.Command):
+        return result
+    update = dict(result._update_as_tuples())
+    if "messages" in update:
+        told = messages.utils.convert_to_messages(update["messages"])
+        update["messages"] = [_taken(m) if m.type == "tool" else (m.type, m.content) for m in told]
+    return Command(update, result.goto, result.graph, result.resume)
 
 
 def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.StructuredTool:
     """A tool of LangChain's that runs one of ours, guards and all.
 
-    A failure becomes a `ToolMessage` with the status ``error``, as its own tools make them.
+    A failure becomes a `ToolMessage` with the status ``error``, as its own tools make them. In a
+    graph it sees the state, the store, the context and the call's id; what it changes in the state
+    becomes a `Command`.
 
     Args:
         ours: A tool of any kind this package knows, or a function.
-        run: What its injected parameters are filled from. A tool that asks for a `RunnableConfig`
-            gets the one LangChain invokes it with.
+        run: What its injected parameters are filled from, outside of a graph. A tool that asks for a
+            `RunnableConfig` gets the one LangChain invokes it with. Its approver is asked about
+            calls that need a person; without one they are refused.
+
+    Raises:
+        SetupError: a parameter has a name that LangChain fills itself.
     """
     tool = as_tool(ours)
     inner = Ours(tool, run)
+    if taken := [name for name in RESERVED if name in properties_of(tool.parameters)]:
+        raise SetupError(
+            f"{tool.name!r}: LangChain fills {taken[0]!r} itself; rename the parameter"
+        )
 
-    async def call_tool(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
-        message = await inner.run_call(arguments, config=config)
+    async def call_tool(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
+        given = _of_graph(runtime)
+        before: Any = deepcopy(given.get("state"))
+        message = await inner.run_call(arguments, config=config, **given)
         if message.failed:
             raise tools.ToolException(message.text)
-        return written(message.content), message.artifact
+        content, after = written(message.content), given.get("state")
+        if after == before or after is None:
+            return content, message.artifact
+        new: Any = object()
+        changed = {key: value for key, value in after.items() if before.get(key, new) != value}
+        told = messages.ToolMessage(
+            content, tool_call_id=message.tool_call_id, name=tool.name, artifact=message.artifact
+        )
+        return types.Command(update={**changed, "messages": [told]}), None
 
-    def call_tool_sync(config: runnables.RunnableConfig, **arguments: Any) -> tuple[Any, object]:
-        return run_sync(lambda: call_tool(config, **arguments))
+    def call_tool_sync(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
+        return run_sync(lambda: call_tool(config, runtime, **arguments))
 
-    # LangChain finds the parameter to fill with the config by its annotation: the class, not text.
+    # They find what to fill by its annotation: the class, not text.
     for function in (call_tool, call_tool_sync):
         function.__annotations__["config"] = runnables.RunnableConfig
+        function.__annotations__["runtime"] = prebuilt.ToolRuntime if prebuilt else Any
     return tools.StructuredTool(
         name=tool.name,
         description=tool.description,
@@ -106,7 +162,18 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
         return_direct=tool.ends_run,
         tags=list(tool.tags),
         metadata=dict(tool.metadata),
+        extras=dict(tool.provider_options) or None,
     )
+
+
+def _of_graph(runtime: Any) -> dict[str, Any]:
+    """What a tool of ours is given of the graph that it runs in: a state of its own to change."""
+    if runtime is None:
+        return {}
+    fields = runtime.state if isinstance(runtime.state, Mapping) else vars(runtime.state)
+    state = {key: deepcopy(value) for key, value in fields.items() if key != "messages"}
+    known = {"store": runtime.store, "context": runtime.context, "call_id": runtime.tool_call_id}
+    return {"state": state, **{key: value for key, value in known.items() if value is not None}}
 
 
 def _schema(theirs: tools.BaseTool) -> dict[str, Any]:
@@ -125,10 +192,10 @@ class _Runtime(Injected):
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
         known = {
-            "state": context.state,
+            "state": state_of(context),
             "context": context.deps,
             "config": context.run.inject.get("config") or {},
-            "stream_writer": lambda item: context.progress(str(item)),
+            "stream_writer": context.emit,
             "tool_call_id": context.call.id,
             "store": context.store,
             "tools": [],

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
@@ -12,6 +13,7 @@ from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.compat.bridges.run import Ours
 from toolkeel.compat.content_blocks import block_of, fields_of
+from toolkeel.compat.foreign_options import value_of
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -24,6 +26,8 @@ with needs_extra("toolkeel.compat.bridges.openai_agents", "openai-agents"):
     from agents.tool_context import (  # pyright: ignore[reportMissingImports]
         ToolContext as TheirContext,
     )
+
+_ENDS = 'there Agent(tool_use_behavior={"stop_at_tool_names": [...]}) says so'
 
 
 def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
@@ -64,17 +68,33 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
     """A tool of the SDK's that runs one of ours, guards and all.
 
     The model's arguments come as it wrote them and are checked here. A failure's text is the result.
+    A call that needs a person interrupts the run, as there; an artifact becomes the item's
+    ``custom_data["artifact"]``.
 
     Args:
         ours: A tool of any kind this package knows, or a function.
         run: What its injected parameters are filled from, beside the SDK's context.
+
+    Raises:
+        SetupError: it ends the run.
     """
     tool = as_tool(ours)
-    inner = Ours(tool, run)
+    inner, artifacts = Ours(tool, run, ends_run=_ENDS), dict[str, object]()
 
     async def on_invoke_tool(context: Any, arguments: str) -> Any:
-        message = await inner.run_call(arguments, context.context, context.tool_call_id)
+        message = await inner.run_call(
+            arguments, context.context, context.tool_call_id, lambda ticket: True
+        )
+        if message.artifact is not None:
+            artifacts[context.tool_call_id] = message.artifact
         return message.text if message.failed else _output_of(message.content)
+
+    async def needs_approval(context: Any, arguments: Mapping[str, Any], call_id: str) -> bool:
+        return callable(tool.approval) and bool(await value_of(tool.approval(arguments)))
+
+    def custom_data(data: Any) -> dict[str, object]:
+        artifact = artifacts.pop(data.tool_context.tool_call_id, None)
+        return {} if artifact is None else {"artifact": artifact}
 
     return agents.FunctionTool(
         name=tool.name,
@@ -82,6 +102,9 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         params_json_schema=dict(tool.parameters),
         on_invoke_tool=on_invoke_tool,
         strict_json_schema=False,
+        needs_approval=needs_approval if callable(tool.approval) else tool.approval,
+        is_enabled=tool.enabled is not False,
+        custom_data_extractor=custom_data,
     )
 
 
@@ -154,6 +177,10 @@ def _content(value: object) -> object:
     if isinstance(value, list | tuple) and any(_is_part(item) for item in value):
         return [_content(item) for item in value]
     block = block_of(value) if _is_part(value) else None
+    if block is None and fields_of(value).get("file_id"):
+        raise SetupError(
+            "what only a file id names is at OpenAI alone: return its bytes or its URL"
+        )
     return value if block is None else block
 
 
@@ -170,7 +197,7 @@ def _part_of(block: Block) -> Any:
     if isinstance(block, Text | Data):
         return agents.ToolOutputText(text=block.text)
     if isinstance(block, Image):
-        return agents.ToolOutputImage(image_url=data_url(block))
+        return agents.ToolOutputImage(image_url=data_url(block), detail=block.extra.get("detail"))
     if isinstance(block, File) and block.url:
         return agents.ToolOutputFileContent(file_url=block.url, filename=block.name)
     name = getattr(block, "name", "sound")
