@@ -223,3 +223,85 @@ def test_partner_packages_stay_and_each_of_their_names_says_what_to_write() -> N
         (2, "stays; a tool comes along by from_langchain(tool), of toolkeel.compat.bridges"),
         (2, "use that of toolkeel.compat.langchain"),
     ]
+
+
+def test_what_annotations_in_quotes_use_of_a_module_is_told_by_line() -> None:
+    program = (
+        "from __future__ import annotations\n"
+        "import agents\n"
+        "from typing import Annotated, TYPE_CHECKING\n"
+        "if TYPE_CHECKING:\n    from agents import Agent, tool_namespace\n"
+        "def f(a: 'list[agents.gone]', b: Annotated['agents.Agent', 'no (code'],\n"
+        "      c: 'Agent') -> 'agents.lost': ...\n"
+        "x: 'agents.also_gone'\n"
+    )
+    made = migrate(program)
+    told = [(note.line, note.text.split(":")[0]) for note in made.notes]
+    assert told == [
+        (5, "agents.tool_namespace"),
+        (6, "agents.gone"),
+        (7, "agents.lost"),
+        (8, "agents.also_gone"),
+    ]
+
+
+def test_imports_that_a_text_holds_stay_and_are_told() -> None:
+    program = (
+        '"""Example.\n\n>>> from agents import Agent\n"""\n'
+        'exec("import os\\nfrom langchain_core.tools import tool\\n")\n'
+        'said = "from agents of the state"\nplace = "import agents/tools"\n'
+    )
+    made = migrate(program)
+    assert made.source == program
+    assert [(note.line, note.text[:40]) for note in made.notes] == [
+        (1, "a text holds '>>> from agents import Age"),
+        (5, "a text holds 'from langchain_core.tools "),
+    ]
+
+
+def test_a_module_of_the_programs_own_stays_though_it_is_called_so() -> None:
+    program = "import agents\nfrom agents.clerk import Clerk\nfrom langgraph.types import Command\n"
+    made = migrate(program, ["agents"])
+    assert made.source.splitlines() == [
+        *program.splitlines()[:2],
+        "from toolkeel.compat.langchain import Command",
+    ]
+    assert [note.line for note in made.notes] == [1, 2]
+    assert "of its own" in made.notes[0].text
+
+
+def test_a_cell_that_is_no_python_stays_and_is_told() -> None:
+    cells = [
+        {"cell_type": "code", "source": "%%writefile app.py\nfrom agents import Agent"},
+        {"cell_type": "code", "source": ["files = !ls\n", "from agents import Agent"]},
+        {"cell_type": "code", "source": "%%time\nfrom agents import Agent"},
+        {"cell_type": "code", "source": "%%bash\nls | wc -l > (odd"},
+    ]
+    made = migrate_notebook(json.dumps({"cells": cells}))
+    first, second, third, _ = (cell["source"] for cell in json.loads(made.source)["cells"])
+    assert (first, second) == (cells[0]["source"], cells[1]["source"])
+    assert third == "%%time\nfrom toolkeel.compat.openai_agents import Agent"
+    assert [note.text[:12] for note in made.notes] == ["cell 1 stays", "cell 2 stays"]
+
+
+@pytest.mark.parametrize("deep", ["x = " + "(" * 9000, "x = " + "-" * 99_999 + "1"], ids=len)
+def test_a_program_that_is_nested_too_deeply_is_no_python(deep: str) -> None:
+    with pytest.raises(SyntaxError):
+        migrate(f"from agents import Agent\n{deep}\n")
+
+
+def test_odd_files_lose_nothing() -> None:
+    ours = "from toolkeel.compat.openai_agents import"
+    made = migrate(
+        "# -*- coding: utf-8 -*-\r\n\x0cfrom agents import Agent, \\\r\n\tRunner\r\n"
+        "try:\r\n\tfrom agents import trace # type: ignore\r\nexcept ImportError:\r\n\ttrace = None\r\n"
+        "def f(a):\r\n\t# type: (agents.Agent) -> None\r\n\tfrom agents import Agent as A\r\n\tpass\r\n"
+        "__all__ = ['Agent', '\u2028é']\r\n"
+    )
+    assert made.source == (
+        f"# -*- coding: utf-8 -*-\r\n\x0c{ours} Agent, Runner\r\n"
+        f"try:\r\n\t{ours} trace # type: ignore\r\nexcept ImportError:\r\n\ttrace = None\r\n"
+        f"def f(a):\r\n\t# type: (agents.Agent) -> None\r\n\t{ours} Agent as A\r\n\tpass\r\n"
+        "__all__ = ['Agent', '\u2028é']\r\n"
+    )
+    assert not made.notes

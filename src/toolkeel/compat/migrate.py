@@ -12,8 +12,10 @@ import io
 import json
 import re
 import tokenize
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import import_module
+from itertools import chain
 from types import ModuleType
 from typing import TypeAlias
 
@@ -70,7 +72,7 @@ class Migrated:
     notes: tuple[Note, ...]
 
 
-def migrate(source: str) -> Migrated:
+def migrate(source: str, own: Container[str] = ()) -> Migrated:
     """Rewrite a program's imports.
 
     >>> made = migrate("from agents import Agent, tool_namespace\\n")
@@ -82,18 +84,22 @@ def migrate(source: str) -> Migrated:
 
     Args:
         source: Python.
+        own: Packages that are the program's own, though they are called as another library's.
 
     Raises:
         SyntaxError: it is none.
     """
-    tree = ast.parse(source)
+    tree = _parsed(source)
     lines = _lines(source)
     notes: list[Note] = []
     edits: list[tuple[_Import, list[str]]] = []
     modules: dict[str, str] = {}
     for node in ast.walk(tree):
         made = None
-        if isinstance(node, ast.Import):
+        if mine := [name for name in _packages(node) if name in own]:
+            about = f"{mine[0]} stays: this program has a module of its own that is called so"
+            notes.append(Note(node.lineno, about))  # type: ignore[attr-defined]
+        elif isinstance(node, ast.Import):
             made = _module_imports(node, notes, modules)
         elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
             made = _rewritten(node, notes, modules)
@@ -104,6 +110,40 @@ def migrate(source: str) -> Migrated:
     for node, statements in sorted(edits, key=lambda edit: _place(edit[0]), reverse=True):
         _replace(lines, node, statements)
     return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
+
+
+def _parsed(source: str) -> ast.Module:
+    """Its tree.
+
+    Raises:
+        SyntaxError: it is no Python, or nested too deeply.
+    """
+    try:
+        with warnings.catch_warnings(action="ignore"):  # what it is warned of when it runs
+            tree = ast.parse(source)
+        ast.unparse(tree)  # as deep as anything here goes
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxError(f"it is nested too deeply: {error}") from None
+    return tree
+
+
+def _quoted(tree: ast.AST) -> Iterator[ast.AST]:
+    """What stands in annotations that are texts, each on the line of its text."""
+    for node in ast.walk(tree):
+        for name in ("annotation", "returns"):
+            for part in ast.walk(getattr(node, name, None) or ast.Pass()):
+                if isinstance(part, ast.Constant) and isinstance(part.value, str):
+                    with contextlib.suppress(SyntaxError):  # in Annotated[...] it may be anything
+                        read = ast.parse(part.value.strip(), mode="eval")
+                        yield from ast.walk(ast.increment_lineno(read, part.lineno - 1))
+
+
+def _packages(node: ast.AST) -> list[str]:
+    """The packages that an import asks."""
+    if isinstance(node, ast.ImportFrom):
+        return [] if node.level else [str(node.module).split(".")[0]]
+    names = node.names if isinstance(node, ast.Import) else ()
+    return [alias.name.split(".")[0] for alias in names]
 
 
 def _lines(text: str) -> list[str]:
@@ -122,17 +162,26 @@ def migrate_notebook(source: str) -> Migrated:
         source: The notebook's JSON.
 
     Raises:
-        SyntaxError: a cell is no Python, magics apart.
         ValueError: it is no notebook.
     """
     book = json.loads(source)
+    if not isinstance(book, dict) or "cells" not in book:
+        raise ValueError("it has no cells")
     notes: list[Note] = []
     changed = False
     for number, cell in enumerate(book["cells"], 1):
         if cell["cell_type"] != "code":
             continue
         lines = _lines("".join(cell["source"]))
-        made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines))
+        if not _NAMED.search("".join(lines)):
+            continue
+        try:
+            if lines[0].startswith("%%") and not lines[0].startswith(_AROUND):
+                raise SyntaxError(f"it is for {lines[0].split()[0]}")
+            made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines))
+        except SyntaxError as error:
+            notes.append(Note(error.lineno or 1, f"cell {number} stays as no Python: {error.msg}"))
+            continue
         notes += [Note(one.line, f"cell {number}: {one.text}") for one in made.notes]
         text = made.source.replace(_HIDDEN, "")
         if text != "".join(lines):
@@ -143,6 +192,9 @@ def migrate_notebook(source: str) -> Migrated:
     return Migrated(text, tuple(notes))
 
 
+_NAMED = re.compile("|".join([*LIBRARIES, *_PAGES]))
+_AROUND = ("%%time", "%%capture", "%%prun")
+"""First lines of cells that are Python all the same."""
 _MAGIC = re.compile(r"^(?=\s*[%!?])")
 """Before a line of a notebook that is no Python."""
 _HIDDEN = "#\N{INVISIBLE SEPARATOR}"
@@ -177,7 +229,7 @@ def _module(ours: str, name: str, modules: dict[str, str]) -> str:
 
 def _used(tree: ast.AST, modules: Mapping[str, str]) -> Iterator[Note]:
     """What is used of whole modules and is not here."""
-    for node in ast.walk(tree):
+    for node in chain(ast.walk(tree), _quoted(tree)):
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             ours = modules.get(node.value.id)
             if ours is not None and (problem := _missing(ours, node.attr)):
@@ -192,9 +244,20 @@ def _named(tree: ast.AST) -> Iterator[Note]:
                 name, ours = ast.unparse(called), LIBRARIES.get(text.split(".")[0])
                 if ours is not None and name.rpartition(".")[2] in _BY_TEXT:
                     yield Note(node.lineno, f"{name}({text!r}): all its names stand in {ours}")
+            case ast.Constant(value=str(text)):
+                for found in _IN_TEXT.finditer(text):
+                    told = f"a text holds {found[0].strip()!r:.80}, which stays"
+                    yield Note(node.lineno, told)
 
 
-_BY_TEXT = ("import_module", "__import__", "patch", "importorskip")
+_BY_TEXT = ("import_module", "__import__", "patch", "importorskip", "find_spec", "setattr")
+_IN_TEXT = re.compile(
+    r"^[ \t>.]*(?:from[ \t]+(?:{0})[.\w]*[ \t]+import|import[ \t]+(?:{0})(?=[\s.,;]|$)).*$".format(
+        "|".join(LIBRARIES)
+    ),
+    re.MULTILINE,
+)
+"""An import in a text: code that the program writes or runs, or an example."""
 
 
 def _rewritten(

@@ -49,3 +49,32 @@ def test_a_file_that_is_none_or_no_python_is_named(here: Here, tmp_path: Path) -
     (tmp_path / "bad.py").write_text("def (", "utf-8")
     ended = here("migrate", str(tmp_path / "bad.py"))
     assert ended.code == 3 and "bad.py is no Python" in ended.err
+
+
+def test_of_several_files_the_readable_ones_are_changed(here: Here, tmp_path: Path) -> None:
+    folder = tmp_path / "app"
+    for name in ("a.py", "b/c.py", ".venv/lib/d.py", "e.txt", "z.py"):
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text("from agents import Agent\n", "utf-8")
+    (folder / "b" / "bad.py").write_text("print 'two'\n", "utf-8")
+    (folder / "link.py").symlink_to(folder / "z.py")
+    ended = here("migrate", str(folder), "--write")
+    assert ended.code == 3 and "bad.py is no Python" in ended.err
+    for name, changed in {
+        "a.py": 1,
+        "b/c.py": 1,
+        "z.py": 1,
+        ".venv/lib/d.py": 0,
+        "e.txt": 0,
+    }.items():
+        assert ("toolkeel" in (folder / name).read_text("utf-8")) is bool(changed), name
+    assert (folder / "link.py").is_symlink()
+
+
+def test_a_programs_own_package_of_that_name_stays(here: Here, tmp_path: Path) -> None:
+    (tmp_path / "agents").mkdir()
+    file = tmp_path / "program.py"
+    file.write_text("from agents import Agent\n", "utf-8")
+    ended = here("migrate", str(file), "--write")
+    assert ended.code == 1 and "program.py:1: agents stays" in ended.err
+    assert file.read_text("utf-8") == "from agents import Agent\n"

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import difflib
+import io
+import re
 import tokenize
 from io import BytesIO
 from pathlib import Path
@@ -12,13 +14,14 @@ import typer
 
 from toolkeel.cli import exit_codes
 from toolkeel.cli.terminal.streams import YELLOW, note, print_result
-from toolkeel.compat.migrate import migrate, migrate_notebook
+from toolkeel.compat.migrate import LIBRARIES, migrate, migrate_notebook
 from toolkeel.errors import SetupError
 
 
 def command(
     files: Annotated[
-        list[Path], typer.Argument(metavar="FILE...", help="Programs in Python, and notebooks.")
+        list[Path],
+        typer.Argument(metavar="FILE...", help="Programs in Python, notebooks, and their folders."),
     ],
     write: Annotated[
         bool, typer.Option("--write", "-w", help="Change the files instead of showing a diff.")
@@ -29,10 +32,29 @@ def command(
     Knows LangChain, LangGraph and the OpenAI Agents SDK. Shows the change as a diff on stdout, and on stderr, line by line, what has no counterpart and
     what to write instead. Ends with 1 if there was anything of that kind.
     """
-    left = sum(_one(file, write) for file in files)
+    left, failed = 0, list[str]()
+    for file in (file for given in files for file in _within(given)):
+        try:
+            left += _one(file, write)
+        except SetupError as error:  # the others are changed all the same
+            failed.append(str(error))
     if left:
         note(f"{left} lines need a person; see above", YELLOW)
+    if failed:
+        raise SetupError("\n".join(failed))
+    if left:
         raise typer.Exit(exit_codes.FAILED)
+
+
+def _within(given: Path) -> list[Path]:
+    """A file, or the programs and notebooks of a folder, but for hidden and installed ones."""
+    if not given.is_dir():
+        return [given]
+    found = [path for path in given.rglob("*") if path.suffix in (".py", ".ipynb")]
+    return sorted(path for path in found if not _APART.search(f"/{path.relative_to(given)}"))
+
+
+_APART = re.compile(r"/(\.|site-packages/|node_modules/)")
 
 
 def _one(file: Path, write: bool) -> int:
@@ -41,18 +63,34 @@ def _one(file: Path, write: bool) -> int:
         raw = file.read_bytes()
         encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
         source = raw.decode(encoding)
-        made = (migrate_notebook if file.suffix == ".ipynb" else migrate)(source)
+        made = migrate_notebook(source) if file.suffix == ".ipynb" else migrate(source, _own(file))
     except (OSError, UnicodeDecodeError) as error:
         raise SetupError(f"{file} cannot be read: {error}") from None
     except (SyntaxError, ValueError, LookupError, TypeError) as error:
         raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
     for each in made.notes:
         note(f"{file}:{each.line}: {each.text}")
-    if made.source != source:
-        if write:
+    if write and made.source != source:
+        try:
             file.write_bytes(made.source.encode(encoding))
-            note(f"{file}: imports changed")
-        else:
-            lines = (source.splitlines(), made.source.splitlines())
-            print_result("\n".join(difflib.unified_diff(*lines, str(file), str(file), lineterm="")))
+        except OSError as error:
+            raise SetupError(f"{file} cannot be written: {error}") from None
+        note(f"{file}: imports changed")
+    elif made.source != source:
+        old, new = map(_lines, (source, made.source))
+        print_result("\n".join(difflib.unified_diff(old, new, str(file), str(file), lineterm="")))
     return len(made.notes)
+
+
+def _lines(text: str) -> list[str]:
+    return [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
+
+
+def _own(file: Path) -> list[str]:
+    """What stands beside a program, or where it is run, under the name of another library."""
+    places = {file.parent, Path()}
+    return [
+        name
+        for name in LIBRARIES
+        if any((place / name).is_dir() or (place / f"{name}.py").is_file() for place in places)
+    ]
