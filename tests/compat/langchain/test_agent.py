@@ -219,3 +219,9 @@ def test_its_updates_are_those_of_a_node_called_agent() -> None:
     agent = create_react_agent(Scripted(["done"]), [])
     [update] = agent.stream({"messages": [("user", "hi")]})
     assert list(update) == ["agent"]
+
+
+def test_a_providers_own_tool_stands_beside_others() -> None:
+    model = Scripted(["done"])
+    create_agent(model, [{"type": "web_search"}, look_up]).invoke({"messages": "go"})
+    assert [one.name for one in model.requests[0].tools] == ["web_search", "look_up"]

@@ -7,7 +7,7 @@ from typing import Annotated, Any, NotRequired, TypedDict
 import pytest
 from pydantic import BaseModel, Field
 
-from toolkeel import tool
+from toolkeel import SetupError, tool
 from toolkeel.compat import langchain
 from toolkeel.compat.langchain.convert_tool import (
     convert_to_anthropic_tool,
@@ -135,3 +135,31 @@ def test_tools_are_written_a_line_each() -> None:
     line = "search(query: 'str', limit: 'int' = 5) -> 'str' - Search the web."
     assert render_text_description([search, search]) == f"{line}\n{line}"
     assert render_text_description_and_args([search]).startswith(f"{line}, args: {{'query': ")
+
+
+@pytest.mark.parametrize(
+    ("body", "wire", "name"),
+    [
+        ({"type": "web_search"}, "openai-responses", "web_search"),
+        ({"type": "web_search_preview_2025_03_11"}, "openai-responses", None),
+        ({"type": "file_search", "vector_store_ids": ["vs_1"]}, "openai-responses", "file_search"),
+        ({"type": "web_search_20250305", "name": "search"}, "anthropic", "search"),
+        ({"google_search": {}}, "gemini", "google_search"),
+    ],
+)
+def test_a_tool_that_a_provider_runs_is_sent_as_it_is_written(
+    body: dict[str, Any], wire: Any, name: str | None
+) -> None:
+    made = defined(body)
+    assert made.hosted.on(wire).body == body
+    assert made.name == (name or body["type"])
+    with pytest.raises(SetupError, match="openai-chat does not have it"):
+        made.hosted.on("openai-chat")
+
+
+@pytest.mark.parametrize("kind", ["mcp", "local_shell", "computer_use_preview"])
+def test_a_tool_of_a_provider_that_the_program_answers_is_refused_by_name(kind: str) -> None:
+    with pytest.raises(SetupError, match=f"'{kind}' is answered by the program"):
+        langchain.create_agent("offline", [{"type": kind}])
+    with pytest.raises(SetupError, match=f"'{kind}' is answered by the program"):
+        defined({"type": kind, "name": "it"})

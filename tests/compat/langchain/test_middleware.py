@@ -26,6 +26,7 @@ from toolkeel.compat.langchain import (
     before_agent,
     before_model,
     create_agent,
+    create_react_agent,
     dynamic_prompt,
     hook_config,
     init_chat_model,
@@ -264,3 +265,40 @@ def test_middleware_within_sees_the_prompt_that_another_has_given(outer: str | N
         agent.invoke({"messages": [("system", "It is Monday."), "Which day?"]})
         assert [*filter(None, [outer])] == [m.text for m in model.requests[0].messages][:-2]
     assert seen == [(outer, ["It is Monday.", "Which day?"])] * 2
+
+
+def test_a_model_is_chosen_before_each_request_with_its_own_tools_and_sampling() -> None:
+    @tool
+    def hide() -> str:
+        """Hide."""
+        return "hidden"
+
+    first, then = Scripted([call("look", {})], "first"), Scripted(["done"], "then")
+    cold = init_chat_model(first, temperature=0.1).bind_tools([look])
+
+    def choose(state: Any, runtime: Any) -> Any:
+        return cold if len(state["messages"]) == 1 else {"then": then}[runtime.context]
+
+    for make in (create_agent, create_react_agent):
+        agent = make(choose, [look, hide], state_schema=Seen)
+        state = agent.invoke({"messages": "go", "seen": []}, context="then")
+        assert state["messages"][-1].content == "done"
+        [request], [last] = first.requests, then.requests
+        assert [one.name for one in request.tools] == ["look"]
+        assert request.settings.temperature == 0.1
+        assert len(last.tools) == 2 and last.settings.temperature is None
+        first, then = Scripted([call("look", {})], "first"), Scripted(["done"], "then")
+        cold = init_chat_model(first, temperature=0.1).bind_tools([look])
+
+
+def test_a_model_that_middleware_gives_brings_its_own_sampling() -> None:
+    own, other = Scripted([]), Scripted(["a", "b"])
+
+    @wrap_model_call
+    def change(request: Any, handler: Any) -> Any:
+        return handler(request.override(model=init_chat_model(other, max_tokens=5)))
+
+    agent = create_agent(init_chat_model(own, temperature=0.9), middleware=[change])
+    assert agent.invoke({"messages": "go"})["messages"][-1].content == "a"
+    assert other.requests[0].settings.max_tokens == 5
+    assert other.requests[0].settings.temperature is None

@@ -16,6 +16,7 @@ from toolkeel.call.body.sync_bridge import Pieces, run_sync
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.compat.foreign_options import only_known
 from toolkeel.compat.langchain.chat_models import ChatModel, with_output_type
+from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.interrupts import (
     ANSWERS,
     Interrupt,
@@ -26,8 +27,10 @@ from toolkeel.compat.langchain.interrupts import (
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.compat.langchain.middleware import (
     AgentMiddleware,
+    Chosen,
     Hooks,
     Runtime,
+    choosing,
     prompted,
     runtime_of,
     steps_of,
@@ -306,8 +309,8 @@ def _parts(mode: str, event: Event, state: dict[str, Any], node: str) -> Iterato
 
 
 def create_agent(
-    model: str | Model | ChatModel,
-    tools: Iterable[Toolish] | None = (),
+    model: str | Model | ChatModel | Callable[..., Any],
+    tools: Iterable[Toolish | Mapping[str, Any]] | None = (),
     *,
     system_prompt: str | SystemMessage | None = "",
     **options: Unpack[AgentOptions],
@@ -315,8 +318,9 @@ def create_agent(
     """An agent: a model with tools, in a loop.
 
     Args:
-        model: Name, core `Model`, or `ChatModel`.
-        tools: What it may call.
+        model: Name, core `Model`, or `ChatModel`; or what gives one before each request, of the
+            state and the runtime.
+        tools: What it may call; a provider's own tools may be written as the JSON it is sent.
         system_prompt: What it is told before anything else.
         options: See `AgentOptions`.
 
@@ -325,14 +329,18 @@ def create_agent(
         TypeError: for an option that nobody knows.
     """
     only_known(options, AgentOptions, "create_agent", _REFUSED)
+    if callable(model) and not hasattr(model, "stream"):
+        options["middleware"] = [*(options.get("middleware") or ()), choosing(model)]
+        model = Chosen()
+    given: Any = model.model if isinstance(model, ChatModel) else model
     middleware = _middleware(options)
     more = [tool for one in middleware for tool in getattr(one, "tools", ())]
-    held: Any = [*(tools or ()), *more] if more or not isinstance(tools, Toolset) else tools
+    own = tools if isinstance(tools, Toolset) else map(defined, tools or ())
+    held: Any = [*own, *more] if more or not isinstance(tools, Toolset) else tools
     for one in middleware:
         held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
     telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
-    asked = connect(model.model if isinstance(model, ChatModel) else model)
-    asked, form = with_output_type(asked, options.get("response_format"))
+    asked, form = with_output_type(connect(given), options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = steps_of(middleware, _reducers(options))
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
@@ -366,8 +374,8 @@ def _middleware(options: AgentOptions) -> list[Any]:
 
 
 def create_react_agent(
-    model: str | Model | ChatModel,
-    tools: Iterable[Toolish] | ToolNode | None = (),
+    model: str | Model | ChatModel | Callable[..., Any],
+    tools: Iterable[Toolish | Mapping[str, Any]] | ToolNode | None = (),
     *,
     prompt: str | SystemMessage | Callable[..., Any] | None = None,
     version: Literal["v1", "v2"] = "v2",

@@ -114,6 +114,11 @@ class ChatModel(NoChains):
         return self._bound.model
 
     @property
+    def tools(self) -> Toolset:
+        """What it may call."""
+        return self._bound.tools
+
+    @property
     def settings(self) -> Settings:
         """How it samples."""
         return self._bound.settings

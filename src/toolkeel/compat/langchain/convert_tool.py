@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, NotRequired, Unpack, get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel
 from typing_extensions import TypedDict, is_typeddict
 
+from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.decorator import tool as core_tool
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.import_definition import parse_definition
 from toolkeel.define.schema.from_model import from_model
-from toolkeel.define.tool import Tool
-from toolkeel.errors import ToolError
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.hosted import Hosted, Native, Wire
 
 
 class Schema(dict[str, Any]):
@@ -87,22 +90,55 @@ def _of_typed_dict(fields: Any) -> tuple[str, str, dict[str, Any]]:
     return made.name, made.description, schema
 
 
+_HOSTED: Mapping[Wire, str] = {
+    "openai-responses": "web_search(_preview)?(_20.._.._..)?|file_search|code_interpreter|image_generation",
+    "anthropic": r"(web_search|web_fetch|code_execution)_\d{8}",
+    "gemini": "google_search|code_execution|url_context",
+}
+"""By wire: the types of tools that its provider runs, so that the program need not answer them."""
+
+
+def hosted(tool: Mapping[str, Any]) -> AnyTool | None:
+    """A tool that a provider has of its own, of the JSON that it is sent; None if it is none.
+
+    >>> hosted({"type": "web_search"}).hosted.on("openai-responses").body
+    {'type': 'web_search'}
+
+    Raises:
+        SetupError: its calls would have to be answered here.
+    """
+    native = Native(dict(tool))
+    name = str(tool.get("name") or native.type)
+    for wire, types in _HOSTED.items():
+        if re.fullmatch(types, native.type) and ("type" in tool) == (wire != "gemini"):
+            there = Hosted({wire: native}, "provider")
+            return Tool.from_schema(name, "", {"type": "object"}, _cannot_run, hosted=there)
+    if tool.get("type", "object") not in ("function", "object", "custom"):
+        raise SetupError(
+            f"a tool of the type {native.type!r} is answered by the program: toolkeel.tools has its "
+            "counterpart (docs/hosted.md), and HostedMCP reaches MCP servers"
+        )
+    return None
+
+
+def _cannot_run(context: ToolContext[Any], arguments: Mapping[str, Any]) -> object:
+    raise ToolError(f"{context.tool_name!r} is only a definition: nothing runs it.")
+
+
 def defined(tool: Any) -> Any:
     """A tool, or one that is known by its definition alone and cannot be run.
 
     Raises:
         DefinitionError: it is neither.
+        SetupError: it is a provider's, and its calls would have to be answered here.
     """
     if not (isinstance(tool, Mapping) or is_typeddict(tool)):
         return tool
+    if isinstance(tool, Mapping) and (there := hosted(tool)) is not None:
+        return there
     form = convert_tool(tool, "mcp")
-
-    def cannot_run(context: object, arguments: Mapping[str, Any]) -> object:
-        raise ToolError(f"{form['name']!r} is only a definition: nothing runs it.")
-
-    return Tool.from_schema(
-        form["name"], form.get("description", ""), form["inputSchema"], cannot_run
-    )
+    schema = form["inputSchema"]
+    return Tool.from_schema(form["name"], form.get("description", ""), schema, _cannot_run)
 
 
 def convert_to_openai_tool(tool: object, *, strict: bool | None = None) -> dict[str, Any]:

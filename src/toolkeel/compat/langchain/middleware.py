@@ -24,6 +24,7 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Emitted
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model_interface import ModelRequest as CoreRequest
+from toolkeel.providers.model_by_name import connect
 
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)
@@ -278,6 +279,45 @@ def prompted(prompt: Callable[..., Any]) -> AgentMiddleware:
     return made
 
 
+class Chosen:
+    """Stands for a model that is chosen before each request."""
+
+    name = "chosen"
+
+    def stream(self, request: CoreRequest) -> Any:
+        """Nobody is asked before a model is chosen.
+
+        Raises:
+            SetupError: always.
+        """
+        raise SetupError("a dynamic model is chosen before each request")
+
+
+def choosing(choose: Callable[..., Any]) -> AgentMiddleware:
+    """Middleware that asks the model which a function of the state and the runtime gives."""
+    made = AgentMiddleware[Any, Any, Any]()
+
+    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+        state = {**run.state, "messages": apart(request, run)[1]}
+        chosen = await called(choose, state, runtime_of(run))
+        bound = {tool.name for tool in getattr(chosen, "tools", ())}
+        tools = [tool for tool in request.tools if tool.name in bound or not bound]
+        return await proceed(asking(chosen, dataclasses.replace(request, tools=tools)))
+
+    made.model_step = step
+    return made
+
+
+def asking(model: Any, request: CoreRequest) -> CoreRequest:
+    """A request to a model; a chat model brings its own sampling."""
+    if not isinstance(model, ChatModel):
+        return dataclasses.replace(request, model=connect(model))
+    own = {name: getattr(model.settings, name) for name in ("temperature", "max_tokens")}
+    more = {**model.settings.provider_options}
+    settings = dataclasses.replace(request.settings, **own, provider_options=more)
+    return dataclasses.replace(request, model=model.model, settings=settings)
+
+
 def _wrap(one: object) -> Any:
     """The model step that the ``wrap_model_call`` of middleware is, or its own; None if it has none."""
     own, hook = getattr(one, "model_step", None), hook_of(one, WRAPS[0])
@@ -294,17 +334,18 @@ def _wrap(one: object) -> Any:
 
         async def send(asked: ModelRequest[Any]) -> ModelResponse[Any]:
             system = [] if asked.system_message is None else [asked.system_message]
-            settings = dataclasses.replace(
-                request.settings,
-                tool_choice=asked.tool_choice,
-                provider_options={**request.settings.provider_options, **asked.model_settings},
-            )
             names = {getattr(tool, "name", None) for tool in asked.tools}
             tools = [tool for tool in request.tools if tool.name in names]
             if len(tools) < len(names):
                 raise SetupError("wrap_model_call: tools may be left out, not added: give them all")
-            model = asked.model.model if isinstance(asked.model, ChatModel) else asked.model
-            changed = CoreRequest([*system, *asked.messages], tools, settings, model)
+            sent = CoreRequest([*system, *asked.messages], tools, request.settings)
+            sent = asking(asked.model, sent)
+            settings = dataclasses.replace(
+                sent.settings,
+                tool_choice=asked.tool_choice,
+                provider_options={**sent.settings.provider_options, **asked.model_settings},
+            )
+            changed = dataclasses.replace(sent, settings=settings)
             token = _told.set(system)
             try:
                 return ModelResponse(convert_to_messages([await proceed(changed)]))
