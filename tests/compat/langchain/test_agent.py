@@ -137,6 +137,9 @@ def test_a_model_that_never_ends_is_stopped_at_the_recursion_limit() -> None:
 
 
 def test_middleware_and_options_that_nobody_honours_are_refused() -> None:
+    personal = type("PIIMiddleware", (), {})()
+    with pytest.raises(SetupError, match=r"PIIMiddleware is not here: model_steps=\[Redact"):
+        create_agent("offline", middleware=[personal])
     with pytest.raises(SetupError, match="object has no counterpart"):
         create_agent("offline", middleware=[object()])
     with pytest.raises(TypeError, match="no option 'midleware'"):

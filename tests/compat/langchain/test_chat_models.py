@@ -19,6 +19,8 @@ from toolkeel.compat.langchain import (
     tool,
 )
 from toolkeel.errors import SetupError
+from toolkeel.messages import Usage
+from toolkeel.model import CallDelta, Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -115,3 +117,32 @@ def test_an_answer_of_a_form_may_be_had_by_a_tool_and_other_ways_are_told() -> N
         plain.bind(temperature=0)
     with pytest.raises(SetupError, match="no chains"):
         plain | str
+
+
+def test_a_streamed_reply_adds_up_to_the_whole_with_its_calls() -> None:
+    def add(a: int) -> int:
+        """Add one."""
+        return a + 1
+
+    deltas = [
+        TextDelta("Let me "),
+        TextDelta("see."),
+        CallDelta(0, "c1", "add", '{"a"'),
+        CallDelta(0, arguments=": 1}"),
+        Finish("tool_calls", Usage(1, 7, 3)),
+    ]
+
+    class Streaming:
+        name = "streaming"
+
+        async def stream(self, request: Any) -> Any:
+            for delta in deltas:
+                yield delta
+
+    model = init_chat_model(Streaming()).bind_tools([add])
+    pieces = list(model.stream("go"))
+    assert [piece.content for piece in pieces] == ["Let me ", "see.", ""]
+    whole = pieces[0] + pieces[1] + pieces[2]
+    assert whole.content == "Let me see."
+    assert whole.tool_calls == [{"name": "add", "args": {"a": 1}, "id": "c1", "type": "tool_call"}]
+    assert whole.usage_metadata == {"input_tokens": 7, "output_tokens": 3, "total_tokens": 10}

@@ -199,3 +199,8 @@ def test_what_messages_do_not_do_is_told_with_what_to_write() -> None:
     assert dataclasses.replace(message, content="b").content == "b"
     assert isinstance(message, BaseMessage) and not isinstance("a", BaseMessage)
     assert isinstance(message, AnyMessage)
+
+
+def test_the_text_of_a_message_is_its_words_alone() -> None:
+    parts = [{"type": "text", "text": "看"}, {"type": "image", "url": "https://a.example/b.png"}]
+    assert HumanMessage(parts).text == "看"

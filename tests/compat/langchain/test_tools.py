@@ -421,3 +421,16 @@ def test_what_tools_of_chains_have_is_told_with_what_to_write() -> None:
     for made in (lambda: add | str, lambda: str | add):
         with pytest.raises(SetupError, match="there are no chains"):
             made()
+
+
+def test_a_tool_of_two_functions_is_called_as_the_sync_one() -> None:
+    def multiply(a: int, b: int) -> int:
+        """Multiply."""
+        return a * b
+
+    async def amultiply(a: int, b: int) -> int:
+        """Multiply later."""
+        return a * b
+
+    made = StructuredTool.from_function(multiply, amultiply)
+    assert (made.name, made.description) == ("multiply", "Multiply.")

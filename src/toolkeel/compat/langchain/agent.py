@@ -35,6 +35,7 @@ from toolkeel.compat.langchain.middleware import (
     runtime_of,
     steps_of,
 )
+from toolkeel.compat.langchain.names import NAMES
 from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
@@ -43,6 +44,7 @@ from toolkeel.compat.langchain.threads import (
 )
 from toolkeel.compat.langchain.tool_node import Config, ToolNode, check_config
 from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
+from toolkeel.compat.missing import missing
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
@@ -366,10 +368,14 @@ def _middleware(options: AgentOptions) -> list[Any]:
     found = list(options.get("middleware") or ())
     for one in found:
         if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
-            raise SetupError(
-                f"create_agent(middleware=...): {type(one).__name__} has no counterpart here; what "
-                "stands around a call is a step: docs/steps.md"
-            )
+            name = type(one).__name__
+            try:
+                missing("LangChain", NAMES)(name)
+            except ImportError as error:
+                why = str(error)
+            except AttributeError:
+                why = f"{name} has no counterpart here; a step stands around calls: docs/steps.md"
+            raise SetupError(f"create_agent(middleware=...): {why}")
     return found
 
 

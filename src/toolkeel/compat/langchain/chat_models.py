@@ -13,13 +13,13 @@ from toolkeel._common.unknown_options import telling
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
+from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.call.body.sync_bridge import Pieces, run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.compat.langchain.tool_node import Config, NoChains, check_config
 from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
 
@@ -179,13 +179,16 @@ class ChatModel(NoChains):
     async def astream(
         self, messages: object, config: Config = None
     ) -> AsyncGenerator[AIMessage, None]:
-        """Ask, and give the reply as it comes: its text in pieces, then its calls."""
+        """Ask, and give the reply as it comes: its text in pieces, then all else; add them up."""
         check_config(config)
+        reply, told = Assembly(), False
         async for one in self._bound.stream(convert_to_messages(messages)):
+            reply.add(one)
             if isinstance(one, TextDelta):
+                told = True
                 yield AIMessage(one.text)
-            elif isinstance(one, AssistantMessage) and one.tool_calls:
-                yield AIMessage("", one.tool_calls)
+        whole: Any = convert_to_messages([reply.reply()])[0]
+        yield replace(whole, content="") if told else whole
 
     def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:
         """The same, not awaited."""

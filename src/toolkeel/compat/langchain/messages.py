@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self, cast
 
 from toolkeel._common.unknown_options import telling
 from toolkeel.compat.content_blocks import content_of, fields_of, written
-from toolkeel.content import Content
+from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
 from toolkeel.messages import SystemMessage as CoreSystemMessage
@@ -53,6 +53,13 @@ class Spoken:
     def additional_kwargs(self) -> dict[str, Any]:
         """Nothing more is kept of a message than its fields."""
         return {}
+
+    @property
+    def text(self) -> str:
+        """What is said in words, without a word on pictures and files."""
+        content: Content = cast("Any", self).content
+        blocks = [Text(content)] if isinstance(content, str) else content
+        return "".join(block.text for block in blocks if isinstance(block, Text | Data))
 
     @property
     def content_blocks(self) -> list[dict[str, Any]]:
@@ -201,6 +208,12 @@ class AIMessage(Spoken, AssistantMessage):
             shown, thoughts = _apart(content)
             given = {"reasoning": thoughts, **given} if thoughts else given
         return super().__new__(cls, shown, calls, *rest, **given)
+
+    def __add__(self, more: AIMessage) -> AIMessage:
+        """This piece of a reply, and the next."""
+        names = ("tool_calls", "usage", "reasoning")
+        sums = {name: getattr(self, name) + getattr(more, name) for name in names}
+        return dataclasses.replace(more, content=self.text + more.text, **sums)
 
     @property
     def usage_metadata(self) -> dict[str, int] | None:

@@ -211,6 +211,7 @@ class StructuredTool(BaseTool):
     ) -> StructuredTool:
         """Make a tool without a decorator; the options are those of `tool`."""
         told = description or (inspect.getdoc(func) if coroutine else None)
+        name = name or (getattr(func, "__name__", None) if coroutine else None)
         with _in_own_words():
             made = CoreTool.from_function(
                 func, coroutine, name, told, args_schema, **_core_options(options)
