@@ -27,7 +27,6 @@ from toolkeel.compat.langchain.interrupts import (
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.compat.langchain.middleware import (
     AgentMiddleware,
-    Chosen,
     Hooks,
     Runtime,
     choosing,
@@ -333,7 +332,7 @@ def create_agent(
     only_known(options, AgentOptions, "create_agent", _REFUSED)
     if callable(model) and not hasattr(model, "stream"):
         options["middleware"] = [*(options.get("middleware") or ()), choosing(model)]
-        model = Chosen()
+        model = "offline"  # which nobody asks
     given: Any = model.model if isinstance(model, ChatModel) else model
     middleware = _middleware(options)
     more = [tool for one in middleware for tool in getattr(one, "tools", ())]

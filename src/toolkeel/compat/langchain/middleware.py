@@ -266,46 +266,39 @@ def _update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
     return said or {}, goal
 
 
-def prompted(prompt: Callable[..., Any]) -> AgentMiddleware:
-    """Middleware that shows the model what a function makes of the state, or of it and the config."""
-    takes, made = len(inspect.signature(prompt).parameters), AgentMiddleware[Any, Any, Any]()
-
-    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        state = {**run.state, "messages": apart(request, run)[1]}
-        shown = await called(prompt, *(state, config_of(run))[:takes])
-        return await proceed(dataclasses.replace(request, messages=convert_to_messages(shown)))
-
+def _stepping(step: Any) -> AgentMiddleware:
+    """Middleware that is one step around each request."""
+    made = AgentMiddleware[Any, Any, Any]()
     made.model_step = step
     return made
 
 
-class Chosen:
-    """Stands for a model that is chosen before each request."""
+def prompted(prompt: Callable[..., Any]) -> AgentMiddleware:
+    """Middleware that shows the model what a function makes of the state, or of it and the config."""
+    takes = len(inspect.signature(prompt).parameters)
 
-    name = "chosen"
+    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+        shown = await called(prompt, *(_state(request, run), config_of(run))[:takes])
+        return await proceed(dataclasses.replace(request, messages=convert_to_messages(shown)))
 
-    def stream(self, request: CoreRequest) -> Any:
-        """Nobody is asked before a model is chosen.
-
-        Raises:
-            SetupError: always.
-        """
-        raise SetupError("a dynamic model is chosen before each request")
+    return _stepping(step)
 
 
 def choosing(choose: Callable[..., Any]) -> AgentMiddleware:
     """Middleware that asks the model which a function of the state and the runtime gives."""
-    made = AgentMiddleware[Any, Any, Any]()
 
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        state = {**run.state, "messages": apart(request, run)[1]}
-        chosen = await called(choose, state, runtime_of(run))
+        chosen = await called(choose, _state(request, run), runtime_of(run))
         bound = {tool.name for tool in getattr(chosen, "tools", ())}
         tools = [tool for tool in request.tools if tool.name in bound or not bound]
         return await proceed(asking(chosen, dataclasses.replace(request, tools=tools)))
 
-    made.model_step = step
-    return made
+    return _stepping(step)
+
+
+def _state(request: CoreRequest, run: RunContext[Any]) -> dict[str, Any]:
+    """The state, with the messages of a request."""
+    return {**run.state, "messages": apart(request, run)[1]}
 
 
 def asking(model: Any, request: CoreRequest) -> CoreRequest:
