@@ -302,3 +302,14 @@ def test_a_model_that_middleware_gives_brings_its_own_sampling() -> None:
     assert agent.invoke({"messages": "go"})["messages"][-1].content == "a"
     assert other.requests[0].settings.max_tokens == 5
     assert other.requests[0].settings.temperature is None
+
+
+@pytest.mark.parametrize("choice", ["any", True, {"type": "any"}])
+def test_a_choice_of_tools_that_middleware_makes_is_told_in_the_models_words(choice: Any) -> None:
+    @wrap_model_call
+    def force(request: Any, handler: Any) -> Any:
+        return handler(request.override(tool_choice=choice))
+
+    model = Scripted(["done"])
+    create_agent(model, [look], middleware=[force]).invoke({"messages": "go"})
+    assert model.requests[0].settings.tool_choice == "required"

@@ -17,6 +17,7 @@ from toolkeel.compat.langchain.runtime import (
     InjectedToolCallId,
     RunnableConfig,
     ToolRuntime,
+    config_of,
 )
 from toolkeel.compat.langchain.tools import BaseTool
 from toolkeel.events import Emitted, Event, Progress
@@ -60,7 +61,7 @@ def test_they_are_filled_by_type_and_hidden_from_the_model() -> None:
     SEEN.clear()
     assert play(run) == "a"
     [(config, runtime, manager)] = SEEN
-    assert config == {"configurable": {"thread_id": "t"}}
+    assert config == {"tags": [], "metadata": {}, "configurable": {"thread_id": "t"}}
     assert runtime.config == config
     assert (runtime.context, runtime.tool_call_id) == ({"user": 7}, "c1")
     assert runtime.state is state
@@ -69,10 +70,10 @@ def test_they_are_filled_by_type_and_hidden_from_the_model() -> None:
     assert [e.value for e in events if isinstance(e, Emitted)] == [{"seen": "a"}]
 
 
-def test_a_run_without_a_config_gives_an_empty_one() -> None:
+def test_a_run_without_a_config_gives_one_with_nothing_in_it() -> None:
     SEEN.clear()
     play(RunContext())
-    assert SEEN[0][0] == {}
+    assert SEEN[0][0] == {"tags": [], "metadata": {}, "configurable": {}}
     assert isinstance(SEEN[0][0], RunnableConfig)
 
 
@@ -140,3 +141,8 @@ def test_each_marker_gives_its_own_value_and_none_is_shown() -> None:
 def test_the_package_names_where_a_marker_of_langchain_is(word: str) -> None:
     with pytest.raises(ImportError, match=f"has no '{word}'; write (Injected|ToolContext; )"):
         getattr(toolkeel, word)
+
+
+def test_a_config_has_its_lists_though_nobody_gave_them() -> None:
+    context = RunContext[Any](inject={"config": {"tags": ["t"]}})
+    assert config_of(context) == {"tags": ["t"], "metadata": {}, "configurable": {}}

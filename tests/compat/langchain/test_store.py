@@ -95,3 +95,12 @@ def test_what_was_deleted_or_put_as_none_is_gone() -> None:
     store.put(("a",), "y", None)
     store.delete(("a",), "never put")
     assert store.get(("a",), "x") is store.get(("a",), "y") is None
+
+
+def test_what_is_found_comes_namespace_by_namespace() -> None:
+    store = InMemoryStore()
+    for space, key in (("b", "1"), ("c", "2"), ("b", "3")):
+        store.put(("a", space), key, {"v": 1})
+    assert [item.key for item in store.search(("a",))] == ["1", "3", "2"]
+    store.delete(("a", "c"), "2")
+    assert store.list_namespaces() == [("a", "b")]

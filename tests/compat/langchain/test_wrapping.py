@@ -11,6 +11,7 @@ from toolkeel import SetupError, ToolMessage
 from toolkeel.compat.langchain import (
     AIMessage,
     Command,
+    HumanMessage,
     InjectedToolCallId,
     ToolNode,
     create_agent,
@@ -88,3 +89,26 @@ def test_the_tools_are_next_if_the_last_message_calls_them() -> None:
     assert tools_condition({"messages": ["hi"]}) == "__end__"
     assert tools_condition(asks("add")["messages"]) == "tools"
     assert list(ToolNode([add, rename]).tools_by_name) == ["add", "rename"]
+
+
+@tool
+def hear(said: str, tool_call_id: Annotated[str, InjectedToolCallId]) -> Command:
+    """Hear what somebody says."""
+    other: Any = HumanMessage(said) if said != "reply" else AIMessage(said)
+    return Command(update={"messages": [ToolMessage("heard", tool_call_id), other]})
+
+
+def test_what_a_command_says_beside_its_result_joins_the_transcript() -> None:
+    model = Scripted([call("hear", {"said": "茶?"}), "done"])
+    state = create_agent(model, [hear]).invoke({"messages": "go"})
+    assert [one.content for one in state["messages"]] == ["go", "", "heard", "茶?", "done"]
+    assert [one.text for one in model.requests[1].messages][2:] == ["heard", "茶?"]
+    asked = [{"name": "hear", "args": {"said": "茶?"}, "id": "1", "type": "tool_call"}]
+    told = ToolNode([hear]).invoke({"messages": [AIMessage("", asked)]})["messages"]
+    assert [one.content for one in told] == ["heard", "茶?"]
+
+
+def test_a_reply_that_a_command_would_add_is_refused() -> None:
+    model = Scripted([call("hear", {"said": "reply"}), "done"])
+    with pytest.raises(SetupError, match="not AIMessage"):
+        create_agent(model, [hear]).invoke({"messages": "go"})

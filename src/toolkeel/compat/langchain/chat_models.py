@@ -78,6 +78,17 @@ def with_output_type(model: Model, form: Any) -> tuple[Model, Any]:
     return ByTool(model), form.schema
 
 
+def choice_of(choice: Any) -> Any:
+    """Which tool must be called, in the core's words.
+
+    >>> choice_of("any"), choice_of({"type": "tool", "name": "add"}), choice_of(False)
+    ('required', 'add', None)
+    """
+    if isinstance(choice, Mapping):
+        choice = choice.get("name") or choice.get("function", {}).get("name") or choice["type"]
+    return "required" if choice is True or choice == "any" else choice or None
+
+
 class StructuredModel:
     """A model that answers with an instance of a type; made by `with_structured_output`."""
 
@@ -124,21 +135,22 @@ class ChatModel(NoChains):
         return self._bound.settings
 
     def bind_tools(
-        self, tools: Iterable[Any], *, tool_choice: str | bool | None = None, **options: Any
+        self, tools: Iterable[Any], *, tool_choice: Any = None, **options: Any
     ) -> ChatModel:
         """The same model with tools.
 
         Args:
             tools: What it may call: also models, typed dicts and definitions in any provider's
                 form, of which only the definition counts.
-            tool_choice: ``auto``, ``none``, ``any`` (or ``required``, True), or a tool's name.
+            tool_choice: ``auto``, ``none``, ``any`` (or ``required``, True), or a tool's name; as a
+                text or as a provider writes it.
             options: ``strict``, whether the provider shall hold arguments to the schema, and
                 ``parallel_tool_calls``, whether it may call several at once.
 
         Raises:
             SetupError: if `tool_choice` names no tool of these.
         """
-        choice = "required" if tool_choice is True else tool_choice or None
+        choice = choice_of(tool_choice)
         bound = bind_tools(self.model, [*map(defined, tools)], tool_choice=choice, **options)
         names = ("tool_choice", "parallel_tool_calls", "strict")
         chosen: dict[str, Any] = {name: getattr(bound.settings, name) for name in names}

@@ -13,7 +13,7 @@ from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.turn.steps import Ask
-from toolkeel.compat.langchain.chat_models import ChatModel
+from toolkeel.compat.langchain.chat_models import ChatModel, choice_of
 from toolkeel.compat.langchain.history import applied
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.runtime import config_of
@@ -335,7 +335,7 @@ def _wrap(one: object) -> Any:
             sent = asking(asked.model, sent)
             settings = dataclasses.replace(
                 sent.settings,
-                tool_choice=asked.tool_choice,
+                tool_choice=choice_of(asked.tool_choice),
                 provider_options={**sent.settings.provider_options, **asked.model_settings},
             )
             changed = dataclasses.replace(sent, settings=settings)

@@ -27,6 +27,8 @@ NAMES: Mapping[str, str] = {
     "FunctionMessage|ChatMessage|InvalidToolCall": "a call that cannot be read is answered with what is wrong in it",
     r"Chat(OpenAI|Anthropic|GoogleGenerativeAI|VertexAI|Bedrock(Converse)?|Ollama|Groq|Mistral\w*)": "init_chat_model('vendor:model')",
     r"create_retriever_tool|\w*Retriever|\w*VectorStore|\w*Embeddings": "toolkeel.tools has FileSearchTool over documents of your own",
+    "get_(config|store|runtime)": "a parameter runtime: ToolRuntime of a tool has .config, .store and .context",
+    "MCPAdapter|as_langchain_tool|MultiServerMCPClient|load_mcp_tools": "an MCPServer of toolkeel.mcp stands among the tools of an agent: docs/mcp-client.md",
     "BaseToolkit": "a list of tools, or a Toolset",
     "BaseMessageChunk|MessageLikeRepresentation": "annotate with Message of toolkeel.messages",
     r"\w*(Block|Annotation|Citation)|ServerTool\w+|is_data_content_block|merge_content|convert_to_openai_(data|image)_block": "parts of messages are dicts, or Text, Image and File of toolkeel",

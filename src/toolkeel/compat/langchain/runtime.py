@@ -69,9 +69,9 @@ class RunnableConfig(dict[str, Any]):
 
 
 def config_of(run: RunContext[Any]) -> RunnableConfig:
-    """The config a run was given."""
+    """The config a run was given, and what every config has."""
     config: Any = run.inject.get("config") or {}
-    return RunnableConfig(config)
+    return RunnableConfig({"tags": [], "metadata": {}, "configurable": {}, **config})
 
 
 class CallbackManagerForToolRun:

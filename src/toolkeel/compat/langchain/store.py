@@ -86,45 +86,44 @@ class InMemoryStore(BaseStore):
     """
 
     def __init__(self) -> None:
-        self._items: dict[tuple[Namespace, str], Any] = {}
+        self._items: dict[Namespace, dict[str, Any]] = {}
 
     # — flat keys —
 
     def mset(self, pairs: Sequence[tuple[str, Any]]) -> None:
         """Keep values by key."""
-        self._items.update({((), key): value for key, value in pairs})
+        self._items.setdefault((), {}).update(pairs)
 
     def mget(self, keys: Sequence[str]) -> list[Any]:
         """The values of the keys; None where there is none."""
-        return [self._items.get(((), key)) for key in keys]
+        return [self._items.get((), {}).get(key) for key in keys]
 
     def mdelete(self, keys: Sequence[str]) -> None:
         """Forget keys."""
         for key in keys:
-            self._items.pop(((), key), None)
+            self.delete((), key)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
         """The flat keys, in the order in which they came."""
-        return iter([k for space, k in self._items if not space and k.startswith(prefix or "")])
+        return iter([key for key in self._items.get((), ()) if key.startswith(prefix or "")])
 
     # — namespaces —
 
     def put(self, namespace: Sequence[str], key: str, value: Any) -> None:
         """Keep a value; None forgets it."""
+        self._items.setdefault(tuple(namespace), {})[key] = value
         if value is None:
-            return self.delete(namespace, key)
-        self._items[tuple(namespace), key] = value
-        return None
+            self.delete(namespace, key)
 
     def get(self, namespace: Sequence[str], key: str) -> Item | None:
         """What lies there; None if nothing does."""
         space = tuple(namespace)
-        found = (space, key) in self._items
-        return Item(space, key, self._items[space, key]) if found else None
+        kept = self._items.get(space, {})
+        return Item(space, key, kept[key]) if key in kept else None
 
     def delete(self, namespace: Sequence[str], key: str) -> None:
         """Forget a value."""
-        self._items.pop((tuple(namespace), key), None)
+        self._items.get(tuple(namespace), {}).pop(key, None)
 
     def list_namespaces(
         self,
@@ -150,8 +149,11 @@ class InMemoryStore(BaseStore):
         first, last = tuple(prefix), tuple(suffix)
         found = {
             space[:max_depth]
-            for space, _ in self._items
-            if space and space[: len(first)] == first and (not last or space[-len(last) :] == last)
+            for space, kept in self._items.items()
+            if space
+            and kept
+            and space[: len(first)] == first
+            and (not last or space[-len(last) :] == last)
         }
         return sorted(found)[offset : offset + limit]
 
@@ -165,7 +167,7 @@ class InMemoryStore(BaseStore):
         limit: int = 10,
         offset: int = 0,
     ) -> list[Item]:
-        """What lies below a namespace, the oldest first.
+        """What lies below a namespace, namespace by namespace, the oldest first.
 
         Args:
             namespace_prefix: Where to look.
@@ -177,7 +179,8 @@ class InMemoryStore(BaseStore):
         prefix = tuple(namespace_prefix)
         found = [
             Item(space, key, value)
-            for (space, key), value in self._items.items()
+            for space, kept in self._items.items()
+            for key, value in kept.items()
             if space[: len(prefix)] == prefix
             and (query is None or query.lower() in str(value).lower())
             and (not filter or _fits(value, filter))

@@ -166,7 +166,8 @@ class ToolNode:
             held, in_state = state[self._key], True
         calls = isinstance(state, list) and bool(state) and _is_call(state[-1])
         asked = map(as_call, state) if calls else _asked(held)
-        results = convert_to_messages(await self.tools.run([*asked], run_of(config, **given)))
+        run = run_of(config, **given)
+        results = convert_to_messages([*await self.tools.run([*asked], run), *run.said])
         return {self._key: results} if in_state or calls else results
 
     def invoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:

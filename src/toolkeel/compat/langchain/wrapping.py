@@ -27,7 +27,7 @@ from toolkeel.compat.langchain.runtime import ToolRuntime
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
-from toolkeel.messages import ToolMessage, ToolOutput
+from toolkeel.messages import ToolMessage, ToolOutput, UserMessage
 
 
 @record
@@ -115,11 +115,14 @@ async def _updated(
     for name in ("goto", "graph", "resume"):
         if getattr(value, name):
             raise SetupError(f"Command({name}=...): there is no graph here to go on in")
-    results = [
-        message
-        for message in convert_to_messages(value.update.get("messages", ()))
-        if isinstance(message, ToolMessage) and message.tool_call_id == context.call.id
-    ]
+    told = convert_to_messages(value.update.get("messages", ()))
+    results = [one for one in told if isinstance(one, ToolMessage)]
+    said = [one for one in told if isinstance(one, UserMessage)]
+    if strange := [one for one in told if one not in (*results, *said)]:
+        raise SetupError(
+            f"Command: a tool adds its result and what people say, not {strange[0]!r:.80}"
+        )
+    results = [one for one in results if one.tool_call_id == context.call.id]
     if not results:
         raise SetupError(
             f"{prepared.tool.name!r} returned a Command without a ToolMessage for its call "
@@ -128,6 +131,7 @@ async def _updated(
     for key, item in value.update.items():
         if key != "messages":
             put(context.state, key, item, reducers)
+    context.run.said += said
     return results[-1]
 
 
