@@ -8,7 +8,9 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMappi
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter, time
-from typing import TYPE_CHECKING, Any, Generic, Literal, Never, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, Literal, Never, Protocol
+
+from typing_extensions import TypeVar
 
 from toolkeel._common import reporter
 from toolkeel._common.cancel import CancelToken as CancelToken
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from toolkeel._records.recorder import RunRecorder
     from toolkeel.spending import Spending
 
-C = TypeVar("C")
+C = TypeVar("C", default=Any)
 D = TypeVar("D")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
@@ -178,7 +180,7 @@ class RunContext(Generic[C]):
         self.seq += 1
         return self.seq, time(), self.id
 
-    def within(self, call: ToolContext[Any], name: str, deps: D) -> RunContext[D]:
+    def within(self, call: ToolContext, name: str, deps: D) -> RunContext[D]:
         """The context of a run that a running call of this one makes: it shares what holds here.
 
         Args:
@@ -233,7 +235,7 @@ class RunContext(Generic[C]):
                 log().exception("what was opened for a run could not be closed")
 
 
-def _nested(call: ToolContext[Any], name: str) -> Listener:
+def _nested(call: ToolContext, name: str) -> Listener:
     """A listener for a run within a call, that tells the run around it."""
 
     def tell(event: Event) -> None:

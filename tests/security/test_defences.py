@@ -173,7 +173,7 @@ BREAKS = (
     ),
     Break(
         "T23: all servers have one prefix",
-        "mcp/client/provider.py",
+        "mcp/client/mcp_server.py",
         'return f"{self.name}_"',
         'return "server_"',
         f"{MCP}/test_provider.py::test_an_agent_uses_two_servers_whose_tools_share_names",
@@ -306,7 +306,7 @@ BREAKS = (
     ),
     Break(
         "T42: entries of two writers take each other's places",
-        "sessions/table_rows.py",
+        "sessions/sql_queries.py",
         '"INSERT INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n        [(id, *row)',
         '"INSERT OR REPLACE INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n'
         "        [(id, *row)",
@@ -328,7 +328,7 @@ BREAKS = (
     ),
     Break(
         "T45: a name is a part of the query",
-        "sessions/table_rows.py",
+        "sessions/sql_queries.py",
         'f"SELECT {_COLUMNS} FROM session WHERE scope = ? AND name = ?", (scope, name)',
         "f\"SELECT {_COLUMNS} FROM session WHERE scope = '{scope}' AND name = '{name}'\"",
         "tests/sessions/test_sessions.py::test_no_name_of_a_session_is_a_query",

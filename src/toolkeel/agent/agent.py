@@ -287,7 +287,7 @@ class Agent(Generic[C, T]):
         told = description or f"Ask the agent {self.name!r}."
         return agent_tool(nesting, (name, told), parameters, options)
 
-    def _begin_within(self, prompt: Any, call: ToolContext[Any], deps: object) -> Run[Any]:
+    def _begin_within(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
         """Begin a run that is a call of another."""
         plan = self._planned({})
         run = call.run.within(call, self.name, deps)

@@ -63,7 +63,7 @@ class Guardrail:
     name: str = ""
     first: bool = False
 
-    async def judge(self, about: object, run: RunContext[Any], stage: Stage) -> None:
+    async def judge(self, about: object, run: RunContext, stage: Stage) -> None:
         """Ask it, and note what it said.
 
         Raises:
@@ -120,7 +120,7 @@ def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, .
 
 
 async def judge_said(
-    guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext[Any]
+    guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext
 ) -> None:
     """Ask guardrails about what a person said; in a session, later requests hold none of it if they
     refuse.
@@ -137,7 +137,7 @@ async def judge_said(
 
 
 async def judge_output(
-    guardrails: Sequence[Guardrail], answer: object, run: RunContext[Any], sent: SentHistory
+    guardrails: Sequence[Guardrail], answer: object, run: RunContext, sent: SentHistory
 ) -> None:
     """Ask guardrails about what the agent answered; no later request holds it if they refuse.
 
@@ -158,7 +158,7 @@ async def judge_output(
 
 
 async def _judge(
-    guardrails: Sequence[Guardrail], about: object, run: RunContext[Any], stage: Stage
+    guardrails: Sequence[Guardrail], about: object, run: RunContext, stage: Stage
 ) -> None:
     """Ask guardrails side by side; the first no counts, and the others are not waited for.
 

@@ -57,13 +57,13 @@ class HandoffHistory:
 
     messages: tuple[Message, ...]
     given: int
-    run: RunContext[Any]
+    run: RunContext
     handoff: Handoff
 
 
 Filtered: TypeAlias = Sequence[Message]
 InputFilter: TypeAlias = Callable[[HandoffHistory], "Filtered | Awaitable[Filtered]"]
-OnHandoff: TypeAlias = Callable[[RunContext[Any], dict[str, Any]], object]
+OnHandoff: TypeAlias = Callable[[RunContext, dict[str, Any]], object]
 
 
 @checked
@@ -118,13 +118,13 @@ class Handoff:
         """What the result of its call says."""
         return f"Handed over to the agent {self.agent.name!r}."
 
-    async def _body(self, context: ToolContext[Any]) -> str:
+    async def _body(self, context: ToolContext) -> str:
         return await self._take({}, context)
 
-    async def _body_with(self, context: ToolContext[Any], /, **arguments: Any) -> str:
+    async def _body_with(self, context: ToolContext, /, **arguments: Any) -> str:
         return await self._take(arguments, context)
 
-    async def _take(self, arguments: dict[str, Any], context: ToolContext[Any]) -> str:
+    async def _take(self, arguments: dict[str, Any], context: ToolContext) -> str:
         run = context.run
         if not _made_by_model(run, context):
             raise ToolError(
@@ -185,7 +185,7 @@ def as_handoffs(given: Handing) -> tuple[Handoff, ...]:
     return tuple(each if isinstance(each, Handoff) else Handoff(each) for each in given)
 
 
-def _made_by_model(run: RunContext[Any], context: ToolContext[Any]) -> bool:
+def _made_by_model(run: RunContext, context: ToolContext) -> bool:
     """Whether a call is one of the model's last reply, rather than made by code."""
     last = next((m for m in reversed(run.transcript) if isinstance(m, AssistantMessage)), None)
     return last is not None and any(call.id == context.call.id for call in last.tool_calls)

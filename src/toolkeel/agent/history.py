@@ -10,7 +10,7 @@ from bisect import bisect_left
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from hashlib import sha256
-from typing import Any, Protocol, runtime_checkable
+from typing import Protocol, runtime_checkable
 
 from toolkeel._records.entries import Compacted
 from toolkeel._records.kept_results import PREFIX
@@ -186,7 +186,7 @@ class SentHistory:
         self._head: list[Message] = []
         self._messages: list[Message] | None = None
 
-    def view(self, run: RunContext[Any]) -> View:
+    def view(self, run: RunContext) -> View:
         """The messages that are shown now, without instructions."""
         view = self._view
         if view is None:
@@ -201,7 +201,7 @@ class SentHistory:
             view.add(run.transcript[place])
         return view
 
-    def now(self, run: RunContext[Any]) -> list[Message]:
+    def now(self, run: RunContext) -> list[Message]:
         """What is sent now; the same list, grown, as long as nothing more is cut."""
         if not self.cuts:
             return run.transcript
@@ -219,7 +219,7 @@ class SentHistory:
         if self._view is not None:
             self._view.cut(cut)
 
-    async def shorten(self, policy: HistoryPolicy, run: RunContext[Any], view: View) -> Usage:
+    async def shorten(self, policy: HistoryPolicy, run: RunContext, view: View) -> Usage:
         """Have a policy look at what would be sent; what it cuts is written before that is sent.
 
         Args:

@@ -33,7 +33,7 @@ MAX_DEPTH = 5
 TIMEOUT = 600.0
 """Seconds an agent may take as a tool if nothing is said: it asks a model several times."""
 
-Begin = Callable[[object, ToolContext[Any], object], Run[Any]]
+Begin = Callable[[object, ToolContext, object], Run[Any]]
 """Begins the inner run: of a prompt, in the context of the outer call, with its deps."""
 
 T = TypeVar("T")
@@ -76,7 +76,7 @@ def agent_tool(
     """
     if parameters is None:
 
-        async def ask(input: str, context: ToolContext[Any]) -> object:
+        async def ask(input: str, context: ToolContext) -> object:
             """
             Args:
                 input: What to do, with all that must be known for it.
@@ -86,7 +86,7 @@ def agent_tool(
         body: Callable[..., Coroutine[Any, Any, object]] = ask
     else:
 
-        async def ask_with(context: ToolContext[Any], /, **arguments: Any) -> object:
+        async def ask_with(context: ToolContext, /, **arguments: Any) -> object:
             return await _run(nesting, arguments, context)
 
         body = ask_with
@@ -105,7 +105,7 @@ def as_prompt(arguments: Mapping[str, object]) -> str:
     return to_json(dict(arguments)).decode()
 
 
-async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolContext[Any]) -> object:
+async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolContext) -> object:
     """Run the agent within a call of another."""
     outer = call.run
     if outer.depth >= nesting.max_depth:
@@ -161,7 +161,7 @@ def _output_of(nesting: Nesting[Any], result: RunResult[Any]) -> object:
     return result.output if nesting.output is None else nesting.output(result)
 
 
-def _goes_on(run: RunContext[Any]) -> bool:
+def _goes_on(run: RunContext) -> bool:
     """Whether a call of a run that was stopped may still be running."""
     for message in reversed(run.transcript):
         if not isinstance(message, ToolMessage):
@@ -171,7 +171,7 @@ def _goes_on(run: RunContext[Any]) -> bool:
     return False
 
 
-def _left(name: str, call: ToolContext[Any]) -> Cancelled | TimedOut:
+def _left(name: str, call: ToolContext) -> Cancelled | TimedOut:
     """What the outer model is told of an agent that was stopped, but whose tools may run on."""
     details = {"may_still_be_running": True}
     if call.cancel.cancelled:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import partial
-from typing import Any
 
 from toolkeel._records.recorder import GOES_ON, RunRecorder
 from toolkeel.agent.handoff import handed
@@ -53,7 +52,7 @@ class Progression:
         attempts: What it answered, if the answer must have a given form.
     """
 
-    def __init__(self, charge: InCharge, tools: Toolset, run: RunContext[Any]) -> None:
+    def __init__(self, charge: InCharge, tools: Toolset, run: RunContext) -> None:
         self._charge = charge
         self._messages = run.transcript
         self._run = run

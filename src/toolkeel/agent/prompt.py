@@ -77,7 +77,7 @@ def _items(prompt: Any) -> list[Any]:
 
 
 async def instruct(
-    run: RunContext[Any], instructions: Instructions[Any], text: str | None = None
+    run: RunContext, instructions: Instructions[Any], text: str | None = None
 ) -> str:
     """Put a system message of the instructions at the transcript's beginning, in place of an earlier one.
 
@@ -93,7 +93,7 @@ async def instruct(
     return text
 
 
-async def _evaluated(instructions: Instructions[Any], run: RunContext[Any]) -> str:
+async def _evaluated(instructions: Instructions[Any], run: RunContext) -> str:
     """The instructions of one run.
 
     Raises:

@@ -6,7 +6,7 @@ import dataclasses
 import json
 from collections.abc import Container, Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket, digest_of
@@ -56,7 +56,7 @@ def decided(prompt: object, decisions: Iterable[Decision]) -> Decisions:
     return {**prompt.decisions, **given} if isinstance(prompt, Resumed) else given
 
 
-def found(prompt: P | Resumed, run: RunContext[Any]) -> P | RunState:
+def found(prompt: P | Resumed, run: RunContext) -> P | RunState:
     """What a run begins with, or goes on from; what is in a journal already is not written again."""
     if not isinstance(prompt, Resumed):
         return prompt
@@ -68,7 +68,7 @@ def found(prompt: P | Resumed, run: RunContext[Any]) -> P | RunState:
 
 
 def resume(
-    run: RunContext[Any], state: RunState, given: Decisions, tools: Toolset, folder: Path | None
+    run: RunContext, state: RunState, given: Decisions, tools: Toolset, folder: Path | None
 ) -> None:
     """Use decisions up, and hand them out: to the calls of a run, and to the runs within it.
 
@@ -164,7 +164,7 @@ def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
     return digest_of(tool.name, definition_of(tool), shown) != ticket.digest
 
 
-def inner_runs(run: RunContext[Any], waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
+def inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
     """The runs within a run that has stopped to wait.
 
     Args:
@@ -183,7 +183,7 @@ def inner_runs(run: RunContext[Any], waits: Mapping[str, Suspend]) -> dict[str, 
 
 
 def kept_of(
-    run: RunContext[Any], *, own: bool
+    run: RunContext, *, own: bool
 ) -> tuple[Mapping[str, object], tuple[str, ...], float, Mapping[str, int]]:
     """What is saved of what a run has: its state, what of that stays behind, its cost and counts.
 
@@ -199,7 +199,7 @@ def kept_of(
     return values, left, pool.cost, pool.counts
 
 
-def as_left(run: RunContext[Any], given: object, waits: Mapping[str, Suspend] | None) -> RunState:
+def as_left(run: RunContext, given: object, waits: Mapping[str, Suspend] | None) -> RunState:
     """What a run leaves waiting, for its journal: its inner runs, or all, if it has not begun.
 
     Args:
@@ -212,7 +212,7 @@ def as_left(run: RunContext[Any], given: object, waits: Mapping[str, Suspend] | 
     return RunState((), (), inner_runs(run, waits), counts=kept_of(run, own=False)[3])
 
 
-def take_back(run: RunContext[Any], state: RunState, *, own: bool) -> None:
+def take_back(run: RunContext, state: RunState, *, own: bool) -> None:
     """Give a run that goes on what it had; values that its caller has given count.
 
     Args:

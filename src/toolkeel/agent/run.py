@@ -61,7 +61,7 @@ class Run(InNotebooks, Generic[T]):
     def __init__(
         self,
         plan: Plan,
-        context: RunContext[Any],
+        context: RunContext,
         prompt: Prompt | resuming.Resumed,
         decisions: Sequence[Decision] = (),
         session: Conversation | None = None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
@@ -57,7 +57,7 @@ class Conversation(Protocol):
     """A session, as an agent sees it."""
 
     def going(
-        self, run: RunContext[Any], said: Sequence[Message], decisions: Sequence[Decision]
+        self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
     ) -> AbstractAsyncContextManager[Going]:
         """Become its one writer for a run, which goes on from where the last one ended.
 

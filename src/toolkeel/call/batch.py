@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from typing import Any
 
 from toolkeel.call.arguments.validate import LooksLong, prepare
 from toolkeel.call.body.coroutine_deadline import GIVE_UP, GRACE
@@ -74,7 +73,7 @@ class Batch:
         self,
         calls: Sequence[ToolCall],
         tools: Finds,
-        run: RunContext[Any],
+        run: RunContext,
         width: int | None = None,
     ) -> None:
         self.calls = calls
@@ -225,7 +224,7 @@ class Batch:
                 self._fatal = again
 
 
-def skipped(call: ToolCall, run: RunContext[Any]) -> ToolMessage:
+def skipped(call: ToolCall, run: RunContext) -> ToolMessage:
     """The result of a call that was not even begun, with its events."""
     if run.listeners:
         run.tell(ToolStarted(*run.next(), call.id, call))

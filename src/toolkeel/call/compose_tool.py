@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, get_args
+from typing import get_args
 
 from toolkeel.call.arguments.edits import revise
 from toolkeel.call.arguments.mask import learning
@@ -98,7 +98,7 @@ def _body(
 def _or_given_result(approval: Approval, body: Handler) -> Handler:
     """`body`, or the result that somebody gave in its place."""
 
-    async def unless_given(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def unless_given(prepared: Prepared, context: ToolContext) -> object:
         given = approval.answer(context)
         if given is None:
             return await body(prepared, context)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.batch import check_run
@@ -20,7 +19,7 @@ from toolkeel.errors import CallError, InvalidArguments, RunStopped, ToolError
 from toolkeel.messages import ToolCall
 
 
-async def ainvoke(tool: AnyTool, value: object, run: RunContext[Any] | None) -> object:
+async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> object:
     """Run it as the model would. A call gives a message; anything else gives the body's value."""
     check_bound(tool)
     run = run or RunContext()
@@ -45,9 +44,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext[Any] | None) -> 
         context.end()
 
 
-async def abatch(
-    tool: AnyTool, values: Iterable[object], run: RunContext[Any] | None
-) -> list[object]:
+async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None) -> list[object]:
     """`ainvoke` for each value, side by side."""
     run = run or RunContext()
     work = [ainvoke(tool, value, run) for value in values]

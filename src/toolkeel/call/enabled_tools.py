@@ -43,7 +43,7 @@ class Offer:
     def __init__(
         self,
         tools: Toolset,
-        run: RunContext[Any],
+        run: RunContext,
         search: bool,
         beside: Sequence[AnyTool] = (),
         always: Container[str] = (),
@@ -113,7 +113,7 @@ class Offer:
         return made
 
 
-def _found_before(run: RunContext[Any]) -> list[str]:
+def _found_before(run: RunContext) -> list[str]:
     """What earlier searches have found, by the transcript the run goes on from."""
     names = []
     for message in run.transcript:

@@ -73,7 +73,7 @@ Ended: TypeAlias = "tuple[ToolMessage, BaseException | None]"
 
 
 async def run_call(
-    call: ToolCall, tools: Finds, run: RunContext[Any], ready: Ready | None = None
+    call: ToolCall, tools: Finds, run: RunContext, ready: Ready | None = None
 ) -> Ended:
     """Run one call, whatever happens.
 
@@ -88,7 +88,7 @@ async def run_call(
 
 
 def start_call(
-    call: ToolCall, tools: Finds, run: RunContext[Any], ready: Ready | None = None
+    call: ToolCall, tools: Finds, run: RunContext, ready: Ready | None = None
 ) -> Ended | Coroutine[Any, Any, Ended]:
     """`run_call` up to where the call waits: how it ended, or what must be awaited for that."""
     started = perf_counter() if ready is None or not ready.began else ready.began
@@ -98,7 +98,7 @@ def start_call(
         seq, at, run_id = run.next()  # passed on by `*` they would cost a third of an event more
         run.tell(_started(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
-    context: ToolContext[Any] | None = None
+    context: ToolContext | None = None
     prepared: Prepared | None = None
     try:
         entry = tools.find(call.name, run.disabled)
@@ -130,7 +130,7 @@ def start_call(
     return _end(run, call, prepared, context, message, None)
 
 
-def _telling_changes(prepared: Prepared, meant: str, run: RunContext[Any]) -> Prepared:
+def _telling_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepared:
     """A call that was mended, after those who listen were told how.
 
     Args:
@@ -145,10 +145,10 @@ def _telling_changes(prepared: Prepared, meant: str, run: RunContext[Any]) -> Pr
 
 
 async def _look(
-    call: ToolCall, tool: AnyTool, tools: Finds, run: RunContext[Any], began: float
+    call: ToolCall, tool: AnyTool, tools: Finds, run: RunContext, began: float
 ) -> Ended:
     """Go on with a call whose arguments are looked at in a thread, under its deadline."""
-    context: ToolContext[Any] = ToolContext(call, tool.name, run)
+    context: ToolContext = ToolContext(call, tool.name, run)
     context.started = began
     try:
         prepared: Any = await run_in_thread(tool, lambda: prepare(call, tool), context, None)
@@ -164,7 +164,7 @@ async def _look(
 async def _finish(
     work: Awaitable[object],
     prepared: Prepared,
-    context: ToolContext[Any],
+    context: ToolContext,
     started: float,
     keeper: Keeper | None,
 ) -> Ended:
@@ -188,10 +188,10 @@ async def _finish(
 
 
 def _end(
-    run: RunContext[Any],
+    run: RunContext,
     call: ToolCall,
     prepared: Prepared | None,
-    context: ToolContext[Any] | None,
+    context: ToolContext | None,
     message: ToolMessage,
     fatal: BaseException | None,
 ) -> Ended:
@@ -221,7 +221,7 @@ def _end(
     return message, fatal
 
 
-def _suspended(run: RunContext[Any], call: ToolCall, name: str, wait: Suspend) -> None:
+def _suspended(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> None:
     """Tell that a call waits, and give back what it would have counted."""
     if run.spending is not None and run.spending.watches:
         run.spending.return_call(name)
@@ -233,7 +233,7 @@ def _failed(
     call: ToolCall,
     tool: AnyTool | None,
     error: BaseException,
-    run: RunContext[Any],
+    run: RunContext,
     duration: float,
     keeper: Keeper | None,
 ) -> ToolMessage:

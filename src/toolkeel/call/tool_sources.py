@@ -57,7 +57,7 @@ def is_tool_source(item: object) -> bool:
     return not isinstance(item, Tool) and callable(getattr(item, "get_tools", None))
 
 
-async def gather(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext[Any]) -> Toolset:
+async def gather(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext) -> Toolset:
     """The tools of one run, in the order of their sources, which are asked side by side.
 
     A source that fails is left out, and a warning says so: the others do not wait for it, nor
@@ -95,7 +95,7 @@ async def gather(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext
     return like.with_tools(distinct(parts))
 
 
-async def _tried(source: Any, run: RunContext[Any]) -> list[AnyTool] | Exception:
+async def _tried(source: Any, run: RunContext) -> list[AnyTool] | Exception:
     """What a source gives, or what it raised: the others shall have given theirs first."""
     try:
         return [as_tool(item) for item in await _ask(source, run)]
@@ -125,7 +125,7 @@ def distinct(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
     ]
 
 
-async def _ask(source: ToolSource, run: RunContext[Any]) -> list[Toolish]:
+async def _ask(source: ToolSource, run: RunContext) -> list[Toolish]:
     get = source.get_tools
     given = get(run) if _takes_run(get) else get()
     tools = await given if inspect.isawaitable(given) else given

@@ -276,7 +276,7 @@ class Toolset(InNotebooks):
     # — running —
 
     async def run(
-        self, calls: Sequence[ToolCall], run: RunContext[Any] | None = None
+        self, calls: Sequence[ToolCall], run: RunContext | None = None
     ) -> list[ToolMessage]:
         """Run the calls of one turn.
 
@@ -323,18 +323,18 @@ class Toolset(InNotebooks):
         raise fatal
 
     def run_sync(
-        self, calls: Sequence[ToolCall], run: RunContext[Any] | None = None
+        self, calls: Sequence[ToolCall], run: RunContext | None = None
     ) -> list[ToolMessage]:
         """`run` for sync code; works with and without a running event loop."""
         return run_sync(lambda: self.run(calls, run))
 
-    def batch(self, calls: Sequence[ToolCall], run: RunContext[Any]) -> Batch:
+    def batch(self, calls: Sequence[ToolCall], run: RunContext) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         if self.has_secrets:
             self.cover(run, calls)
         return Batch(calls, self, run, self._width)
 
-    def cover(self, run: RunContext[Any], calls: Sequence[ToolCall] = ()) -> None:
+    def cover(self, run: RunContext, calls: Sequence[ToolCall] = ()) -> None:
         """Let a run mask what its tools call secret, if they do."""
         if self.has_secrets:
             cover(run, self, self.wire_names, calls)

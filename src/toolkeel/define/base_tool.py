@@ -119,11 +119,11 @@ class BaseTool:
         """What runs."""
         return self._arun if hasattr(self, "_arun") else self._run
 
-    def invoke(self, value: object = "", run: RunContext[Any] | None = None) -> Any:
+    def invoke(self, value: object = "", run: RunContext | None = None) -> Any:
         """Run it as the model would; see `Tool.invoke`."""
         return self.tool.invoke(value, run)
 
-    async def ainvoke(self, value: object = "", run: RunContext[Any] | None = None) -> Any:
+    async def ainvoke(self, value: object = "", run: RunContext | None = None) -> Any:
         """`invoke`, to be awaited."""
         return await self.tool.ainvoke(value, run)
 

@@ -10,7 +10,7 @@ import types
 from collections.abc import Callable, Mapping
 from functools import partial
 from inspect import Parameter
-from typing import Annotated, Any, Protocol, Union, cast, get_args, get_origin, runtime_checkable
+from typing import Annotated, Protocol, Union, cast, get_args, get_origin, runtime_checkable
 
 from toolkeel._records.record import record
 from toolkeel.context import CancelToken, RunContext, ToolContext
@@ -30,7 +30,7 @@ class Injected:
 
     crosses = False
 
-    def resolve(self, context: ToolContext[Any], name: str) -> object:
+    def resolve(self, context: ToolContext, name: str) -> object:
         """Give the value.
 
         Args:
@@ -48,7 +48,7 @@ class Injectable(Protocol):
     """A class whose instances are made from the running call wherever a parameter has its type."""
 
     @classmethod
-    def from_tool_context(cls, context: ToolContext[Any]) -> object: ...
+    def from_tool_context(cls, context: ToolContext) -> object: ...
 
 
 class _ByType(Injected):
@@ -56,7 +56,7 @@ class _ByType(Injected):
         self.crosses = issubclass(wanted, ToolContext)
         self._is_token = issubclass(wanted, CancelToken)
 
-    def resolve(self, context: ToolContext[Any], name: str) -> object:
+    def resolve(self, context: ToolContext, name: str) -> object:
         if self.crosses:
             return context
         return context.cancel if self._is_token else context.run
@@ -66,14 +66,14 @@ class _FromContext(Injected):
     def __init__(self, wanted: Injectable) -> None:
         self.wanted = wanted
 
-    def resolve(self, context: ToolContext[Any], name: str) -> object:
+    def resolve(self, context: ToolContext, name: str) -> object:
         return self.wanted.from_tool_context(context)
 
 
 class Bound(Injected):
     """Marks a parameter that a partial has fixed: nothing is injected, and nothing is taken."""
 
-    def resolve(self, context: ToolContext[Any], name: str) -> object:
+    def resolve(self, context: ToolContext, name: str) -> object:
         raise KeyError(name)
 
 
@@ -84,7 +84,7 @@ class OrDefault(Injected):
         self.marker = marker
         self.default = default
 
-    def resolve(self, context: ToolContext[Any], name: str) -> object:
+    def resolve(self, context: ToolContext, name: str) -> object:
         try:
             return self.marker.resolve(context, name)
         except KeyError:
@@ -168,7 +168,7 @@ _BY_TYPE = (ToolContext, RunContext, CancelToken)
 def inject(
     parameters: tuple[InjectedParameter, ...],
     values: Mapping[str, object],
-    context: ToolContext[Any],
+    context: ToolContext,
 ) -> dict[str, object]:
     """The injected values beside the validated ones.
 

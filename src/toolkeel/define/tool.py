@@ -40,10 +40,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-InRun: TypeAlias = RunContext[Any] | None
+InRun: TypeAlias = RunContext | None
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
-Enabled: TypeAlias = bool | Callable[[ToolContext[Any]], "bool | Awaitable[bool]"]
+Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
 Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | str | Awaitable[bool | str]"]
 """Whether a person must approve a call; a text says why."""
 DEADLINE = 30.0
@@ -73,7 +73,7 @@ class Prepared:
 
 
 Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
-Executor: TypeAlias = Callable[[Prepared, ToolContext[Any]], Coroutine[Any, Any, object]]
+Executor: TypeAlias = Callable[[Prepared, ToolContext], Coroutine[Any, Any, object]]
 """Runs a body elsewhere than here. Its ``check_tool(tool)``, if it has one, is asked as a step's."""
 
 Place: TypeAlias = Literal["limit", "cache", "retry"]
@@ -107,7 +107,7 @@ class Step(Protocol):
     """
 
     def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+        self, prepared: Prepared, context: ToolContext, proceed: Proceed
     ) -> Awaitable[object]: ...
 
 
@@ -315,7 +315,7 @@ class Tool(InNotebooks, Generic[P, R], metaclass=_Raw):
         name: str,
         description: str,
         parameters: Mapping[str, object],
-        on_invoke: Callable[[ToolContext[Any], dict[str, Any]], Any] | None = None,
+        on_invoke: Callable[[ToolContext, dict[str, Any]], Any] | None = None,
         **options: Unpack[ToolOptions],
     ) -> Tool[..., Any]:
         """Make a tool of a JSON Schema and a function that takes all arguments as one dict.
@@ -337,7 +337,7 @@ class Tool(InNotebooks, Generic[P, R], metaclass=_Raw):
         body = check_on_invoke(name, external if on_invoke is None else on_invoke)
         options |= {"executor": external} if body is external else {}
 
-        def call(_tool_context: ToolContext[Any], /, **arguments: Any) -> Any:
+        def call(_tool_context: ToolContext, /, **arguments: Any) -> Any:
             return body(_tool_context, arguments)
 
         options.setdefault("inline", inspect.iscoroutinefunction(body))

@@ -20,7 +20,7 @@ from toolkeel.compat.langchain import (
 )
 from toolkeel.errors import SetupError
 from toolkeel.messages import Usage
-from toolkeel.model import CallDelta, Finish, TextDelta
+from toolkeel.model_interface import CallDelta, Finish, TextDelta
 from toolkeel.testing.scripted import Scripted, call
 
 

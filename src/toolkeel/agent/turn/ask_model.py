@@ -44,7 +44,7 @@ class Asking:
         unjudged: What people have said that the input guardrails have not seen.
     """
 
-    def __init__(self, charge: InCharge, tools: Toolset, run: RunContext[Any]) -> None:
+    def __init__(self, charge: InCharge, tools: Toolset, run: RunContext) -> None:
         plan = charge.plan
         self._charge = charge
         self._model = plan.model

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
 
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage
@@ -33,7 +32,7 @@ class RequestCost:
 
     __slots__ = ("_longest", "_messages", "_prices", "_reserved", "_run", "_seen", "_size", "over")
 
-    def __init__(self, run: RunContext[Any], *models: str) -> None:
+    def __init__(self, run: RunContext, *models: str) -> None:
         self._run = run
         self._prices: dict[str, PriceOf | None] = {}
         for model in models:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
 
 from toolkeel._common.unknown_options import naming
 from toolkeel.agent.turn.steps import Ask
@@ -46,7 +45,7 @@ class Fallback:
         self._when = when
 
     async def __call__(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: Ask
     ) -> AssistantMessage:
         tried = (request.model, *self.models)
         first = run.notes.get(self, 0)

@@ -32,7 +32,7 @@ class Redact:
         self._by = by
 
     async def __call__(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: Ask
     ) -> AssistantMessage:
         return await proceed(replace(request, messages=self._all(request.messages)))
 

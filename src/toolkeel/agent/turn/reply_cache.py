@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import fields, replace
-from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.turn.steps import Ask
@@ -29,7 +28,7 @@ class ReplyCache:
         self._replies: OrderedDict[str, AssistantMessage] = OrderedDict()
 
     async def __call__(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: Ask
     ) -> AssistantMessage:
         tools = [(tool.name, tool.description, tool.parameters) for tool in request.tools]
         name = request.model.name if request.model is not None else ""

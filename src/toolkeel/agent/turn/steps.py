@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -30,11 +30,11 @@ class ModelStep(Protocol):
     """
 
     def __call__(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: Ask
     ) -> Awaitable[AssistantMessage]: ...
 
 
-def around(steps: Sequence[ModelStep], run: RunContext[Any], send: Ask) -> Ask:
+def around(steps: Sequence[ModelStep], run: RunContext, send: Ask) -> Ask:
     """What asks the model through steps, outermost first."""
     for step in reversed(steps):
         send = partial(_through, step, run, send)
@@ -42,7 +42,7 @@ def around(steps: Sequence[ModelStep], run: RunContext[Any], send: Ask) -> Ask:
 
 
 async def _through(
-    step: ModelStep, run: RunContext[Any], proceed: Ask, request: ModelRequest
+    step: ModelStep, run: RunContext, proceed: Ask, request: ModelRequest
 ) -> AssistantMessage:
     reply = await step(request, run, proceed)
     if not isinstance(reply, AssistantMessage):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.guardrail import Guardrail
@@ -40,7 +39,7 @@ class InCharge:
         reader: The tool by which the model reads what it is not shown whole; empty if there is none.
     """
 
-    def __init__(self, plan: Plan, run: RunContext[Any]) -> None:
+    def __init__(self, plan: Plan, run: RunContext) -> None:
         self.plan = plan
         self.before: tuple[Plan, ...] = ()
         self.sent = SentHistory()

@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from time import perf_counter
-from typing import Any
 
 from toolkeel.context import CancelToken, RunContext
 
 
-def bound_time(run: RunContext[Any], *, own: bool) -> Callable[[], object] | None:
+def bound_time(run: RunContext, *, own: bool) -> Callable[[], object] | None:
     """Let a run's time pass, if it is bounded: at its end all that runs is cancelled.
 
     Args:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from toolkeel.call.arguments.validate import revalidate, told_json
 from toolkeel.content import Text
@@ -18,7 +17,7 @@ MOST = 400  # characters the model is told of one edit
 STEP = "a step"
 
 
-def revise(seen: Prepared, passed: Prepared, context: ToolContext[Any]) -> Prepared:
+def revise(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
     """What a step passes on, validated; that it was changed is kept.
 
     Args:
@@ -35,7 +34,7 @@ def revise(seen: Prepared, passed: Prepared, context: ToolContext[Any]) -> Prepa
     return after
 
 
-def note_edit(before: Prepared, after: Prepared, context: ToolContext[Any], by: str) -> None:
+def note_edit(before: Prepared, after: Prepared, context: ToolContext, by: str) -> None:
     """Remember that a call was changed, and tell who listens.
 
     Args:
@@ -86,7 +85,7 @@ def _note(edit: Edit) -> str:
     return cut(f"[{by} changed this call: {'; '.join(edit.changes)}", MOST) + "]"
 
 
-def what_ran(prepared: Prepared, context: ToolContext[Any]) -> Mapping[str, object] | None:
+def what_ran(prepared: Prepared, context: ToolContext) -> Mapping[str, object] | None:
     """The effective arguments, for the event of a call's end; None if they cannot be written."""
     if context.edits:
         return context.edits[-1].arguments

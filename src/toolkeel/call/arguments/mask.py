@@ -103,7 +103,7 @@ class Masking:
 
 
 def cover(
-    run: RunContext[Any],
+    run: RunContext,
     tools: Iterable[AnyTool],
     aliases: Mapping[str, str],
     calls: Iterable[ToolCall],
@@ -131,14 +131,14 @@ def cover(
 def learning(mask: Mask, last: Handler) -> Handler:
     """`last`, after the run has learnt the secrets that really go in."""
 
-    async def learned(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def learned(prepared: Prepared, context: ToolContext) -> object:
         _learn(context.run, mask.values(as_json(prepared)))
         return await last(prepared, context)
 
     return learned
 
 
-def _learn(run: RunContext[Any], secrets: list[str]) -> None:
+def _learn(run: RunContext, secrets: list[str]) -> None:
     keep_out_of_logs(secrets)
     if isinstance(run.mask, Masking):
         run.mask.learn(secrets)

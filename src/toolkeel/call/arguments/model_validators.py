@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toolkeel.call.arguments.validate import revalidate
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import inject
@@ -18,12 +16,10 @@ class ModelValidators:
     changes the arguments later, it looks again.
     """
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         return await proceed(await self.recheck(prepared, context))
 
-    async def recheck(self, prepared: Prepared, context: ToolContext[Any]) -> Prepared:
+    async def recheck(self, prepared: Prepared, context: ToolContext) -> Prepared:
         """The call with what the validators make of its arguments.
 
         Raises:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any
 
 from toolkeel._common.redact_secrets import MASK
 from toolkeel._records.record import maker
@@ -170,7 +169,7 @@ def revalidate(prepared: Prepared) -> Prepared:
 def renewing(last: Handler) -> Handler:
     """`last`, each time with arguments of its own: a try before may have changed them."""
 
-    async def renewed(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def renewed(prepared: Prepared, context: ToolContext) -> object:
         return await last(revalidate(prepared), context)
 
     return renewed
@@ -239,7 +238,7 @@ def effective(prepared: Prepared) -> Prepared:
 def completing(inner: Begin) -> Begin:
     """`inner`, given the effective arguments."""
 
-    def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
+    def begin(prepared: Prepared, context: ToolContext) -> object:
         return inner(effective(prepared), context)
 
     return begin

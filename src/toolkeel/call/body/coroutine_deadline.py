@@ -61,7 +61,7 @@ class Stopper:
 
     def __init__(
         self,
-        context: ToolContext[Any],
+        context: ToolContext,
         timeout: float | None,
         loop: asyncio.AbstractEventLoop,
         halt: Callable[[], object],
@@ -132,7 +132,7 @@ def _nothing() -> None:
 
 @types.coroutine
 def run_coroutine(
-    body: Coroutine[Any, Any, object], context: ToolContext[Any], timeout: float | None
+    body: Coroutine[Any, Any, object], context: ToolContext, timeout: float | None
 ) -> Generator[Any, Any, object]:
     """Await a body under its deadline and the run's cancel token.
 
@@ -156,7 +156,7 @@ def run_coroutine(
 def go_on(
     body: Coroutine[Any, Any, object],
     waiting: Any,
-    context: ToolContext[Any],
+    context: ToolContext,
     timeout: float | None,
     began: float = 0.0,
     told: Callable[[BaseException], BaseException] | None = None,
@@ -205,7 +205,7 @@ def go_on(
 def watched(handler: Handler) -> Handler:
     """A handler whose steps, too, are stopped by the run's cancel token."""
 
-    async def watching(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def watching(prepared: Prepared, context: ToolContext) -> object:
         inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
         return await run_coroutine(inner, context, None)
 
@@ -225,7 +225,7 @@ class _Watch(Stopper):
 
     __slots__ = ("_grace", "_ours", "_over", "before", "task")
 
-    def __init__(self, context: ToolContext[Any], timeout: float | None, spent: float) -> None:
+    def __init__(self, context: ToolContext, timeout: float | None, spent: float) -> None:
         self.task = task = cast("asyncio.Task[object]", asyncio.current_task())
         # A signal handler may have cancelled the task in the very step in which the body began.
         self.before = task.cancelling() - int(getattr(task, "_must_cancel", False))

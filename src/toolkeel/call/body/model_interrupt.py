@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
-from typing import Any
 
 from toolkeel.context import RunContext
 
@@ -17,7 +16,7 @@ class Interrupt:
 
     __slots__ = ("_armed", "_before", "_cancel", "_forget", "_loop", "_struck", "_task")
 
-    def __init__(self, run: RunContext[Any]) -> None:
+    def __init__(self, run: RunContext) -> None:
         self._task = asyncio.current_task()
         self._before = 0
         self._loop = asyncio.get_running_loop()

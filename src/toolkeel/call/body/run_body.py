@@ -36,7 +36,7 @@ _TOLD = (ToolError, TimedOut, Cancelled, LimitReached, SetupError)
 
 
 async def invoke(
-    prepared: Prepared, context: ToolContext[Any], pool: ThreadPool | None = None
+    prepared: Prepared, context: ToolContext, pool: ThreadPool | None = None
 ) -> object:
     """Inject, run, and check the result against the tool's promise.
 
@@ -85,7 +85,7 @@ def is_bare(tool: AnyTool) -> bool:
     return tool.body == "async" or (tool.body == "sync" and tool.inline)
 
 
-def begin_bare(prepared: Prepared, context: ToolContext[Any]) -> object:
+def begin_bare(prepared: Prepared, context: ToolContext) -> object:
     """`invoke` for most tools: a function that runs here and takes everything by name.
 
     The same, less what such a tool has no need of, up to where the body waits for the first time:
@@ -150,7 +150,7 @@ def arrange(
 
 
 async def _elsewhere(
-    prepared: Prepared, context: ToolContext[Any], running: Coroutine[Any, Any, object]
+    prepared: Prepared, context: ToolContext, running: Coroutine[Any, Any, object]
 ) -> object:
     """Wait for a body that an executor runs; it tells of failures as the body's own."""
     tool = prepared.tool
@@ -166,7 +166,7 @@ async def _elsewhere(
 
 
 async def _run_other(
-    tool: AnyTool, body: Callable[[], Any], context: ToolContext[Any], pool: ThreadPool | None
+    tool: AnyTool, body: Callable[[], Any], context: ToolContext, pool: ThreadPool | None
 ) -> object:
     """Run a body that is not a plain coroutine function."""
     if tool.body == "async_generator":
@@ -189,7 +189,7 @@ async def _await(value: Awaitable[object]) -> object:
     return await value
 
 
-async def _collect(items: AsyncGenerator[object, None], context: ToolContext[Any]) -> object:
+async def _collect(items: AsyncGenerator[object, None], context: ToolContext) -> object:
     """Gather what an async generator yields; each item is progress."""
     collected = []
     async with aclosing(items):
@@ -200,7 +200,7 @@ async def _collect(items: AsyncGenerator[object, None], context: ToolContext[Any
 
 
 def _collect_sync(
-    body: Callable[[], Generator[object, None, None]], context: ToolContext[Any]
+    body: Callable[[], Generator[object, None, None]], context: ToolContext
 ) -> object:
     """The same in a thread; a call that was given up ends at the generator's next item."""
     collected = []

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Any
 
 from toolkeel.call.body.coroutine_deadline import Stopper
 from toolkeel.call.body.stopped_text import cancelled_itself, not_started, told
@@ -14,7 +13,7 @@ from toolkeel.define.tool import AnyTool
 
 
 async def run_in_thread(
-    tool: AnyTool, body: Callable[[], object], context: ToolContext[Any], pool: ThreadPool | None
+    tool: AnyTool, body: Callable[[], object], context: ToolContext, pool: ThreadPool | None
 ) -> object:
     """Run a body in a thread, under the call's deadline and the run's cancel token.
 
@@ -51,7 +50,7 @@ async def run_in_thread(
 
 
 def _submit(
-    tool: AnyTool, body: Callable[[], object], context: ToolContext[Any], threads: ThreadPool
+    tool: AnyTool, body: Callable[[], object], context: ToolContext, threads: ThreadPool
 ) -> tuple[Job, Stopper, Callable[[], bool]]:
     """The body on its way to a thread, what stops it, and what drops it: whether it had begun."""
     cancel = context.run.cancel

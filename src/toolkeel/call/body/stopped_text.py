@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Literal
+from typing import Literal
 
 from toolkeel.context import ToolContext
 from toolkeel.errors import Cancelled, TimedOut
@@ -22,7 +22,7 @@ _WORK: Mapping[Work, str] = {
 
 
 def told(
-    context: ToolContext[Any], reason: Reason, timeout: float | None, work: Work
+    context: ToolContext, reason: Reason, timeout: float | None, work: Work
 ) -> TimedOut | Cancelled:
     """What the model is told.
 
@@ -45,14 +45,14 @@ def told(
     return Cancelled(f"{text} {_WORK[work]}", details)
 
 
-def _known(context: ToolContext[Any], seen: Work) -> Work:
+def _known(context: ToolContext, seen: Work) -> Work:
     """What became of a body that nobody waits for any more: the call itself knows the most."""
     if context.body in ("", "done"):
         return "done" if context.body else "not started"
     return "running" if context.away else seen
 
 
-def left_behind(context: ToolContext[Any], timeout: float | None) -> TimedOut | Cancelled:
+def left_behind(context: ToolContext, timeout: float | None) -> TimedOut | Cancelled:
     """What is told of a body that was struck, and that its executor has no way to end.
 
     Args:

@@ -50,12 +50,12 @@ class Approval:
         self._needs = needs
         self._rules = rules
         self._guards = guards
-        self._approved: dict[ToolContext[Any], ApprovalQuestion] = {}
+        self._approved: dict[ToolContext, ApprovalQuestion] = {}
 
     def around(self, inner: Handler) -> Handler:
         """`inner`, for calls that may run."""
 
-        async def asking(prepared: Prepared, context: ToolContext[Any]) -> object:
+        async def asking(prepared: Prepared, context: ToolContext) -> object:
             prepared, question = await self._agreed_call(prepared, context)
             if question is None:
                 return await inner(prepared, context)
@@ -74,7 +74,7 @@ class Approval:
     def run_approved(self, last: Handler) -> Handler:
         """`last`, run with what was approved, whatever was done to the values since."""
 
-        async def approved(prepared: Prepared, context: ToolContext[Any]) -> object:
+        async def approved(prepared: Prepared, context: ToolContext) -> object:
             question = self._approved.get(context)
             if question is not None:
                 prepared = from_canonical(prepared, json.loads(question.text))
@@ -83,13 +83,13 @@ class Approval:
         self._answered = last
         return approved
 
-    def answer(self, context: ToolContext[Any]) -> Decision | None:
+    def answer(self, context: ToolContext) -> Decision | None:
         """What somebody gave as the result of a call, in place of running it."""
         question = self._approved.get(context)
         return None if question is None else question.answer
 
     async def _agreed_call(
-        self, prepared: Prepared, context: ToolContext[Any]
+        self, prepared: Prepared, context: ToolContext
     ) -> tuple[Prepared, ApprovalQuestion | None]:
         """The call as it may run, and what somebody said yes to if they had to.
 
@@ -240,9 +240,7 @@ async def _change(prepared: Prepared) -> str:
         return f"What it would change cannot be shown: {why}"
 
 
-async def _decision(
-    question: ApprovalQuestion, run: RunContext[Any]
-) -> tuple[Ticket | None, Decision]:
+async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
     """Take the decision that was given with the run, or ask for one.
 
     Returns:
@@ -286,13 +284,13 @@ def _names(ticket: Ticket, tool: AnyTool) -> bool:
     return same and json.dumps(dict(ticket.effects), sort_keys=True) == effects
 
 
-def _tell(run: RunContext[Any], call_id: str, decision: Decision) -> None:
+def _tell(run: RunContext, call_id: str, decision: Decision) -> None:
     if run.listeners:
         given = (decision.ticket, decision.verdict, decision.reason)
         run.tell(ApprovalDecided(*run.next(), call_id, *given))
 
 
-async def ask(run: RunContext[Any], call_id: str, ticket: Ticket) -> Decision:
+async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
     """Ask the run's approver, and tell of it.
 
     Args:
@@ -307,7 +305,7 @@ async def ask(run: RunContext[Any], call_id: str, ticket: Ticket) -> Decision:
     return decision
 
 
-async def _ask(run: RunContext[Any], ticket: Ticket) -> Decision:
+async def _ask(run: RunContext, ticket: Ticket) -> Decision:
     """Ask the approver; whatever is unclear means no, and None that the run waits, if it can."""
     assert run.approver is not None
     try:
@@ -372,7 +370,7 @@ def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:
     return Prepared(call, tool, edited.arguments, prepared.changes)
 
 
-def unchangeable(seen: Prepared, passed: Prepared, context: ToolContext[Any]) -> Prepared:
+def unchangeable(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
     """What becomes of a call that a step changes after the place where it was approved.
 
     Raises:

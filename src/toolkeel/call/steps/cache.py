@@ -13,7 +13,7 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from time import monotonic
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
@@ -23,7 +23,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Place, Prepared, Proceed
 from toolkeel.errors import SetupError
 
-Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext[Any]], Hashable]
+Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext], Hashable]
 """Who shares results: the calls of one run, everybody, or those for whom a function agrees."""
 
 
@@ -113,9 +113,7 @@ class Cache:
                 "Cache(scope='run')"
             )
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         """Give the kept result, wait for the one being made, or make it."""
         resources = branches_of(resource_keys(prepared))
         if prepared.tool.effects.writes:
@@ -133,7 +131,7 @@ class Cache:
             if not await asyncio.shield(flight.landed):
                 return await proceed(prepared)
 
-    def key(self, prepared: Prepared, context: ToolContext[Any]) -> Hashable:
+    def key(self, prepared: Prepared, context: ToolContext) -> Hashable:
         """What tells this call from others: who shares it, the tool, its canonical arguments.
 
         Raises:

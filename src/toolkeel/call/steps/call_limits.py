@@ -9,7 +9,7 @@ from collections import defaultdict, deque
 from collections.abc import Awaitable, Callable
 from operator import itemgetter
 from time import monotonic
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import RunContext, ToolContext
@@ -27,7 +27,7 @@ READ = 20_000
 """Characters of arguments up to which they are read to be compared."""
 
 
-def repeats(run: RunContext[Any], call: ToolCall) -> None:
+def repeats(run: RunContext, call: ToolCall) -> None:
     """Refuse a call that has failed in the same way `REPEATS` times.
 
     Raises:
@@ -42,7 +42,7 @@ def repeats(run: RunContext[Any], call: ToolCall) -> None:
         )
 
 
-def note(run: RunContext[Any], call: ToolCall, message: ToolMessage) -> None:
+def note(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
     """Count a failure, or forget the call's earlier ones if it went well."""
     if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
         return
@@ -129,9 +129,7 @@ class Budget:
             raise SetupError(f"Budget({calls}): give 0 or more")
         self.calls = calls
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         spent = context.run.notes.get(self, 0)
         assert isinstance(spent, int)
         if spent >= self.calls:
@@ -163,9 +161,7 @@ class AtOnce:
             raise SetupError(f"AtOnce({calls}): no call could ever run; give 1 or more")
         self.calls = calls
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         gate = context.run.notes.get(self)
         if not isinstance(gate, asyncio.Semaphore):
             gate = context.run.notes[self] = asyncio.Semaphore(self.calls)

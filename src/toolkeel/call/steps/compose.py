@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Sequence
 from types import CoroutineType, MappingProxyType
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from toolkeel._records.record import maker
 from toolkeel.context import ToolContext
@@ -18,12 +18,12 @@ from toolkeel.errors import Disabled, Refused
 
 _prepared = maker(Prepared)
 
-Handler: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[object]]
-Begin: TypeAlias = Callable[[Prepared, ToolContext[Any]], object]
+Handler: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[object]]
+Begin: TypeAlias = Callable[[Prepared, ToolContext], object]
 """A handler that need not be awaited: it gives the tool's value, or, if something waits, a `Rest`."""
-Revise: TypeAlias = Callable[[Prepared, Prepared, ToolContext[Any]], Prepared]
+Revise: TypeAlias = Callable[[Prepared, Prepared, ToolContext], Prepared]
 """Checks what a step has changed: the call as the step saw it, and as it passes it on."""
-Recheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], Awaitable[Prepared]]
+Recheck: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[Prepared]]
 """A step with a method `recheck` of this form looks at what steps inside it have changed. It gives
 the call back as it is, or a changed one."""
 
@@ -46,7 +46,7 @@ class Rest:
 def beginning(handler: Handler) -> Begin:
     """A handler as one that may be begun."""
 
-    def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
+    def begin(prepared: Prepared, context: ToolContext) -> object:
         return Rest(handler(prepared, context))
 
     return begin
@@ -55,7 +55,7 @@ def beginning(handler: Handler) -> Begin:
 def awaited(begin: Begin) -> Handler:
     """What may be begun as a handler."""
 
-    async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def handler(prepared: Prepared, context: ToolContext) -> object:
         value = begin(prepared, context)
         return await value.work if type(value) is Rest else value
 
@@ -84,7 +84,7 @@ def compose(steps: Sequence[Step], last: Handler, revise: Revise) -> Handler:
 def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
     step, outer, everyone = steps[-1], rechecks(steps[:-1]), rechecks(steps)
 
-    async def handler(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def handler(prepared: Prepared, context: ToolContext) -> object:
         seen = read_only(prepared)
 
         async def proceed(passed: Prepared) -> object:
@@ -114,7 +114,7 @@ def rechecks(steps: Sequence[Step]) -> tuple[Recheck, ...]:
 
 async def show_guards(
     prepared: Prepared,
-    context: ToolContext[Any],
+    context: ToolContext,
     checks: Sequence[Recheck],
     everyone: Sequence[Recheck],
 ) -> Prepared:
@@ -152,7 +152,7 @@ def read_only(prepared: Prepared) -> Prepared:
     return _prepared(prepared.call, prepared.tool, arguments, prepared.changes)
 
 
-async def check_enabled(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+async def check_enabled(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
     """The step of a tool that is not always enabled.
 
     Raises:

@@ -23,7 +23,7 @@ from toolkeel.define.tool import Prepared, Step
 
 Guard = InputGuard | OutputGuard
 Told = Callable[..., Any]
-Within = Callable[[Prepared, Prepared, ToolContext[Any]], object]
+Within = Callable[[Prepared, Prepared, ToolContext], object]
 _outcome = maker(Outcome)
 
 
@@ -44,7 +44,7 @@ def guarding(guards: Sequence[Guard], inner: Begin) -> Begin:
     outputs = [guard for guard in reversed(guards) if type(guard) is OutputGuard]
     within: Within = _judged(outputs, inner) if outputs else lambda p, _, c: inner(p, c)
 
-    def begin(prepared: Prepared, context: ToolContext[Any]) -> object:
+    def begin(prepared: Prepared, context: ToolContext) -> object:
         seen = read_only(prepared)
         verdicts = _verdicts(inputs, seen, context) if inputs else None
         if verdicts is not None:
@@ -79,7 +79,7 @@ def _judged(outputs: Sequence[OutputGuard], inner: Begin) -> Within:
         inner: Everything within them.
     """
 
-    def judged(prepared: Prepared, seen: Prepared, context: ToolContext[Any]) -> object:
+    def judged(prepared: Prepared, seen: Prepared, context: ToolContext) -> object:
         try:
             value = inner(prepared, context)
         except Exception as error:
@@ -131,9 +131,7 @@ def _replaying(guard: Any, kind: type[Guard], verdicts: list[Told]) -> Any:
     return made
 
 
-def _slowly(
-    steps: Sequence[Step], inner: Begin, prepared: Prepared, context: ToolContext[Any]
-) -> Rest:
+def _slowly(steps: Sequence[Step], inner: Begin, prepared: Prepared, context: ToolContext) -> Rest:
     """The call by way of the steps, which may wait."""
     handle = watched(compose(steps, awaited(inner), revise))
     return Rest(handle(prepared, context))

@@ -88,10 +88,8 @@ class Outcome:
     error: CallError | None = None
 
 
-InputCheck: TypeAlias = Callable[[Prepared, ToolContext[Any]], "Verdict | Awaitable[Verdict]"]
-OutputCheck: TypeAlias = Callable[
-    [Prepared, Outcome, ToolContext[Any]], "Verdict | Awaitable[Verdict]"
-]
+InputCheck: TypeAlias = Callable[[Prepared, ToolContext], "Verdict | Awaitable[Verdict]"]
+OutputCheck: TypeAlias = Callable[[Prepared, Outcome, ToolContext], "Verdict | Awaitable[Verdict]"]
 
 
 class _Guard:
@@ -139,12 +137,10 @@ class _Guard:
 class InputGuard(_Guard):
     """A `Step` made by `input_guard`."""
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         return await proceed(await self.recheck(prepared, context))
 
-    async def recheck(self, prepared: Prepared, context: ToolContext[Any]) -> Prepared:
+    async def recheck(self, prepared: Prepared, context: ToolContext) -> Prepared:
         """Look at the arguments, those that a step further in has changed included.
 
         Raises:
@@ -176,9 +172,7 @@ class InputGuard(_Guard):
 class OutputGuard(_Guard):
     """A `Step` made by `output_guard`."""
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         try:
             value = await proceed(prepared)
             plain = plain_text(prepared, value)

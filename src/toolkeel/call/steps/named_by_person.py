@@ -11,7 +11,6 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any
 from urllib.parse import unquote
 
 from toolkeel._records.taint_sources import Taint, of_details
@@ -65,7 +64,7 @@ def unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str
     return [value for value in dict.fromkeys((*values, *addresses)) if not is_named(value, heard)]
 
 
-def said(run: RunContext[Any]) -> list[tuple[str, str]]:
+def said(run: RunContext) -> list[tuple[str, str]]:
     """What the person and the operator wrote, and results that hold nobody else's text.
 
     A result comes with what the model gave its call: what it only repeats was named by the model, and
@@ -74,7 +73,7 @@ def said(run: RunContext[Any]) -> list[tuple[str, str]]:
     return list(_said(run))
 
 
-def _said(run: RunContext[Any]) -> Iterator[tuple[str, str]]:
+def _said(run: RunContext) -> Iterator[tuple[str, str]]:
     left = MAX_TEXT
     tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
     asked = {

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import random
-from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
@@ -38,9 +37,7 @@ class Retry:
         self.wait = wait
         self.longest_wait = longest_wait
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         tries = self.attempts if prepared.tool.effects.repeatable else 1
         wait = self.wait
         for _ in range(tries - 1):

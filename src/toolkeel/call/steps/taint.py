@@ -59,7 +59,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
     labels = labels_of(tool)
     files = any(str(key).startswith("file:") for key in tool.effects.resources)
 
-    async def marked(prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def marked(prepared: Prepared, context: ToolContext) -> object:
         details: object = None
         before = files_named(prepared) if files else {}
         reads = tool.effects.read_only or not tool.effects.idempotent  # else it replaces the whole
@@ -87,7 +87,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
 
 
 def _mark_changed(
-    prepared: Prepared, run: RunContext[Any], before: Mapping[str, tuple[int, int]]
+    prepared: Prepared, run: RunContext, before: Mapping[str, tuple[int, int]]
 ) -> None:
     """Note at the files a call has written that the run had read strangers' text by then."""
     taint = run.taint
@@ -97,7 +97,7 @@ def _mark_changed(
             mark_file(path, str(found[-1]))
 
 
-def touch(run: RunContext[Any], source: Source, call_id: str = "") -> None:
+def touch(run: RunContext, source: Source, call_id: str = "") -> None:
     """Note that a run has touched something."""
     if run.shared_taint().add(source):
         if run.recorder is not None:
@@ -106,7 +106,7 @@ def touch(run: RunContext[Any], source: Source, call_id: str = "") -> None:
             run.tell(Tainted(*run.next(), call_id, source.label, source.tool, source.what))
 
 
-def relearn(run: RunContext[Any], messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
+def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
     """The labels of a transcript: by what is attached to it, its results, and what they carry."""
     known: dict[str, tuple[str, ...]] | None = None
     for message in messages:
@@ -132,7 +132,7 @@ def _attached(message: Message) -> Iterator[Source]:
                 yield Source("stranger", "attachment", what[:200])
 
 
-def carry(run: RunContext[Any], results: list[ToolMessage]) -> list[ToolMessage]:
+def carry(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
     """The results of a turn, with the labels it has left in the details of the last one."""
     new = run.taint.sources[run.seen :] if run.taint is not None else []
     if not new or not results:
@@ -177,7 +177,7 @@ def check_target(tool: AnyTool) -> None:
         )
 
 
-def question(prepared: Prepared, run: RunContext[Any]) -> str:
+def question(prepared: Prepared, run: RunContext) -> str:
     """Why a person must be asked about a call, because of what the run has touched; or empty."""
     taint, tool = run.taint, prepared.tool
     if taint is None or not can_act(tool):
@@ -232,13 +232,13 @@ def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
     return text
 
 
-def labels_seen(run: RunContext[Any]) -> tuple[str, ...]:
+def labels_seen(run: RunContext) -> tuple[str, ...]:
     """What the run has touched, for a ticket: each label with its source."""
     found = run.taint.until(run.seen) if run.taint is not None else {}
     return tuple(f"{label}: {source}" for label, sources in found.items() for source in sources)
 
 
-def allow(prepared: Prepared, run: RunContext[Any], reach: str) -> None:
+def allow(prepared: Prepared, run: RunContext, reach: str) -> None:
     """Let what a person has approved reach further than the one call.
 
     Args:
@@ -254,7 +254,7 @@ def allow(prepared: Prepared, run: RunContext[Any], reach: str) -> None:
         taint.trusted.update(taint.sources[: run.seen])
 
 
-def may_follow(context: ToolContext[Any], first: str, place: str, trusted: Iterable[str]) -> None:
+def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[str]) -> None:
     """See that a redirect goes nowhere the call itself would have had to ask for.
 
     Args:

@@ -18,7 +18,7 @@ import asyncio
 import threading
 from collections.abc import Sequence
 from contextvars import ContextVar
-from typing import Any, cast
+from typing import cast
 
 from toolkeel.call.steps.compose import Recheck, rechecks
 from toolkeel.call.steps.resource_conflicts import Claim, Locks
@@ -78,7 +78,7 @@ class _Turn(Locks):
         return bool(len(self) or self.unhappened)
 
 
-def _turn(run: RunContext[Any]) -> tuple[object, ...]:
+def _turn(run: RunContext) -> tuple[object, ...]:
     """Under which key the run notes the queue a call stands in: its own, or that of the call that
     makes it."""
     hold = _holding.get()
@@ -86,12 +86,12 @@ def _turn(run: RunContext[Any]) -> tuple[object, ...]:
     return in_turn, run.id, id(asyncio.get_running_loop()), own
 
 
-def end_turn(run: RunContext[Any]) -> None:
+def end_turn(run: RunContext) -> None:
     """All calls of a turn have ended or wait for a person: what comes next is another turn."""
     run.notes.pop(_turn(run), None)
 
 
-async def in_turn(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+async def in_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
     """The step that takes a call's place in its turn, before anything can make it wait."""
     notes, key = context.run.notes, _turn(context.run)
     queue = cast("_Turn", notes.setdefault(key, _Turn()))
@@ -135,7 +135,7 @@ def locking(guards: Sequence[Recheck]) -> Step:
         guards: Look again after a wait, since what they looked at may have changed meanwhile.
     """
 
-    async def lock(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    async def lock(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         waited = False
         if (place := _placed.get()) is not None:
             waited = await place.wait()
@@ -156,7 +156,7 @@ def locking(guards: Sequence[Recheck]) -> Step:
             _holding.set(outer)
             held.release(claim)
 
-    async def locked(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    async def locked(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         if _placed.get() is not None or _turn(context.run) not in context.run.notes:
             return await lock(prepared, context, proceed)
         # Nothing of its own can make it wait, but calls before it wait for a person or a guard.
@@ -190,9 +190,7 @@ def _not_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]:
     return wanted
 
 
-async def _recheck(
-    prepared: Prepared, context: ToolContext[Any], guards: Sequence[Recheck]
-) -> None:
+async def _recheck(prepared: Prepared, context: ToolContext, guards: Sequence[Recheck]) -> None:
     """Show the call to its guards once more.
 
     Raises:
