@@ -12,7 +12,9 @@ import pytest
 
 from tests.shared import cannot_run
 from tests.waiting import run as run_async
+from tests.waiting import until
 from toolkeel import Agent, Image, SetupError, ToolError, ToolMessage
+from toolkeel.builtin.computer import browser as browser_module
 from toolkeel.builtin.computer.browser import PROGRAMS, Browser, key_name
 from toolkeel.builtin.computer.tool import ComputerTool
 from toolkeel.builtin.pictures.too_large import pixels
@@ -34,7 +36,9 @@ class Page(http.server.BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("Content-Type", "text/html")
         self.end_headers()
-        self.wfile.write(PAGE if self.path == "/" else b"<title>second</title><h1>second</h1>")
+        path, second = self.path.partition("?")[0], b"<title>second</title><h1>second</h1>"
+        pages = {"/": PAGE, "/popups": POPUPS, "/hoard": HOARD}
+        self.wfile.write(pages.get(path, second))
 
     def log_message(self, *_: Any) -> None:
         pass
@@ -137,3 +141,53 @@ def test_without_a_chromium_the_fix_is_told(monkeypatch: pytest.MonkeyPatch) -> 
 )  # fmt: skip
 def test_keys_are_known_by_all_their_names(given: str, known: str) -> None:
     assert key_name(given) == known
+
+
+POPUPS = b"""<!doctype html><title>popups</title><h1>popups</h1>
+<button style="position:fixed;left:0;top:0;width:300px;height:300px" onclick="more(20)">more</button>
+<script>function more(n){while(n--)window.open('/popups?'+Math.random(),'_blank')}
+setInterval(()=>more(5),20)</script>"""
+HOARD = b"""<!doctype html><title>hoard</title><script>const kept=[];
+setInterval(()=>kept.push(new Uint8Array(32<<20).fill(7)),20)</script>"""
+
+
+@pytest.mark.slow
+def test_a_page_opens_others_only_where_it_is_clicked_and_no_more_than_may_be_open(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browser_module, "PAGES", 3)
+
+    async def main() -> None:
+        async with Browser(f"{url}popups") as browser:
+            first, context = browser.page, browser.page.context
+            opened: list[Any] = []
+            context.on("page", lambda page: opened.append(page))
+            await first.wait_for_function("performance.now() > 500")  # 25 times five
+            assert not opened
+            for clicks in range(1, 7):
+                await browser.click(50, 50)
+                await until(lambda clicks=clicks: len(opened) >= clicks)  # type: ignore[misc]
+                await until(lambda: len(context.pages) <= 3)
+                await browser.page.wait_for_load_state()
+            assert len(opened) <= 3 * 6 and first.is_closed()
+            assert await browser.screenshot()
+
+    run_async(main, 120)
+
+
+@pytest.mark.slow
+def test_pages_that_use_too_much_memory_are_closed_and_one_says_so(
+    url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(browser_module, "MEMORY", 700 << 20)
+
+    async def main() -> None:
+        async with Browser(url) as browser:
+            await browser.goto(f"{url}hoard")
+            hoard = browser.page
+            await until(lambda: hoard.is_closed(), 60)
+            await browser.page.wait_for_selector("text=more than 700 MB of memory")
+            await browser.goto(url)  # it can be used on
+            assert await browser.page.inner_text("#h") == "before"
+
+    run_async(main, 120)

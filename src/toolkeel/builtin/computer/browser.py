@@ -12,12 +12,13 @@ from urllib.parse import urlsplit
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.engines.memory_used import used_below
 from toolkeel.engines.proxy import Proxy
 from toolkeel.engines.reachable_hosts import PORTS, Reach
 from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("Browser", "browser"):
-    from playwright.async_api import BrowserContext, Page, Route, async_playwright
+    from playwright.async_api import BrowserContext, CDPSession, Page, Route, async_playwright
     from playwright.async_api import Error as PlaywrightError
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
@@ -34,6 +35,12 @@ _FLAGS = (
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its older name
 )
+PAGES = 10
+"""Pages that are open at once; beyond, the oldest is closed."""
+MEMORY = 2 << 30
+"""Bytes of memory that all its processes may use together; beyond, all pages are closed."""
+_LOOK = 0.5  # seconds between looks at the memory
+_CLOSED = "These pages were closed: together they used more than {} MB of memory."
 _LOAD = 10_000
 _SCHEMES = ("http", "https", "data", "blob", "about")
 _BUTTONS = {"left": "left", "right": "right", "wheel": "middle"}
@@ -55,8 +62,9 @@ _KEYS = {
 class Browser:
     """One browser window with the full interface of a computer; use it with ``async with``.
 
-    It has a profile of its own that is forgotten at the end, and takes no downloads. All it asks,
-    whoever in a page asks it, goes through a proxy of ours that lets out only to what may be reached.
+    It has a profile of its own that is forgotten at the end, and takes no downloads. A page opens
+    another one only where it is clicked. All it asks, whoever in a page asks it, goes through a proxy
+    of ours that lets out only to what may be reached.
 
     Args:
         url: What it shows first; its own host may be reached, even if it is this machine.
@@ -107,6 +115,7 @@ class Browser:
                 executable_path=self._program,
                 headless=self._headless,
                 args=flags,
+                ignore_default_args=["--disable-popup-blocking"],
                 proxy={"server": proxy.url, "username": proxy.user, "password": proxy.password},
             )
             self._stack.push_async_callback(browser.close)
@@ -117,7 +126,11 @@ class Browser:
                 service_workers="block",
             )
             await self._context.route("**/*", self._route)
+            self._context.on("page", self._opened)
             await self._context.new_page()
+            session = await browser.new_browser_cdp_session()
+            watch = asyncio.create_task(self._watch(session, self._context))
+            self._stack.callback(watch.cancel)
             if self._url:
                 await self.goto(self._url)
         except BaseException:
@@ -224,6 +237,24 @@ class Browser:
     async def _loaded(self) -> None:
         with suppress(PlaywrightError):
             await self.page.wait_for_load_state("domcontentloaded", timeout=3000)
+
+    async def _opened(self, page: Page) -> None:
+        """Keep as many pages as may be open."""
+        if len(pages := page.context.pages) > PAGES:
+            await pages[0].close()
+
+    async def _watch(self, session: CDPSession, context: BrowserContext) -> None:
+        """Close all pages when they use too much memory together, and say so on a new one."""
+        found = await session.send("SystemInfo.getProcessInfo")
+        [pid] = (each["id"] for each in found["processInfo"] if each["type"] == "browser")
+        while True:
+            await asyncio.sleep(_LOOK)
+            if await asyncio.to_thread(used_below, pid) > MEMORY:
+                pages = context.pages
+                told = await context.new_page()
+                with suppress(PlaywrightError):
+                    await asyncio.gather(*(page.close() for page in pages))
+                    await told.set_content(f"<h1>{_CLOSED.format(MEMORY >> 20)}</h1>")
 
     async def _route(self, route: Route) -> None:
         """What goes by no proxy, such as ``file:``, is not opened at all."""
