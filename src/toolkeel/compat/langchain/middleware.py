@@ -16,7 +16,7 @@ from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.langchain.chat_models import ChatModel, choice_of
 from toolkeel.compat.langchain.history import applied
 from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.runtime import config_of
+from toolkeel.compat.langchain.runtime import C, S, config_of
 from toolkeel.compat.langchain.wrapping import Reducers, around, put, wrapping
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
@@ -26,8 +26,6 @@ from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model_interface import ModelRequest as CoreRequest
 from toolkeel.providers.model_by_name import connect
 
-C = TypeVar("C", default=Any)
-S = TypeVar("S", default=Any)
 R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])
 HOOKS = ("before_agent", "before_model", "after_model", "after_agent")

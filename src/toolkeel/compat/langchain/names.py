@@ -1,9 +1,27 @@
-"""LangChain's and LangGraph's names that are not here, and what to write instead."""
+"""Where LangChain's and LangGraph's names are here; of those that are not, what to write instead."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
+PLACES: Mapping[str, str] = {
+    "compat.langchain.agent": "create_agent create_react_agent",
+    "compat.langchain.chat_models": "ChatModel ProviderStrategy ToolStrategy init_chat_model",
+    "compat.langchain.convert_tool": "convert_to_anthropic_tool convert_to_openai_function convert_to_openai_tool render_text_description render_text_description_and_args",
+    "compat.langchain.history": "REMOVE_ALL_MESSAGES RemoveMessage count_tokens_approximately trim_messages",
+    "compat.langchain.interrupts": "Interrupt get_stream_writer interrupt",
+    "compat.langchain.messages": "AIMessage AnyMessage BaseMessage HumanMessage SystemMessage ToolCall ToolMessage convert_to_messages",
+    "compat.langchain.middleware": "AgentMiddleware ModelCallResult ModelRequest ModelResponse Runtime after_agent after_model before_agent before_model dynamic_prompt hook_config wrap_model_call wrap_tool_call",
+    "compat.langchain.ready_middleware": "ModelCallLimitExceededError ModelCallLimitMiddleware ModelFallbackMiddleware ModelRetryMiddleware Todo TodoListMiddleware ToolCallLimitExceededError ToolCallLimitMiddleware ToolRetryMiddleware",
+    "compat.langchain.runtime": "AsyncCallbackManagerForToolRun CallbackManagerForToolRun InjectedState InjectedStore InjectedToolArg InjectedToolCallId RunnableConfig ToolRuntime",
+    "compat.langchain.store": "BaseStore InMemoryStore",
+    "compat.langchain.threads": "GraphRecursionError HumanInTheLoopMiddleware InMemorySaver MemorySaver StateSnapshot",
+    "compat.langchain.tool_node": "ToolNode tools_condition",
+    "compat.langchain.tools": "BaseTool StructuredTool Tool ToolException tool",
+    "compat.langchain.wrapping": "AgentState Command ToolCallRequest",
+    "errors": "SchemaAnnotationError",
+}
+"""For each module of the library, the names it gives."""
 NAMES: Mapping[str, str] = {
     "StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and an agent is a tool of another",
     "HumanInTheLoopMiddleware|InterruptOnConfig": "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md",

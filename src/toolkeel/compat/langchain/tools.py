@@ -26,9 +26,17 @@ from toolkeel.define import decorator as core
 from toolkeel.define.options import checked_options
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions
 from toolkeel.define.tool import Tool as CoreTool
-from toolkeel.errors import CallError, Crashed, DefinitionError, InjectionError, SetupError
+from toolkeel.errors import (
+    CallError,
+    Crashed,
+    DefinitionError,
+    InjectionError,
+    SetupError,
+    ToolError,
+)
 from toolkeel.messages import Message, ToolMessage, ToolOutput
 
+ToolException = ToolError
 CORE_NAMES: Mapping[str, str] = {
     "args_schema": "parameters",
     "return_direct": "ends_run",
