@@ -19,6 +19,7 @@ from toolkeel.compat.langchain import (
     HumanMessage,
     ModelRequest,
     RemoveMessage,
+    SystemMessage,
     ToolMessage,
     ToolRuntime,
     after_agent,
@@ -313,3 +314,16 @@ def test_a_choice_of_tools_that_middleware_makes_is_told_in_the_models_words(cho
     model = Scripted(["done"])
     create_agent(model, [look], middleware=[force]).invoke({"messages": "go"})
     assert model.requests[0].settings.tool_choice == "required"
+
+
+def test_middleware_adds_a_part_to_the_system_message() -> None:
+    @wrap_model_call
+    def more(request: Any, handler: Any) -> Any:
+        parts = [*request.system_message.content_blocks, {"type": "text", "text": " More."}]
+        return handler(request.override(system_message=SystemMessage(content=parts)))
+
+    model = Scripted(["done"])
+    create_agent(model, system_prompt="Be kind.", middleware=[more, more]).invoke(
+        {"messages": "go"}
+    )
+    assert [one.text for one in model.requests[0].messages] == ["Be kind. More. More.", "go"]

@@ -15,14 +15,14 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.langchain.chat_models import ChatModel, choice_of
 from toolkeel.compat.langchain.history import applied
-from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.messages import SystemMessage, convert_to_messages
 from toolkeel.compat.langchain.runtime import C, S, config_of
 from toolkeel.compat.langchain.wrapping import Reducers, around, put, wrapping
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted
-from toolkeel.messages import AssistantMessage, SystemMessage
+from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import ModelRequest as CoreRequest
 from toolkeel.providers.model_by_name import connect
 
@@ -318,7 +318,7 @@ def _wrap(one: object) -> Any:
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
         told, messages = apart(request, run)
         first: ModelRequest[Any] = ModelRequest(
-            model=request.model, messages=messages, system_message=told[0] if told else None,
+            model=request.model, messages=messages, system_message=next(iter(convert_to_messages(told)), None),
             tool_choice=request.settings.tool_choice, tools=list(request.tools),
             state={**run.state, "messages": messages}, runtime=runtime_of(run),
         )  # fmt: skip
