@@ -90,7 +90,7 @@ def migrate(source: str, own: Container[str] = ()) -> Migrated:
         SyntaxError: it is none.
     """
     tree = _parsed(source)
-    lines = _lines(source)
+    lines = lines_of(source)
     notes: list[Note] = []
     edits: list[tuple[_Import, list[str]]] = []
     modules: dict[str, str] = {}
@@ -146,7 +146,7 @@ def _packages(node: ast.AST) -> list[str]:
     return [alias.name.split(".")[0] for alias in names]
 
 
-def _lines(text: str) -> list[str]:
+def lines_of(text: str) -> list[str]:
     """Lines as Python counts them: a form feed, or U+2028, ends none."""
     return list(io.StringIO(text, newline=""))
 
@@ -172,7 +172,7 @@ def migrate_notebook(source: str) -> Migrated:
     for number, cell in enumerate(book["cells"], 1):
         if cell["cell_type"] != "code":
             continue
-        lines = _lines("".join(cell["source"]))
+        lines = lines_of("".join(cell["source"]))
         if not _NAMED.search("".join(lines)):
             continue
         try:
@@ -187,7 +187,7 @@ def migrate_notebook(source: str) -> Migrated:
         if text != "".join(lines):
             changed = True
             many = isinstance(cell["source"], list)
-            cell["source"] = _lines(text) if many else text
+            cell["source"] = lines_of(text) if many else text
     text = json.dumps(book, ensure_ascii=False, indent=1) + "\n" if changed else source
     return Migrated(text, tuple(notes))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import difflib
-import io
 import re
 import tokenize
 from io import BytesIO
@@ -14,7 +13,7 @@ import typer
 
 from toolkeel.cli import exit_codes
 from toolkeel.cli.terminal.streams import YELLOW, note, print_result
-from toolkeel.compat.migrate import LIBRARIES, migrate, migrate_notebook
+from toolkeel.compat.migrate import LIBRARIES, lines_of, migrate, migrate_notebook
 from toolkeel.errors import SetupError
 
 
@@ -77,13 +76,11 @@ def _one(file: Path, write: bool) -> int:
             raise SetupError(f"{file} cannot be written: {error}") from None
         note(f"{file}: imports changed")
     elif made.source != source:
-        old, new = map(_lines, (source, made.source))
+        old, new = (
+            [line.rstrip("\r\n") for line in lines_of(text)] for text in (source, made.source)
+        )
         print_result("\n".join(difflib.unified_diff(old, new, str(file), str(file), lineterm="")))
     return len(made.notes)
-
-
-def _lines(text: str) -> list[str]:
-    return [line.rstrip("\r\n") for line in io.StringIO(text, newline="")]
 
 
 def _own(file: Path) -> list[str]:

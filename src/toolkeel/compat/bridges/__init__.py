@@ -1,6 +1,6 @@
 """Tool objects of other libraries become ours, and ours theirs.
 
-run            what every bridge outwards does: run one of our tools for another library's call
+run            what bridges share: our tools run for another library's call, what validators refuse
 langchain      LangChain's tool objects become ours, and ours theirs: ``pip install 'toolkeel[langchain]'``
 openai_agents  the OpenAI Agents SDK's tools become ours, and ours theirs
 pydantic_ai    Pydantic AI's tools become ours, and ours theirs: ``pip install 'toolkeel[pydantic-ai]'``

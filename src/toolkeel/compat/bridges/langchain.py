@@ -11,14 +11,12 @@ from pydantic import ValidationError
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.compat.bridges.run import Ours
+from toolkeel.compat.bridges.run import Ours, refused
 from toolkeel.compat.content_blocks import content_of, written
-from toolkeel.compat.langchain.runtime import InjectedState, InjectedStore, state_of
+from toolkeel.compat.langchain.runtime import InjectedState, InjectedStore, ToolRuntime
 from toolkeel.compat.langchain.wrapping import Command, updating
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
-from toolkeel.define.explain.pydantic_errors import pydantic_errors
-from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.inject import Injected, InjectedParameter
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Tool
@@ -65,8 +63,7 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
         except ValidationError as error:
             if error.title != getattr(theirs.args_schema, "__name__", ""):
                 raise  # the body's own
-            problems = pydantic_errors(error, shown, arguments)
-            raise ToolError(invalid_arguments(theirs.name, problems).text) from error
+            raise refused(theirs.name, error, shown, arguments) from error
 
     shown = _schema(theirs)
     made = Tool.from_schema(
@@ -191,17 +188,9 @@ class _Runtime(Injected):
         self._wanted = wanted
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
-        known = {
-            "state": state_of(context),
-            "context": context.deps,
-            "config": context.run.inject.get("config") or {},
-            "stream_writer": context.emit,
-            "tool_call_id": context.call.id,
-            "store": context.store,
-            "tools": [],
-        }
-        names = {field.name for field in dataclasses.fields(self._wanted)}
-        return self._wanted(**{key: value for key, value in known.items() if key in names})
+        ours: Any = ToolRuntime.from_tool_context(context)
+        known = [one.name for one in dataclasses.fields(self._wanted) if hasattr(ours, one.name)]
+        return self._wanted(**{name: getattr(ours, name) for name in known})
 
 
 def _injected(theirs: tools.BaseTool) -> Iterator[InjectedParameter]:

@@ -12,12 +12,10 @@ from pydantic_core import ValidationError
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.approve import Approval
-from toolkeel.compat.bridges.run import Ours
+from toolkeel.compat.bridges.run import Ours, refused
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
-from toolkeel.define.explain.pydantic_errors import pydantic_errors
-from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.options import external
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
 from toolkeel.errors import Crashed, SetupError, ToolError
@@ -60,9 +58,8 @@ def from_pydantic_ai(theirs: pydantic_ai.Tool[Any]) -> AnyTool:
     async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
         try:
             values = schema.validator.validate_json(dumps(arguments))
-        except ValidationError as error:  # what its own validators refuse beyond the schema
-            problems = pydantic_errors(error, schema.json_schema, arguments)
-            raise ToolError(invalid_arguments(theirs.name, problems).text) from error
+        except ValidationError as error:
+            raise refused(theirs.name, error, schema.json_schema, arguments) from error
         approved = theirs.requires_approval or _approved.get()
         try:
             return _shown(await schema.call(values, _context(context, approved)))
@@ -149,13 +146,9 @@ async def _waiting(prepared: Prepared, context: ToolContext[Any], proceed: Proce
     Raises:
         Suspend, Denied: it waits, or may not run.
     """
-    kept = [
-        ticket
-        for (call, _), (ticket, _) in context.run.decisions.items()
-        if call == context.call.id
-    ]
-    outside = any(ticket is not None and ticket.external for ticket in kept)
-    if prepared.tool.approval or not kept:
+    mine = [t for (call, _), (t, _) in context.run.decisions.items() if call == context.call.id]
+    outside = any(ticket is not None and ticket.external for ticket in mine)
+    if prepared.tool.approval or not mine:
         try:
             return await proceed(prepared)
         except Crashed as crash:

@@ -1,16 +1,20 @@
-"""What every bridge outwards does: run one of our tools for another library's call."""
+"""What bridges share: one of our tools run for another library's call, and what validators refuse."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any
 
+from pydantic import ValidationError
+
 from toolkeel._records.tickets import Approver
 from toolkeel.agent.reply_assembly import new_call_id
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
+from toolkeel.define.explain.pydantic_errors import pydantic_errors
+from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import SetupError
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolCall, ToolMessage
 
 
@@ -69,3 +73,17 @@ class Ours:
         call = ToolCall(call_id or new_call_id(), self.tool.name, arguments)
         [message] = await self._tools.run([call], run)
         return message
+
+
+def refused(
+    name: str, error: ValidationError, schema: Mapping[str, Any], arguments: Mapping[str, Any]
+) -> ToolError:
+    """What a tool's own validators refuse beyond its schema, for the model.
+
+    Args:
+        name: The tool's.
+        error: What they said.
+        schema: What the model was shown.
+        arguments: What it gave.
+    """
+    return ToolError(invalid_arguments(name, pydantic_errors(error, schema, arguments)).text)
