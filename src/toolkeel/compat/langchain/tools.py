@@ -136,7 +136,10 @@ class BaseTool(NoChains, base_tool.BaseTool):
             result = await self.tool.ainvoke(input, run_of(config, **given))
         except Crashed as crash:
             raise crash.__cause__ or crash from None
-        return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result
+        if isinstance(result, ToolMessage):
+            return convert_to_messages([result])[0]
+        alone = self.response_format == "content_and_artifact" and isinstance(result, tuple)
+        return result[0] if alone else result
 
     def invoke(  # type: ignore[override]
         self, input: object = "", config: Config = None, **given: Any
@@ -149,7 +152,7 @@ class BaseTool(NoChains, base_tool.BaseTool):
             given: ``state``, ``store``, ``context``, and values of injected parameters by name.
 
         Returns:
-            A `ToolMessage` for a call, else the body's own value.
+            A `ToolMessage` for a call, else the body's own value; of content and artifact the content.
 
         Raises:
             CallError: the call failed, no handler made a text of it, and `input` was no call. What
@@ -168,7 +171,7 @@ class BaseTool(NoChains, base_tool.BaseTool):
 
     def batch(self, inputs: Sequence[object], config: Config = None) -> list[Any]:
         """Run it for each input, side by side."""
-        return self.tool.batch(inputs, run_of(config))
+        return run_sync(lambda: self.abatch(inputs, config))
 
     async def abatch(self, inputs: Sequence[object], config: Config = None) -> list[Any]:
         """`batch`, to be awaited."""
