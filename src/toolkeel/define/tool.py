@@ -44,8 +44,9 @@ InRun: TypeAlias = RunContext | None
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
 Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
-Needs: TypeAlias = bool | Callable[[Mapping[str, object]], "bool | str | Awaitable[bool | str]"]
-"""Whether a person must approve a call; a text says why."""
+Needs: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
+"""Whether a person must approve a call; a text says why. A function of the validated arguments, or of
+those and the `ToolContext`; it may refuse the call itself by raising `Denied`."""
 DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000
 
@@ -130,7 +131,8 @@ class ToolOptions(TypedDict, total=False):
         on_crash: What it is told when the body raises anything else; masked by default.
         max_output: Longest text for the model, in characters; None for no limit.
         approval: Whether a person must approve a call: always, or if a predicate over the
-            validated arguments says so, by True or by a text that says why.
+            validated arguments, or those and the `ToolContext`, says so, by True or by a text
+            that says why; it may also refuse by raising `Denied`.
         enabled: Whether it can be called now, decided per call.
         steps: Steps around this tool alone, outermost first.
         tags: For people, to sort tools by.

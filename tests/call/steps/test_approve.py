@@ -31,6 +31,7 @@ from toolkeel import (
     RunState,
     SetupError,
     ToolCall,
+    ToolContext,
     ToolMessage,
     Toolset,
     tool,
@@ -38,6 +39,7 @@ from toolkeel import (
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket
 from toolkeel.call.steps.approve import PREVIEW
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
+from toolkeel.errors import Denied
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Coerced, Event
 from toolkeel.testing.scripted import Scripted, call
 
@@ -104,6 +106,34 @@ def test_a_predicate_over_valid_arguments_says_whether_to_ask() -> None:
     assert [m.failed for m in messages] == [False, False]
     assert [t.arguments for t in asked] == [{"path": "/etc/b", "force": False}]
     assert asked[0].reason == "the tool asks for these arguments"
+
+
+def test_a_predicate_may_see_the_context_of_the_call() -> None:
+    def needs(arguments: Mapping[str, object], context: ToolContext[str]) -> str:
+        return f"{context.deps} {context.call.id} {arguments['path']}"
+
+    disk, asked = Disk(), list[str]()
+    ask(disk.tools(approval=needs), lambda t: asked.append(t.reason) or True, {"path": "a"}, deps=7)
+    assert asked == ["7 c0 a"]
+
+
+@pytest.mark.parametrize("needs", [lambda a, b=3: b == 3, len, lambda *all: len(all) == 1])
+def test_a_predicate_that_can_do_without_the_context_is_not_given_it(needs: Any) -> None:
+    asked: list[str] = []
+    [message] = ask(Disk().tools(approval=needs), lambda t: asked.append(t.reason), {"path": "a"})
+    assert message.kind == "denied" and asked == ["the tool asks for these arguments"]
+
+
+def test_a_predicate_may_refuse_a_call_and_nobody_is_asked(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    def needs(arguments: Mapping[str, object]) -> bool:
+        raise Denied("not on a Sunday")
+
+    disk, asked = Disk(), list[Ticket]()
+    [message] = ask(disk.tools(approval=needs), asked.append, {"path": "a"})
+    assert (message.kind, message.content) == ("denied", "not on a Sunday")
+    assert not asked and not disk.removed and not caplog.records
 
 
 def test_an_async_predicate_and_an_async_approver_are_awaited() -> None:

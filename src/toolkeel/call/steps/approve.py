@@ -12,7 +12,7 @@ import dataclasses
 import inspect
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from time import time
 from typing import Any
 
@@ -39,9 +39,9 @@ class Approval:
     """What asks about the calls of one tool.
 
     Args:
-        needs: The tool's own word: never, always, or if a predicate over the validated arguments
-            says so, perhaps with the reason as a text. A predicate that fails counts as yes. One
-            with a method `despite_rules` is asked by that where a rule allows the call.
+        needs: The tool's own word: never, always, or if a predicate says so; see `Needs`. One that
+            fails counts as yes. One with a method `despite_rules` is asked by that where a rule
+            allows the call.
         rules: Those of the run.
         guards: Look at arguments a person has edited; what they change is asked about anew.
     """
@@ -99,7 +99,7 @@ class Approval:
         agreed = origin = ""
         answer: Decision | None = None
         while True:
-            reason = await _why(self._needs, self._rules, prepared)
+            reason = await self._why(prepared, context)
             touched = taint.question(prepared, context.run) if context.run.seen else ""
             if touched:
                 reason = touched if reason is None else f"{reason}; {touched}"
@@ -128,6 +128,24 @@ class Approval:
             agreed, origin = ApprovalQuestion(edited).digest, origin or question.digest
             guards = self._guards
             prepared = await show_guards(edited, context, guards, guards) if guards else edited
+
+    async def _why(self, prepared: Prepared, context: ToolContext[Any]) -> str | None:
+        """Why the call must be asked about; None if it need not be.
+
+        Raises:
+            Denied: a rule refuses it, or the tool itself.
+        """
+        tool, needs = prepared.tool.name, self._needs
+        outside = "its result comes from outside" if prepared.tool.executor is external else None
+        shell = str(prepared.tool.metadata.get("shell", ""))
+        rule = self._rules.rule(tool, ArgumentsView(prepared), shell) if self._rules else None
+        if rule is not None:
+            if rule.action == "deny":
+                raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
+            # A tool may have a reason that no rule for the run could know of when it was written.
+            despite = await _asked_for(getattr(needs, "despite_rules", False), prepared, context)
+            return despite or outside or (None if rule.action == "allow" else f"rule: {rule}")
+        return await _asked_for(needs, prepared, context) or outside
 
 
 class ApprovalQuestion:
@@ -184,43 +202,33 @@ class ApprovalQuestion:
         return self.digest == ticket.digest and self.masked == ticket.arguments
 
 
-async def _why(needs: Needs, rules: Rules | None, prepared: Prepared) -> str | None:
-    """Why the call must be asked about; None if it need not be.
-
-    Raises:
-        Denied: a rule refuses it.
-    """
-    tool = prepared.tool.name
-    outside = "its result comes from outside" if prepared.tool.executor is external else None
-    shell = str(prepared.tool.metadata.get("shell", ""))
-    rule = rules.rule(tool, ArgumentsView(prepared), shell) if rules else None
-    if rule is not None:
-        if rule.action == "deny":
-            raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
-        # A tool may have a reason that no rule for the run could know of when it was written.
-        despite = await _asked_for(getattr(needs, "despite_rules", False), prepared)
-        return despite or outside or (None if rule.action == "allow" else f"rule: {rule}")
-    return await _asked_for(needs, prepared) or outside
-
-
-async def _asked_for(needs: Needs, prepared: Prepared) -> str | None:
+async def _asked_for(needs: Needs, prepared: Prepared, context: ToolContext[Any]) -> str | None:
     """Why the tool itself asks; None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
-        answer = needs(prepared.arguments)
+        answer = needs(*(prepared.arguments, context)[: 1 + _sees_context(needs)])
         wanted = await answer if inspect.isawaitable(answer) else answer
         if isinstance(wanted, str):
             return wanted or None
         return "the tool asks for these arguments" if wanted else None
+    except Denied:
+        raise
     except Exception as error:
         masked = prepared.tool.arguments.mask is not None
         told = type(error).__name__ if masked else describe(error)
-        log.error(
-            "%s is asked about: its approval predicate failed: %s",
-            prepared.tool.name, told, exc_info=None if masked else error,
-        )  # fmt: skip
-        return f"its approval predicate failed: {told}"
+        why = f"its approval predicate failed: {told}"
+        log.error("%s is asked about: %s", prepared.tool.name, why, exc_info=not masked and error)
+        return why
+
+
+def _sees_context(needs: Callable[..., object]) -> bool:
+    """Whether a predicate must be given the `ToolContext`, too."""
+    try:
+        inspect.signature(needs).bind(None)
+    except (TypeError, ValueError) as error:  # of what is written in C nobody may know
+        return isinstance(error, TypeError)
+    return False
 
 
 async def _change(prepared: Prepared) -> str:
@@ -232,11 +240,8 @@ async def _change(prepared: Prepared) -> str:
         return str(await asyncio.to_thread(tell, prepared.arguments))
     except Exception as error:
         told = str(getattr(error, "text", "")) or describe(error)
-        why = (
-            told.partition("\n")[0]
-            if prepared.tool.arguments.mask is None
-            else type(error).__name__
-        )
+        masked = prepared.tool.arguments.mask is not None
+        why = type(error).__name__ if masked else told.partition("\n")[0]
         return f"What it would change cannot be shown: {why}"
 
 
@@ -325,9 +330,8 @@ async def _ask(run: RunContext, ticket: Ticket) -> Decision:
         return ticket.approve()
     if not isinstance(answer, Decision) or not _fits(answer, ticket):
         given = "a decision on another ticket" if isinstance(answer, Decision) else repr(answer)
-        log.error(
-            "the approver of %s gave %.80s: neither True, False nor a decision", ticket.tool, given
-        )
+        told = "the approver of %s gave %.80s: neither True, False nor a decision"
+        log.error(told, ticket.tool, given)
         return ticket.deny("the answer was not for this call")
     return answer
 
@@ -384,11 +388,8 @@ def unchangeable(seen: Prepared, passed: Prepared, context: ToolContext) -> Prep
 
 def definition_of(tool: AnyTool) -> Mapping[str, object]:
     """What a person relies on when they approve a call of the tool."""
-    return {
-        "description": tool.description,
-        "parameters": tool.parameters,
-        "effects": effects_of(tool),
-    }
+    shown = {"description": tool.description, "parameters": tool.parameters}
+    return {**shown, "effects": effects_of(tool)}
 
 
 def effects_of(tool: AnyTool) -> dict[str, object]:
