@@ -66,3 +66,10 @@ def test_a_native_call_is_a_call_if_its_tool_is_given_and_stays_an_item_if_not()
     reply, result = decode_messages(items, tools=Toolset([run]))
     assert reply.tool_calls[0].name == "run"  # type: ignore[union-attr]
     assert result.content == (Data([{"stdout": "a"}], '[{"stdout":"a"}]'),)
+
+
+def test_what_follows_an_answer_to_no_call_is_read() -> None:
+    said = {"type": "message", "role": "assistant", "content": "one"}
+    [answer, reply, asked] = decode_messages([OUTPUT, said, {"role": "user", "content": "two"}])
+    assert isinstance(answer, ToolMessage) and isinstance(reply, AssistantMessage)
+    assert (reply.text, asked) == ("one", UserMessage("two"))

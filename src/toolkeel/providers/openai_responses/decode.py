@@ -46,7 +46,8 @@ class StoredItems(StoredConversation):
             if kind in CALLS or (kind in NATIVE_CALLS and tools.native(NATIVE_CALLS[kind].tools)):
                 called |= {item.get("call_id"), item.get("id")} - {None}
             answered = item.get("call_id") or item.get("approval_request_id")
-            alone = answered in called if kind in _OUTPUT_ITEMS else _is_said(item)
+            # An answer to nothing belongs to the reply before it, if there is one.
+            alone = answered in called or not reply if kind in _OUTPUT_ITEMS else _is_said(item)
             if not alone:
                 reply.append(item)
                 continue
