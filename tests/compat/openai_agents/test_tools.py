@@ -11,7 +11,9 @@ import pytest
 
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset
 from toolkeel.compat.openai_agents import (
+    Agent,
     RunContextWrapper,
+    Runner,
     ToolContext,
     ToolTimeoutError,
     UserError,
@@ -24,6 +26,7 @@ from toolkeel.compat.openai_agents.tools import (
 )
 from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
 from toolkeel.events import ToolFinished
+from toolkeel.testing import Scripted, call
 
 SCHEMA = {
     "type": "object",
@@ -223,3 +226,33 @@ def test_invoking_the_core_tool_raises_what_went_wrong() -> None:
 def test_an_option_that_is_openais_alone_is_refused_with_what_to_write() -> None:
     with pytest.raises(SetupError, match="search_tools=True"):
         function_tool(defer_loading=True)  # type: ignore[call-arg]
+
+
+def test_in_a_run_the_words_of_a_programs_function_stand_alone() -> None:
+    def say(context: Any, error: Exception) -> str:
+        return f"told {type(error).__name__}"
+
+    @function_tool(failure_error_function=say)
+    def fail() -> str:
+        """Fail."""
+        raise LookupError("x")
+
+    @function_tool(timeout=0.01, timeout_error_function=say)
+    async def slow() -> str:
+        """Wait."""
+        await asyncio.sleep(9)
+        return "late"
+
+    @function_tool(failure_error_function=None)
+    def end() -> str:
+        """End the run."""
+        raise LookupError("y")
+
+    model = Scripted([[call("fail"), call("slow")], call("end")])
+    agent = Agent("a", tools=[fail, slow, end], model=model)
+    with pytest.raises(UserError, match="y"):
+        Runner.run_sync(agent, "go")
+    *_, first, second = model.requests[1].messages
+    assert [(m.text, m.failed) for m in (first, second)] == [
+        ("told LookupError", False), ("told ToolTimeoutError", False),
+    ]  # fmt: skip

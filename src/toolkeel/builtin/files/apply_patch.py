@@ -99,11 +99,20 @@ def _deleted(before: bytes | None, path: str) -> bytes:
 def _created(before: bytes | None, diff: str, path: str) -> bytes:
     if before is not None:
         raise ToolError(f"{path!r} exists already. Update it, or delete it first.")
-    rows = diff.splitlines()
-    wrong = next((row for row in rows if not row.startswith("+")), None)
-    if wrong is not None:
-        raise ToolError(f"Each line of a new file begins with '+'; this one does not: {wrong!r}")
-    return "".join(f"{row[1:]}\n" for row in rows).encode()
+    text = created(diff)
+    return (text + "\n" * bool(text and not text.endswith("\n"))).encode()
+
+
+def created(diff: str) -> str:
+    """The text of a new file, whose lines are each after a ``+``.
+
+    Raises:
+        ToolError: one is not.
+    """
+    rows = diff.splitlines(keepends=True)
+    if wrong := [row for row in rows if not row.startswith("+")]:
+        raise ToolError(f"Each line of a new file begins with '+'; this one does not: {wrong[0]!r}")
+    return "".join(row[1:] for row in rows)
 
 
 def _updated(before: bytes | None, diff: str, path: str) -> bytes:

@@ -7,10 +7,12 @@ provider's own calls (``action``, ``output``), so that what is written for one w
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from toolkeel._records.kept_results import KEPT
+from toolkeel._records.record import NOTHING
 from toolkeel.builtin.files.line_window import MAX_BYTES
 from toolkeel.builtin.shell.command import (
     MAX_TIMEOUT,
@@ -130,17 +132,34 @@ def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
             timeout_ms: Milliseconds each may take.
             max_output_length: Most characters of each output to tell.
         """
-        secrets, output = SecretFiles.below(*sandbox.roots), []
+        secrets, ended = SecretFiles.below(*sandbox.roots), []
         for number, line in enumerate(commands, 1):
             context.progress(line, done=number, total=len(commands))
-            finished = await run_line(sandbox, line, timeout_ms)
-            output.append(as_output(finished, max_output_length))
-        text = "\n\n".join(_told(line, one) for line, one in zip(commands, output, strict=True))
-        details: dict[str, object] = {"output": output, "max_output_length": max_output_length}
-        details |= secrets.read_by("\n".join(commands), text, "shell")
-        return ToolOutput((Data(output, text or "(no commands)"),), details=details)
+            ended.append(await run_line(sandbox, line, timeout_ms))
+        read = partial(secrets.read_by, "\n".join(commands), tool="shell")
+        return shell_output(commands, ended, max_output_length, read)
 
     return run
+
+
+def shell_output(
+    lines: Iterable[str],
+    ended: Iterable[Finished],
+    max_length: int | None = None,
+    read: Callable[[str], Mapping[str, object]] = lambda _: NOTHING,
+) -> ToolOutput:
+    """What came of lines of shell, in the form of ``shell_call_output``.
+
+    Args:
+        lines: What was run.
+        ended: How each ended.
+        max_length: Most characters of each output to tell.
+        read: Gives further details by what was said.
+    """
+    output = [as_output(one, max_length) for one in ended]
+    text = "\n\n".join(_told(line, one) for line, one in zip(lines, output, strict=True))
+    details = {"output": output, "max_output_length": max_length, **read(text)}
+    return ToolOutput((Data(output, text or "(no commands)"),), details=details)
 
 
 async def run_line(sandbox: Sandbox, line: str, timeout_ms: float | None) -> Finished:

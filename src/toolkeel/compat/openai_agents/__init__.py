@@ -56,7 +56,6 @@ if TYPE_CHECKING:
     from toolkeel.compat.openai_agents.models.named import *
     from toolkeel.compat.openai_agents.models.scripted import *
     from toolkeel.compat.openai_agents.output import *
-    from toolkeel.compat.openai_agents.ready_tools.approving import *
     from toolkeel.compat.openai_agents.ready_tools.hosted import *
     from toolkeel.compat.openai_agents.ready_tools.mcp import *
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import *

@@ -51,11 +51,12 @@ class ToolApprovalItem(RunItem):
     Args:
         agent: Whose run it is.
         raw_item: The call.
-        ticket: What the core shows of it: also why it asks, and the tool's declared effects.
+        ticket: What the core shows of it: also why it asks, and the tool's declared effects; None
+            before it waits.
     """
 
     type: ClassVar[str] = "tool_approval_item"
-    ticket: Ticket
+    ticket: Ticket | None
 
     name = tool_name = property(attrgetter("raw_item.name"))
     arguments = property(attrgetter("raw_item.arguments"))
@@ -140,7 +141,7 @@ class RunState:
             self.always[ticket.tool] = rejection_message or REJECTED
 
     def _ticket(self, item: ToolApprovalItem) -> Ticket:
-        if item.ticket not in self.state.pending:
+        if item.ticket is None or item.ticket not in self.state.pending:
             raise SetupError(
                 f"the call {item.call_id!r} of {item.name!r} does not wait in this run"
             )

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextvars import ContextVar
-from typing import Any, Literal, TypeAlias, TypedDict, Unpack, cast
+from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.foreign_options import only_known, value_of
@@ -21,7 +20,16 @@ from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
 from toolkeel.define.tool import Enabled as CoreEnabled
 from toolkeel.define.tool import Tool as CoreTool
-from toolkeel.errors import Crashed, Denied, Refused, RunStopped, SetupError, TimedOut, ToolError
+from toolkeel.errors import (
+    CallError,
+    Crashed,
+    Denied,
+    Refused,
+    RunStopped,
+    SetupError,
+    TimedOut,
+    ToolError,
+)
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
 
@@ -34,11 +42,10 @@ Approval: TypeAlias = (
 )
 """Whether a person must approve: always, never, or ``(context, arguments, call id)`` decides."""
 UNSET: Any = object()
+_TOLD: Mapping[str, object] = {"told": "by a function of the program's"}
 FAILED = "An error occurred while running the tool. Please try again."
 STRICT: Mapping[str, object] = {"strict": True}
 """What says of a tool that the provider shall hold its arguments to the schema."""
-_asked: ContextVar[CoreContext[Any] | None] = ContextVar("_asked", default=None)
-"""The call whose `Approval` is looked at: the core's predicates see the arguments alone."""
 
 
 def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
@@ -165,14 +172,13 @@ class FunctionTool:
             inner = CoreTool.from_schema(self.name, self.description, schema, self._on_invoke)
         guards: list[Step] = [guard.step() for guard in self.tool_input_guardrails or ()]
         guards += [guard.step() for guard in reversed(self.tool_output_guardrails or ())]
-        approval, steps = as_approval(self.needs_approval)
         return dataclasses.replace(
             inner,
             name=self.name,
             description=self.description,
             enabled=as_enabled(self.is_enabled),
-            approval=approval,
-            steps=(_as_told, *steps, *guards, self._in_time, *inner.steps),
+            approval=as_approval(self.needs_approval),
+            steps=(_as_told, *guards, self._in_time, *inner.steps),
             timeout=self.timeout_seconds,
             metadata=STRICT if self.strict_json_schema else {},
         )
@@ -191,7 +197,7 @@ class FunctionTool:
                 raise
             wrapper = RunContextWrapper.from_tool_context(context)
             text = self.timeout_error_function(wrapper, error)
-            raise TimedOut(await value_of(text)) from late
+            raise TimedOut(str(await value_of(text)), _TOLD) from late
 
     async def _on_invoke(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> Any:
         return await self.on_invoke_tool(ToolContext.from_tool_context(context), dumps(arguments))
@@ -276,13 +282,16 @@ async def rejection_as_told(
 async def refusal_as_result(
     prepared: Prepared, context: CoreContext[Any], proceed: Proceed
 ) -> object:
-    """A step of agents: what a guardrail says in place of a call is its result, as there."""
+    """A step of agents: what a guardrail says in place of a call, or a function of the program's of
+    its failure, is its result, as there."""
     try:
         return await proceed(prepared)
     except RunStopped:
         raise
-    except Refused as refused:
-        return ToolOutput(refused.text)
+    except CallError as failure:
+        if isinstance(failure, Refused) or _TOLD.items() <= failure.details.items():
+            return ToolOutput(failure.text)
+        raise
 
 
 def as_enabled(wanted: Enabled) -> CoreEnabled:
@@ -292,25 +301,13 @@ def as_enabled(wanted: Enabled) -> CoreEnabled:
     return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)
 
 
-def as_approval(wanted: Approval) -> tuple[Needs, tuple[Step, ...]]:
-    """The SDK's ``needs_approval`` in the core's form, and the steps it needs."""
+def as_approval(wanted: Approval) -> Needs:
+    """The SDK's ``needs_approval`` in the core's form."""
     if not callable(wanted):
-        return wanted, ()
-
-    async def remember(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
-        before = _asked.get()
-        _asked.set(context)
-        try:
-            return await proceed(prepared)
-        finally:
-            _asked.set(before)
-
-    def needs(arguments: Mapping[str, object]) -> bool | Awaitable[bool]:
-        context = cast("CoreContext[Any]", _asked.get())
-        wrapper = RunContextWrapper.from_tool_context(context)
-        return wanted(wrapper, dict(arguments), context.call.id)
-
-    return needs, (remember,)
+        return wanted
+    return lambda arguments, context: wanted(
+        RunContextWrapper.from_tool_context(context), dict(arguments), context.call.id
+    )
 
 
 def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
@@ -329,6 +326,6 @@ def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
                 ended.__cause__ = error
                 raise RunStopped(f"{inner.name!r} failed, and the run was ended.", ended) from error
             text = told(RunContextWrapper.from_tool_context(context), error)
-            raise Crashed(str(await value_of(text))) from error
+            raise Crashed(str(await value_of(text)), _TOLD) from error
 
     return dataclasses.replace(inner, steps=(step,), on_crash=True)

@@ -1,8 +1,7 @@
 """Tools that are ready to use, under the names of the OpenAI Agents SDK.
 
-approving    approvals of shells and patches
 hosted       code interpreters, what files are searched by, computers
 mcp          `HostedMCPTool`: an MCP server whose calls a function approves
 mcp_servers  MCP servers: the core's `MCPServer` with the SDK's parameters and filters
-shell        shells and patches, run here on any model
+shell        shells and patches, run here on any model, and their approvals
 """

@@ -13,26 +13,28 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.builtin.files.apply_patch import apply_patch, patched
+from toolkeel.builtin.files.apply_patch import apply_patch, created, patched
 from toolkeel.builtin.files.workspace import Workspace
-from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell
+from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell, shell_output
 from toolkeel.compat.foreign_options import value_of
-from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.ready_tools.approving import Needs, OnApproval, approving
-from toolkeel.content import Data
+from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper
+from toolkeel.compat.openai_agents.state import REJECTED, ToolApprovalItem
+from toolkeel.compat.openai_agents.tools import rejection_as_told
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.engines.process_tree import Finished
 from toolkeel.engines.sandbox.confine import Sandbox
-from toolkeel.errors import SetupError, ToolError
+from toolkeel.errors import Denied, SetupError, ToolError
 from toolkeel.hosted import Hosted, Native
-from toolkeel.messages import ToolOutput
+from toolkeel.providers.wire.plain_json import dumps
 
 __all__ = [
-    "ApplyPatchEditor", "ApplyPatchOperation", "ApplyPatchResult", "ApplyPatchTool",
-    "LocalShellCommandRequest", "LocalShellExecutor", "LocalShellTool", "ShellActionRequest",
-    "ShellCallData", "ShellCallOutcome", "ShellCommandOutput", "ShellCommandRequest",
-    "ShellExecutor", "ShellResult", "ShellTool", "ShellToolInlineSkill", "ShellToolLocalSkill",
-    "ShellToolSkillReference", "apply_diff",
+    "ApplyPatchEditor", "ApplyPatchOnApprovalFunctionResult", "ApplyPatchOperation",
+    "ApplyPatchResult", "ApplyPatchTool", "LocalShellCommandRequest", "LocalShellExecutor",
+    "LocalShellTool", "ShellActionRequest", "ShellCallData", "ShellCallOutcome",
+    "ShellCommandOutput", "ShellCommandRequest", "ShellExecutor",
+    "ShellOnApprovalFunctionResult", "ShellResult", "ShellTool", "ShellToolInlineSkill",
+    "ShellToolLocalSkill", "ShellToolSkillReference", "apply_diff",
 ]  # fmt: skip
 
 
@@ -145,6 +147,12 @@ class ApplyPatchEditor(Protocol):
     def delete_file(self, operation: ApplyPatchOperation) -> Any: ...
 
 
+Needs: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any, str], bool | Awaitable[bool]]
+"""Whether a person must approve: always, never, or ``(context, action, call id)`` decides."""
+OnApproval: TypeAlias = Callable[[RunContextWrapper[Any], ToolApprovalItem], Any]
+"""Decides at once: ``(context, item)`` gives ``{"approve": ..., "reason": ...}``; may be async."""
+ShellOnApprovalFunctionResult: TypeAlias = dict[str, Any]
+ApplyPatchOnApprovalFunctionResult: TypeAlias = dict[str, Any]
 LocalShellExecutor: TypeAlias = Callable[[LocalShellCommandRequest], "str | Awaitable[str]"]
 ShellExecutor: TypeAlias = Callable[
     [ShellCommandRequest], "str | ShellResult | Awaitable[str | ShellResult]"
@@ -169,7 +177,7 @@ class LocalShellTool:
         """The core's tool."""
         if self.executor is None:
             return local_shell(self.sandbox or Sandbox())
-        return _run_by(local_shell, self._execute)
+        return _with_body(local_shell(_NOWHERE), self._execute, approval=False)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         assert self.executor is not None
@@ -215,10 +223,9 @@ class ShellTool:
     def tool(self) -> AnyTool:
         """The core's tool."""
         if self.executor is None:
-            made = shell(self.sandbox or Sandbox())
+            made = replace(shell(self.sandbox or Sandbox()), name=self.name)
         else:
-            made = _run_by(shell, self._execute)
-        made = replace(made, name=self.name)
+            made = _with_body(shell(_NOWHERE), self._execute, name=self.name, approval=False)
         if self.environment:
             native = Native({"type": "shell", "environment": dict(self.environment)})
             if not self._there:
@@ -228,7 +235,7 @@ class ShellTool:
                 made, hosted=Hosted({WIRE: native}, "provider" if self._there else "auto")
             )
         decided = self.needs_approval, self.on_approval
-        return approving(made, *decided, "action", ShellActionRequest)
+        return _approving(made, *decided, "action", ShellActionRequest)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         assert self.executor is not None
@@ -238,9 +245,9 @@ class ShellTool:
         if not isinstance(result, ShellResult):
             return result
         limit = result.max_output_length or call.action.max_output_length
-        output = [_as_output(one) for one in _shortened(result.output, limit)]
-        text = "\n".join(f"{one['stdout']}{one['stderr']}" for one in output)
-        return ToolOutput((Data(output, text),), details={"output": output})
+        return shell_output(
+            [o.command or "" for o in result.output], map(_ended, result.output), limit
+        )
 
 
 @dataclass(eq=False)
@@ -266,11 +273,12 @@ class ApplyPatchTool:
         """The core's tool."""
         if self.editor is None:
             inner = apply_patch(self.workspace or Workspace(".", None))
-        else:  # of the folder's tool the definition alone counts: any folder that no module is found below
-            inner = apply_patch(self.workspace or Workspace(Path(__file__).parent, None))
+        else:
+            inner = apply_patch(self.workspace or Workspace(_HERE, None))
             inner = _with_body(inner, self._execute)
         decided = self.needs_approval, self.on_approval
-        return approving(replace(inner, name=self.name), *decided, "operation", ApplyPatchOperation)
+        made = replace(inner, name=self.name)
+        return _approving(made, *decided, "operation", ApplyPatchOperation)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         wrapper = RunContextWrapper.from_tool_context(context)
@@ -289,27 +297,57 @@ ShellToolSkillReference: TypeAlias = dict[str, Any]
 Body: TypeAlias = Callable[[CoreContext[Any], Mapping[str, Any]], Awaitable[object]]
 
 
-def _run_by(make: Callable[[Sandbox], AnyTool], body: Body) -> AnyTool:
-    """A shell tool's definition with another body; whether to ask is the executor's business."""
-    return _with_body(replace(make(Sandbox("off", ["."])), approval=False), body)
+_HERE = Path(__file__).parent
+_NOWHERE = Sandbox("off", [_HERE])
+"""Where nothing is run: of such a tool the definition alone counts, in whatever folder one is."""
 
 
-def _with_body(model: AnyTool, body: Body) -> AnyTool:
+def _with_body(model: AnyTool, body: Body, **changes: Any) -> AnyTool:
+    """A tool's definition with another body; whether to ask is the executor's business."""
     made = Tool.from_schema(model.name, model.description, model.parameters, body)
     kept = {name: getattr(model, name) for name in ("effects", "timeout", "approval", "hosted")}
-    return replace(made, **kept, max_output=None)
+    return replace(made, **{**kept, "max_output": None, **changes})
 
 
-def _shortened(output: Sequence[ShellCommandOutput], limit: int | None) -> list[ShellCommandOutput]:
-    """Outputs of which no more than `limit` characters are left, the first ones."""
-    kept: list[ShellCommandOutput] = []
-    left = limit if limit is not None else sum(len(o.stdout) + len(o.stderr) for o in output)
-    for one in output:
-        stdout = one.stdout[:left]
-        stderr = one.stderr[: left - len(stdout)]
-        left -= len(stdout) + len(stderr)
-        kept.append(ShellCommandOutput(stdout, stderr, one.outcome, one.command))
-    return kept
+def _ended(one: ShellCommandOutput) -> Finished:
+    """How a command ended, by the core's own record."""
+    streams = one.stdout.encode(), one.stderr.encode()
+    return Finished(one.outcome.exit_code or 0, one.outcome.type, *streams, 0.0)
+
+
+def _approving(
+    tool: AnyTool, needs: Needs, decide: OnApproval | None, key: str, action: Callable[..., Any]
+) -> AnyTool:
+    """The tool, of which a person, or a function in their place, approves the calls that need it.
+
+    Args:
+        tool: The tool.
+        needs: Which calls do; if none, the tool asks as it did.
+        decide: Answers in the person's place.
+        key: Under which a call's item has its action.
+        action: Makes the action of the arguments, which `needs` sees.
+    """
+
+    async def asked(arguments: Mapping[str, Any], context: CoreContext[Any]) -> bool:
+        wrapper, given, id = (
+            RunContextWrapper.from_tool_context(context),
+            dict(arguments),
+            context.call.id,
+        )
+        if callable(needs) and not await value_of(needs(wrapper, action(**given), id)):
+            return False
+        if decide is None:
+            return True
+        about = {"type": f"{tool.name}_call", "call_id": id, "name": tool.name, key: given}
+        raw: Any = Raw(about, arguments=dumps(given))
+        answer = await value_of(decide(wrapper, ToolApprovalItem(context.agent, raw, None)))
+        if not (isinstance(answer, Mapping) and answer.get("approve") is True):
+            raise Denied(REJECTED)
+        return False
+
+    if needs is False:
+        return tool
+    return replace(tool, approval=asked, steps=(rejection_as_told, *tool.steps))
 
 
 def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "default") -> str:
@@ -329,15 +367,6 @@ def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "defa
     try:
         if mode == "default":
             return patched(input, diff)
-        if wrong := [row for row in diff.splitlines() if not row.startswith("+")]:
-            raise ToolError(f"each line of a new file begins with '+', not {wrong[0]!r}")
-        return "".join(row[1:] for row in diff.splitlines(keepends=True))
+        return created(diff).removesuffix("\n").removesuffix("\r")
     except ToolError as error:
         raise ValueError(str(error)) from error
-
-
-def _as_output(one: ShellCommandOutput) -> dict[str, object]:
-    outcome: dict[str, object] = {"type": one.outcome.type}
-    if one.outcome.type == "exit":
-        outcome["exit_code"] = one.outcome.exit_code or 0
-    return {"stdout": one.stdout, "stderr": one.stderr, "outcome": outcome}
