@@ -25,7 +25,7 @@ from toolkeel.compat.openai_agents import (
     ToolFilterContext,
     create_static_tool_filter,
 )
-from toolkeel.compat.openai_agents.ready_tools.mcp_servers import asking, own_name, taken
+from toolkeel.compat.openai_agents.ready_tools.mcp_servers import asked_about, taken
 from toolkeel.define.tool import Tool
 from toolkeel.testing.scripted import Scripted, call
 
@@ -160,7 +160,40 @@ def test_a_mapping_says_which_tools_a_person_is_asked_about() -> None:
             return first, second, await server.list_tools()
 
     first, second, tools = asyncio.run(main())
-    assert {tool.name for tool in tools if tool.approval} == {first, second}
+    assert {tool.name for tool in tools if tool.approval is True} == {first, second}
+
+
+@pytest.mark.parametrize("wanted", [True, False])
+def test_a_function_says_which_calls_a_person_is_asked_about(wanted: bool) -> None:
+    seen: list[Any] = []
+
+    async def decide(context: Any, agent: Any, tool: Any) -> bool:
+        seen.append((context.context, agent.name, tool.name))
+        return wanted
+
+    async def main() -> Any:
+        params = {"command": PEER[0], "args": PEER[1:]}
+        async with MCPServerStdio(params=params, require_approval=decide) as server:
+            model = Scripted([call("fail", {"text": "x"}), "done"])
+            agent = Agent(name="a", mcp_servers=[server], model=model)
+            return await Runner.run(agent, "go", context="mine")
+
+    result = asyncio.run(main())
+    assert bool(result.interruptions) is wanted and seen == [("mine", "a", "fail")]
+
+
+def test_a_tool_that_a_filter_fails_on_is_left_out_and_no_other() -> None:
+    def only_short(context: Any, tool: Any) -> bool:
+        return 1 / (len(tool.name) - len(first)) != 0
+
+    async def main() -> list[str]:
+        return [t.name for t in await server.list_tools()]
+
+    server = MCPServerStdio(params={"command": PEER[0], "args": PEER[1:]})
+    first, *_ = names = asyncio.run(main())
+    server.tool_filter = only_short
+    assert asyncio.run(main()) == [name for name in names if len(name) != len(first)]
+    asyncio.run(server.cleanup())
 
 
 def test_a_manager_connects_what_can_be_reached_and_tells_the_rest() -> None:
@@ -189,6 +222,29 @@ def test_what_a_server_says_of_a_failure_is_read_as_it_says_it() -> None:
     assert told.content == "no such row" and not told.failed
 
 
+@pytest.mark.parametrize(
+    ("options", "waits"), [({}, False), ({"require_approval": {"fail": "always"}}, True)]
+)
+def test_what_a_server_says_that_nobody_is_asked_about_asks_about_no_later_call(
+    options: Any, waits: bool
+) -> None:
+    async def main() -> Any:
+        params = {"command": PEER[0], "args": PEER[1:]}
+        async with MCPServerStdio(params=params, **options) as server:
+            server.invalidate_tools_cache()
+            script = [call("fail", {"text": "x"}), call("fail", {"text": "y"}), "done"]
+            agent = Agent(name="a", mcp_servers=[server], model=Scripted(script))
+            result = await Runner.run(agent, "go")
+            if not waits:
+                return result.final_output
+            state = result.to_state()
+            state.reject(result.interruptions[0], rejection_message="no")
+            [read] = [m.text for m in (await Runner.run(agent, state)).messages if m.text == "no"]
+            return read
+
+    assert asyncio.run(main()) == ("no" if waits else "done")
+
+
 names = st.sets(st.sampled_from(["a", "b", "c"]))
 
 
@@ -209,9 +265,6 @@ def test_a_tool_is_taken_if_it_is_allowed_and_not_blocked(
 
 
 @given(names, names)
-def test_those_that_are_named_are_asked_about_under_the_servers_own_names(
-    always: Any, each: Any
-) -> None:
+def test_those_that_are_named_are_asked_about(always: Any, each: Any) -> None:
     approvals = {"always": {"tool_names": [*always]}, **dict.fromkeys(each, "always")}
-    asked = {own_name(t) for n in "abc" if (t := asking(made(n), approvals)).approval}
-    assert asked == always | each
+    assert asked_about(approvals) == always | each

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from operator import attrgetter
 from typing import Any, Literal, TypedDict
 
 from toolkeel._records.record import record
@@ -43,6 +44,9 @@ class McpApprovalRequest:
     tool_name: str
     arguments: Mapping[str, Any]
     server_name: str = ""
+
+    name = property(attrgetter("tool_name"))
+    server_label = property(attrgetter("server_name"))
 
 
 @record

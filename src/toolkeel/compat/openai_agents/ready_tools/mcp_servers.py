@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import own_name
 from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.tools import as_strict
+from toolkeel.compat.openai_agents.tools import as_strict, rejection_as_told
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.tool import AnyTool, Prepared, Proceed
+from toolkeel.define.tool import AnyTool, Needs, Prepared, Proceed
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client import MCPServer as CoreServer
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.messages import ToolMessage, ToolOutput
+
+log = logging.getLogger("toolkeel.mcp")
 
 __all__ = [
     "MCPServer", "MCPServerManager", "MCPServerSse", "MCPServerStdio", "MCPServerStreamableHttp",
@@ -41,8 +45,7 @@ class ToolFilterContext:
 
 ToolFilter: TypeAlias = Mapping[str, Sequence[str]] | Callable[[ToolFilterContext, Any], Any]
 """Names under ``allowed_tool_names`` and ``blocked_tool_names``, or ``(context, tool)`` decides."""
-Approvals: TypeAlias = str | bool | Mapping[str, Any] | None
-_WORDS = (None, "always", "never", True, False)
+Approvals: TypeAlias = str | bool | Mapping[str, Any] | Callable[..., Any] | None
 
 
 def create_static_tool_filter(
@@ -61,39 +64,34 @@ async def taken(tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterCon
     """Whether a filter lets a tool through."""
     name = own_name(tool)
     if callable(wanted):
-        return bool(await value_of(wanted(context, tool)))
+        try:
+            return bool(await value_of(wanted(context, tool)))
+        except Exception:
+            log.exception(
+                "the filter of %s failed on %s, which is left out", context.server_name, name
+            )
+            return False
     lists = cast("Mapping[str, Sequence[str]]", wanted or {})
     allowed, blocked = lists.get("allowed_tool_names"), lists.get("blocked_tool_names") or ()
     return (allowed is None or name in allowed) and name not in blocked
 
 
-def check(approvals: Approvals) -> None:
-    """See that ``require_approval`` says something.
+def asked_about(approvals: Any) -> frozenset[str]:
+    """The tools whose calls a person is asked about; an empty name if about all.
 
     Raises:
-        SetupError: it is none of its forms.
+        SetupError: it is none of the forms of ``require_approval``.
     """
-    each = approvals.items() if isinstance(approvals, Mapping) else [("", approvals)]
-    if not all(_says_something(name, one) for name, one in each):
+    each = dict(approvals) if isinstance(approvals, Mapping) else {"": approvals}
+    lists = {word: each.pop(word) for word in ("always", "never") if word in each}
+    named = all(isinstance(one, Mapping) and {*one} <= {"tool_names"} for one in lists.values())
+    if not named or any(one not in (None, "always", "never", True, False) for one in each.values()):
         raise SetupError(
-            "require_approval is 'always', 'never', {tool: 'always'}, or "
+            "require_approval is 'always', 'never', a function, {tool: 'always'}, or "
             "{'always': {'tool_names': [...]}, 'never': ...}"
         )
-
-
-def _says_something(name: str, wanted: object) -> bool:
-    if name in ("always", "never"):
-        return isinstance(wanted, Mapping) and {*wanted} <= {"tool_names"}
-    return wanted in _WORDS
-
-
-def asking(tool: AnyTool, approvals: Approvals) -> AnyTool:
-    """The tool, which asks a person if ``require_approval`` names it."""
-    if not isinstance(approvals, Mapping):
-        return tool
-    name = own_name(tool)
-    always = name in (approvals.get("always") or {}).get("tool_names", ())
-    return replace(tool, approval=always or approvals.get(name) in ("always", True))
+    asked = {name for name, one in each.items() if one in ("always", True)}
+    return frozenset(asked | set(lists.get("always", {}).get("tool_names", ())))
 
 
 class ServerOptions(TypedDict, total=False):
@@ -103,8 +101,8 @@ class ServerOptions(TypedDict, total=False):
         client_session_timeout_seconds: Seconds of one call; None for ever.
         tool_filter: See `ToolFilter`.
         require_approval: ``always`` or True asks a person about every call, a mapping about those
-            of the tools it names; by default nobody is asked, as there, and what the server says
-            of its tools is believed.
+            of the tools it names, ``(context, agent, tool)`` about those it says; by default nobody
+            is asked, as there, and what the server says of its tools is believed.
     """
 
     client_session_timeout_seconds: float | None
@@ -127,12 +125,12 @@ class MCPServer(CoreServer):
         unknown = {k: v for k, v in options.items() if k not in ServerOptions.__annotations__}
         if strange := sorted(key for key, value in unknown.items() if value):
             raise SetupError(f"an MCP server's {', '.join(strange)} has no counterpart here")
-        self._approvals = options.get("require_approval")
-        check(self._approvals)
+        self._approvals = wanted = options.get("require_approval")
+        self._asked_about = frozenset[str]() if callable(wanted) else asked_about(wanted)
         self.tool_filter = options.get("tool_filter")
         super().__init__(
             config,
-            trust=self._approvals not in ("always", True),
+            trust="" not in self._asked_about,
             timeout=options.get("client_session_timeout_seconds", 5),
         )
 
@@ -142,8 +140,24 @@ class MCPServer(CoreServer):
         context = ToolFilterContext(RunContextWrapper.of(run), run.agent, self.name)
         given = await super().get_tools()
         kept = [one for one in given if await taken(one, self.tool_filter, context)]
-        asked = [asking(one, self._approvals) for one in kept]
-        return [replace(one, steps=(_as_said, *one.steps)) for one in asked]
+        return [self._asking(one) for one in kept]
+
+    def _asking(self, tool: AnyTool) -> AnyTool:
+        """The tool, about whose calls a person is asked as it is said.
+
+        What it tells is believed if nobody is asked: as there, it asks about no later call either.
+        """
+        decide, asked, effects = self._approvals, self._asked_about, tool.effects
+        needs: Needs = own_name(tool) in asked or tool.approval
+        if callable(decide):
+            needs = partial(_decided, decide, tool)
+        elif not asked & {"", own_name(tool)}:
+            effects = replace(effects, stranger=False)
+        steps = (rejection_as_told, _as_said, *tool.steps)
+        return replace(tool, approval=needs, effects=effects, steps=steps)
+
+    def invalidate_tools_cache(self) -> None:
+        """Nothing to do: its tools are asked for whenever they are looked for."""
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
@@ -307,6 +321,13 @@ class MCPUtil:
         run = RunContext(run_context.context, agent=agent)
         tools = [tool for server in servers for tool in await server.get_tools(run)]
         return as_strict(tools, every=True) if convert_schemas_to_strict else tools
+
+
+def _decided(
+    decide: Callable[..., Any], tool: AnyTool, _: object, context: ToolContext[Any]
+) -> Any:
+    """Whether a person must approve a call, by a function of the run, the agent and the tool."""
+    return decide(RunContextWrapper.of(context.run), context.agent, tool)
 
 
 async def _as_said(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
