@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from toolkeel import SetupError
 from toolkeel.compat.openai_agents import (
     Agent,
     AgentHooks,
@@ -11,6 +14,7 @@ from toolkeel.compat.openai_agents import (
     ModelSettings,
     RunConfig,
     RunContextWrapper,
+    RunHooks,
     Runner,
     RunResult,
     ScriptedModel,
@@ -101,3 +105,27 @@ def test_of_an_agent_that_crashed_the_model_reads_the_words_of_a_tool_that_did()
     assert response_of(Runner.run_sync(asking(broken), "go")) == default_tool_error_function(
         RunContextWrapper(), RuntimeError("dead")
     )
+
+
+def test_an_agent_as_a_tool_may_have_settings_and_hooks_of_its_own() -> None:
+    told: list[str] = []
+
+    class Told(RunHooks):
+        async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
+            told.append(f"{agent.name}: {output}")
+
+    model = ScriptedModel([[assistant_message("in")]])
+    inner = Agent("inner", model=ScriptedModel([]))
+    config = RunConfig(model=model, model_settings=ModelSettings(temperature=0.5))
+    result = Runner.run_sync(asking(inner, run_config=config, hooks=Told()), "go")
+    assert answer_of(result) == "in" and told == ["inner: in"]
+    assert model.last_call is not None and model.last_call.model_settings.temperature == 0.5
+
+
+def test_an_agent_as_a_tool_that_is_not_described_says_nothing_as_there() -> None:
+    assert Agent("clerk").as_tool().description == ""
+
+
+def test_what_an_agent_as_a_tool_does_not_take_is_refused_by_name() -> None:
+    with pytest.raises(SetupError, match="include_input_schema"):
+        Agent("clerk").as_tool(include_input_schema=True)  # type: ignore[call-arg]

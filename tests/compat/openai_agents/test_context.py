@@ -6,8 +6,9 @@ from typing import Any
 
 from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel import Usage as CoreUsage
-from toolkeel.compat.openai_agents import Usage
+from toolkeel.compat.openai_agents import Agent, RunConfig, Runner, Usage
 from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, TokensDetails, ToolContext
+from toolkeel.testing import Scripted, call
 
 SEEN: list[Any] = []
 
@@ -73,3 +74,13 @@ def test_what_is_added_to_a_runs_usage_is_spent_by_the_run() -> None:
     alone = RunContextWrapper(None)
     alone.usage.add(Usage(1, 1, 1, 2))
     assert alone.usage == Usage(1, 1, 1, 2)
+
+
+def test_a_running_call_has_its_wire_form_and_what_holds_for_the_run() -> None:
+    SEEN.clear()
+    config = RunConfig(workflow_name="mine")
+    model = Scripted([call("look", {"word": "a"}, "c1"), "done"])
+    Runner.run_sync(Agent("a", tools=[look], model=model), "go", run_config=config)
+    context = SEEN[1]
+    assert (context.tool_call.name, context.tool_call.call_id) == ("look", "c1")
+    assert context.run_config is config

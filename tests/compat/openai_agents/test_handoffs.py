@@ -168,7 +168,7 @@ def test_hooks_and_configuration_of_the_run_hold_for_whoever_has_it() -> None:
             told.append(f"{agent.name} from {source.name}")
 
     triage, spanish = pair()
-    spanish.hooks = Its()
+    triage.hooks = Its()  # as there, who gives the run away is told
     model = Scripted([call("transfer_to_spanish_agent", {}, "c1"), "si"])
     Runner.run_sync(triage, "hi", hooks=Mine(), run_config=RunConfig(model=model))
     assert told == [
@@ -258,3 +258,25 @@ def test_without_tools_what_was_said_is_left() -> None:
 def test_who_is_told_of_a_handoff_must_take_what_it_is_told(given: dict[str, Any]) -> None:
     with pytest.raises(SetupError, match="on_handoff"):
         handoff(Agent(name="b"), on_handoff=lambda: None, **given)
+
+
+def test_a_filter_sees_earlier_handoffs_as_what_they_were() -> None:
+    seen: list[str] = []
+
+    def look(data: HandoffInputData) -> HandoffInputData:
+        seen.extend(type(item).__name__ for item in (*data.pre_handoff_items, *data.new_items))
+        return data
+
+    def going(name: str, *more: Any) -> Agent[Any]:
+        steps = [[function_call(f"transfer_to_{one.agent.name}", {}, call_id=name)] for one in more]
+        return Agent(name, model=ScriptedModel(steps), handoffs=list(more))
+
+    last = Agent("last", model=ScriptedModel([[assistant_message("bye")]]))
+    first = going("first", handoff(going("middle", handoff(last, input_filter=look))))
+    assert Runner.run_sync(first, "go").final_output == "bye"
+    assert seen == ["HandoffCallItem", "HandoffOutputItem"] * 2
+
+
+def test_a_handoff_says_what_its_call_gives() -> None:
+    clerk = Agent("clerk")
+    assert handoff(clerk).get_transfer_message(clerk) == '{"assistant": "clerk"}'

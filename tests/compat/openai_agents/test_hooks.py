@@ -115,3 +115,21 @@ def test_of_a_reply_the_agents_own_hooks_are_told_first() -> None:
     clerk = Agent(name="clerk", model=Scripted(["done"]), hooks=Mine())
     Runner.run_sync(clerk, "go", hooks=Runs())
     assert seen == ["agent", "run"]
+
+
+def test_of_a_handoff_the_hooks_of_who_gives_the_run_away_are_told() -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    class Mine(AgentHooks):
+        def __init__(self, whose: str) -> None:
+            self.whose = whose
+
+        async def on_handoff(self, context: Any, agent: Any, source: Any) -> None:
+            seen.append((self.whose, agent.name, source.name))
+
+    for hooks in (Mine("taker"), None):
+        taker = Agent(name="taker", model=Scripted(["done"]), hooks=hooks)
+        model = Scripted([call("transfer_to_taker")])
+        giver = Agent(name="giver", model=model, handoffs=[taker], hooks=Mine("giver"))
+        Runner.run_sync(giver, "go")
+    assert seen == [("giver", "taker", "giver")] * 2

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -74,3 +74,8 @@ def test_a_wrapped_type_shows_its_schema_and_reads_answers() -> None:
     assert form.validate_json('{"response": [1]}') == [1]
     with pytest.raises(ModelBehaviorError, match="valid integer"):
         form.validate_json('{"response": ["a"]}')
+
+
+def test_a_type_is_called_with_its_parts() -> None:
+    names = [AgentOutputSchema(one).name() for one in (int, list[dict[str, int]], Literal["a"])]
+    assert names == ["int", "list[dict[str, int]]", "Literal['a']"]

@@ -33,8 +33,11 @@ def test_a_setting_without_a_counterpart_is_refused_by_name(name: str) -> None:
 
 @pytest.mark.parametrize("name", sorted(VALUES))
 def test_every_other_setting_reaches_the_model(name: str) -> None:
-    plain, made = ModelSettings().core(), ModelSettings(**{name: VALUES[name]}).core()
-    assert made != plain
+    chat = name.endswith("_penalty")
+    made = ModelSettings(**{name: VALUES[name]})
+    assert made.core(chat=chat) != ModelSettings().core(chat=chat)
+    alone = name in ("truncation", "frequency_penalty", "presence_penalty")
+    assert (made.core(chat=not chat) == ModelSettings().core(chat=not chat)) is alone
 
 
 def test_every_field_is_passed_on_or_refused() -> None:

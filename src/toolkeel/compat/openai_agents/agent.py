@@ -13,10 +13,10 @@ from toolkeel._records.record import NOTHING
 from toolkeel.agent import agent as core
 from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.prompt import Instructions as CoreInstructions
 from toolkeel.agent.run import Run
 from toolkeel.agent.turn.steps import ModelStep
-from toolkeel.call.tool_sources import ToolOrSource
+from toolkeel.call.enabled_tools import Offer
+from toolkeel.call.tool_sources import Source, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.agent_tool import (
@@ -33,7 +33,7 @@ from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
 from toolkeel.compat.openai_agents.handoffs import as_handoffs, strict_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
 from toolkeel.compat.openai_agents.models import custom_models
-from toolkeel.compat.openai_agents.models.model_input import filtered, prompted
+from toolkeel.compat.openai_agents.models.model_input import filtered, instructed, prompted
 from toolkeel.compat.openai_agents.models.named import (
     LaterModel,
     default_settings,
@@ -160,7 +160,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         return {
             "model": model,
             "tools": as_strict(self.all_tools) if ours else self.all_tools,
-            "instructions": self._told(fields["instructions"] or ""),
+            "instructions": "" if callable(told := fields["instructions"]) else told or "",
             "name": fields["name"],
             "settings": self._settings(asked, model, config),
             "max_turns": (run and run.max_turns) or fields["max_turns"],
@@ -193,7 +193,9 @@ class Agent(core.Agent[C, Any], Generic[C]):
         """What stands around its requests, outermost first."""
         seen = RunContextWrapper.of if run is None else lambda _: run.wrapper
         steps: list[ModelStep] = [] if run is None else [run.turn]
-        if hooks:
+        if callable(told := self._fields["instructions"]):
+            steps.append(instructed(told, self, seen))
+        if hooks or getattr(before, "hooks", None) is not None:
             steps.append(around_requests(hooks, self, seen, before))
         if (chosen := config.call_model_input_filter) is not None:
             steps.append(filtered(chosen, self))
@@ -281,26 +283,14 @@ class Agent(core.Agent[C, Any], Generic[C]):
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Any]:
         """The tools that can be called now: those given, of which some may be off, and the servers'."""
         run = RunContext(run_context.context, agent=self)
-        found: list[Any] = []
-        for one in self.all_tools:
-            more = getattr(one, "get_tools", None)
-            found += await more(run) if more is not None else [one]
-        on = [getattr(one, "is_enabled", True) for one in found]
-        said = [is_on(run_context, self) if callable(is_on) else is_on for is_on in on]
-        real = [await value_of(one) for one in said]
-        return [one for one, is_on in zip(found, real, strict=True) if is_on]
+        offered = await Offer(await gather(self.all_tools, Toolset(), run), run, False).now()
+        return [custom_models.as_given(one, self) for one in offered]
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
         """What the model is told before anything else, in such a run."""
         told = self._fields["instructions"]
         text: str | None = await value_of(told(run_context, self)) if callable(told) else told
         return text
-
-    def _told(self, instructions: str | Instructions) -> CoreInstructions[Any]:
-        """The instructions in the core's form."""
-        if not callable(instructions):
-            return instructions
-        return lambda run: instructions(RunContextWrapper.of(run), self)
 
     def limited(self, max_turns: int) -> Agent[C]:
         """The same agent with another limit."""

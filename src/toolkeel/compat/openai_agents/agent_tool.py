@@ -15,8 +15,10 @@ from toolkeel.agent import agent as core
 from toolkeel.agent.result import RunResult as CoreResult
 from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage, of_run
+from toolkeel.compat.openai_agents.hooks import RunHooks
 from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
 from toolkeel.compat.openai_agents.run_lifecycle import Begun
+from toolkeel.compat.openai_agents.settings import RunConfig
 from toolkeel.compat.openai_agents.stream import telling
 from toolkeel.compat.openai_agents.tools import (
     FAILED,
@@ -48,6 +50,8 @@ class AsToolOptions(TypedDict, total=False):
         failure_error_function: What the calling model is told when a run fails; None ends its own
             run.
         on_stream: Told of the events of its runs, as `AgentToolStreamEvent`; may be async.
+        run_config: What holds for its runs, in place of what holds for the run around them.
+        hooks: Told of its runs as they go.
     """
 
     is_enabled: Enabled
@@ -56,6 +60,8 @@ class AsToolOptions(TypedDict, total=False):
     parameters: type[BaseModel] | None
     failure_error_function: OnFailure | None
     on_stream: Callable[[Any], Any] | None
+    run_config: RunConfig | None
+    hooks: RunHooks[Any] | None
 
 
 class AgentAsToolInput(BaseModel):
@@ -66,7 +72,7 @@ class AgentAsToolInput(BaseModel):
 
 _OWN_RUN = "write a function_tool whose body awaits Runner.run(agent, ...) with it"
 _RUN_APART: Mapping[str, str] = dict.fromkeys(
-    ("run_config", "hooks", "session", "previous_response_id", "conversation_id", "input_builder"),
+    ("session", "previous_response_id", "conversation_id", "input_builder", "include_input_schema"),
     _OWN_RUN,
 )
 
@@ -110,9 +116,9 @@ def agent_as_tool(
         *about,
         output=output,
         parameters=options.get("parameters") or AgentAsToolInput,
-        steps=[_within(agent, told is not None), *heard],
+        steps=[_within(agent, options), *heard],
     )
-    inner = dataclasses.replace(inner, on_crash=FAILED)
+    inner = dataclasses.replace(inner, description=about[1] or "", on_crash=FAILED)
     inner = failing_as_told(inner, options.get("failure_error_function", UNSET))
     made = (inner.name, inner.description, inner.parameters, Invoker(inner))
     return FunctionTool(
@@ -123,12 +129,14 @@ def agent_as_tool(
     )
 
 
-def _within(agent: Any, streamed: bool) -> Step:
-    """The step in which an agent's run has the settings of the run around it."""
+def _within(agent: Any, options: AsToolOptions) -> Step:
+    """The step in which an agent's run has its own settings, or those of the run around it."""
+    streamed = options.get("on_stream") is not None
+    own = options.get("run_config"), options.get("hooks")
 
     async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
         outer: Begun | None = of_run.get()
-        token = of_run.set(outer and outer.within(agent, context.deps, streamed))
+        token = of_run.set(outer and outer.within(agent, context.deps, streamed, *own))
         try:
             return await proceed(prepared)
         finally:

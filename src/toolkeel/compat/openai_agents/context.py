@@ -264,8 +264,11 @@ class ToolContext(RunContextWrapper[C]):
     def from_tool_context(cls, context: CoreContext[Any]) -> ToolContext[Any]:
         """That of the running call."""
         call = context.call
-        about = (context.tool_name, call.id, arguments_text(call.arguments))
-        made: ToolContext[Any] = ToolContext(context.deps, None, *about, agent=context.agent)
+        about = (context.tool_name, call.id, arguments_text(call.arguments), raw_call(call))
+        config = getattr(of_run.get(), "config", None)
+        made: ToolContext[Any] = ToolContext(
+            context.deps, None, *about, agent=context.agent, run_config=config
+        )
         made._run = context.run
         return made
 

@@ -16,7 +16,7 @@ from toolkeel.agent.handoff import HandoffHistory
 from toolkeel.agent.transcript import repair
 from toolkeel.compat.foreign_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, items_of, messages_of
+from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, messages_of, run_items
 from toolkeel.compat.openai_agents.settings import RunConfig
 from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, as_strict
 from toolkeel.context import RunContext
@@ -81,6 +81,10 @@ class Handoff(CoreHandoff):
     def said(self) -> str:
         """The result of its call."""
         return json.dumps({"assistant": self.agent.name}, ensure_ascii=False)
+
+    def get_transfer_message(self, agent: Any) -> str:
+        """The result of a call that gives the run to an agent."""
+        return self.said
 
     strict_json_schema = True
     tool_name = property(attrgetter("tool.name"))
@@ -218,8 +222,8 @@ def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[
         messages = history.messages
         last = max(n for n, one in enumerate(messages) if hasattr(one, "tool_calls"))
         agent = history.run.agent
-        before = [item for one in messages[history.given : last] for item in items_of(agent, one)]
-        new = [item for one in messages[last:] for item in items_of(agent, one)]
+        before = run_items(getattr(of_run.get(), "agent", agent), messages[history.given : last])
+        new = run_items(agent, messages[last:])
         wrapper = RunContextWrapper.of(history.run)
         begun = as_input(messages[: history.given], instructed=True)
         begun = begun if isinstance(begun, str) else tuple(begun)

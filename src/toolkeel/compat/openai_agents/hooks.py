@@ -66,7 +66,7 @@ class AgentHooks(RunHooks[C]):
     async def on_handoff(  # pyright: ignore[reportIncompatibleMethodOverride] # the names of theirs
         self, context: Any, agent: Any, source: Any
     ) -> None:
-        """This agent was given the run by another."""
+        """This agent has given the run to another: `agent` has it now, and `source` is this one."""
 
     async def handed_over(self, context: Any, from_agent: Any, to_agent: Any) -> None:
         """Says `on_handoff`, with who has it now first."""
@@ -137,12 +137,13 @@ def around_requests(
     given_by = [before]  # until the first request, with which the agent begins
 
     async def step(request: ModelRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        wrapper, (told, items) = seen(run), parted(request.messages, agent)
+        wrapper, (system, items) = seen(run), parted(request.messages, agent)
         while given_by:
             if (source := given_by.pop()) is not None:
-                await tell(hooks, "handed_over", wrapper, source, agent)
+                told = [one for one in hooks if one is not agent.hooks]  # as there: its own are not
+                await tell((*told, source.hooks), "handed_over", wrapper, source, agent)
             await tell(hooks, "on_agent_start", wrapper, agent)
-        await tell(hooks, "on_llm_start", wrapper, agent, told, items)
+        await tell(hooks, "on_llm_start", wrapper, agent, system, items)
         reply = await proceed(request)
         wrapper.just_now = reply.usage
         # The agent's own first, as there.

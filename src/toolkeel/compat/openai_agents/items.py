@@ -142,6 +142,21 @@ def items_of(agent: Any, message: Message) -> list[Item]:
     return [*made, *calls]
 
 
+def run_items(agent: Any, messages: Iterable[Message]) -> list[Item]:
+    """What a run has added, each item as one of the agent that had the run then.
+
+    Args:
+        agent: Who had it first.
+        messages: What was added.
+    """
+    made: list[Item] = []
+    for message in messages:
+        made += items_of(agent, message)
+        if made and isinstance(made[-1], HandoffOutputItem):
+            agent = made[-1].target_agent
+    return made
+
+
 _KINDS: Mapping[str, type[MessageOutputItem | ReasoningItem]] = {
     "message": MessageOutputItem,
     "reasoning": ReasoningItem,

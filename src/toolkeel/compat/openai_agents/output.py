@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from operator import itemgetter
-from typing import Annotated, Any, get_origin
+from typing import Annotated, Any, get_args, get_origin
 
 from pydantic import (
     AfterValidator,
@@ -39,7 +39,7 @@ class AgentOutputSchema:
 
     def name(self) -> str:
         """What the type is called."""
-        return str(getattr(self.output_type, "__name__", self.output_type))
+        return _name_of(self.output_type)
 
     def is_plain_text(self) -> bool:
         """Whether answers are texts."""
@@ -63,6 +63,12 @@ class AgentOutputSchema:
             return TypeAdapter(output_type_of(self)).validate_json(json_str)
         except ValidationError as error:
             raise ModelBehaviorError(str(error), json_str) from error
+
+
+def _name_of(form: Any) -> str:
+    origin, parts = get_origin(form), ", ".join(map(_name_of, get_args(form)))
+    name = getattr(origin or form, "__name__", repr(form))
+    return f"{name}[{parts}]" if parts else name
 
 
 class AgentOutputSchemaBase(ABC):

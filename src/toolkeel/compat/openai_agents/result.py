@@ -27,6 +27,7 @@ from toolkeel.compat.openai_agents.items import (
     as_input,
     input_list,
     items_of,
+    run_items,
 )
 from toolkeel.compat.openai_agents.models.custom_models import ModelResponse, response_of
 from toolkeel.compat.openai_agents.state import RunState, ToolApprovalItem
@@ -165,11 +166,9 @@ def make_result(
     """A result of what a run has: also of one that failed."""
     known = {id(message) for message in given.messages}
     fresh = [n for n, one in enumerate(messages) if not (id(one) in known or _instructs(one))]
-    agent, new = given.agent, list[Item]()
-    for place in fresh:
-        new += items_of(agent, messages[place])
-        if new and isinstance(new[-1], HandoffOutputItem):
-            agent = new[-1].target_agent
+    new = run_items(given.agent, [messages[place] for place in fresh])
+    takers = [item.target_agent for item in new if isinstance(item, HandoffOutputItem)]
+    agent = [given.agent, *takers][-1]
     begun = as_input(given.messages) if given.input is None else given.input
     start = fresh[0] if fresh else len(messages)
     return RunResult(

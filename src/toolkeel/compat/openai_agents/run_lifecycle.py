@@ -174,11 +174,14 @@ class Begun:
             await self.before_turn(run)
         return await proceed(request)
 
-    def within(self, agent: Any, deps: Any, streamed: bool) -> Begun:
+    def within(
+        self, agent: Any, deps: Any, streamed: bool, config: RunConfig | None, hooks: Any
+    ) -> Begun:
         """What holds for a run within a call of this one: the settings, not its hooks and bounds."""
         inner = copy.copy(self)
         inner.agent = inner.in_charge = agent
-        inner.hooks = inner.memory = inner.before_turn = None
+        inner.config, inner.hooks = config or self.config, hooks
+        inner.memory = inner.before_turn = None
         inner.max_turns, inner.streamed, inner.verdicts = 0, streamed, []
         inner.wrapper = RunContextWrapper(deps)
         return inner

@@ -25,10 +25,12 @@ _REFUSED: Mapping[str, str] = {
     "preserve_raw_usage": "there is no counterpart",
     "timeout": "give it to the client: OpenAIResponsesModel(..., AsyncOpenAI(timeout=...))",
 }
-_PASSED = (
-    *("top_p", "frequency_penalty", "presence_penalty", "truncation", "metadata", "store"),
-    *("prompt_cache_retention", "top_logprobs"),
-)
+_OF_WIRE: Mapping[bool, Sequence[str]] = {
+    True: ("frequency_penalty", "presence_penalty"),
+    False: ("truncation",),
+}
+"""What Chat Completions alone knows, and what Responses alone does: as there, others do not get it."""
+_PASSED = ("top_p", "metadata", "store", "prompt_cache_retention", "top_logprobs")
 
 
 @dataclasses.dataclass
@@ -102,7 +104,8 @@ class ModelSettings:
     def of(cls, settings: Settings) -> ModelSettings:
         """The core's, for a model of the program's own."""
         rest = dict(settings.provider_options)
-        known: dict[str, Any] = {n: rest.pop(n) for n in (*_PASSED, "reasoning") if n in rest}
+        names = (*_PASSED, *_OF_WIRE[True], *_OF_WIRE[False], "reasoning")
+        known: dict[str, Any] = {n: rest.pop(n) for n in names if n in rest}
         return cls(
             settings.temperature,
             tool_choice=settings.tool_choice,
@@ -118,7 +121,8 @@ class ModelSettings:
         Args:
             chat: Whether the model is asked over Chat Completions, which names some otherwise.
         """
-        options: dict[str, Any] = {n: v for n in _PASSED if (v := getattr(self, n)) is not None}
+        given = ((name, getattr(self, name)) for name in (*_PASSED, *_OF_WIRE[chat]))
+        options: dict[str, Any] = {name: value for name, value in given if value is not None}
         if self.reasoning is not None:
             reasoning = _plain(self.reasoning)
             if chat:

@@ -13,6 +13,7 @@ from toolkeel.compat.openai_agents import (
     GenerateDynamicPromptData,
     ModelInputData,
     RunConfig,
+    RunContextWrapper,
     Runner,
     function_tool,
 )
@@ -65,3 +66,20 @@ def test_a_request_holds_what_the_filter_leaves_and_the_transcript_all() -> None
     assert told == [["for Ada", "2", "3"], ["for Ada", "", "seen"]]
     assert seen[0].model_data.instructions == "Be kind." and seen[0].agent is agent
     assert len(result.to_input_list()) == 7
+
+
+def test_a_function_gives_the_instructions_anew_for_each_request() -> None:
+    @function_tool
+    def count(context: RunContextWrapper[dict[str, int]]) -> str:
+        """Count."""
+        context.context["n"] += 1
+        return "ok"
+
+    async def told(context: RunContextWrapper[dict[str, int]], agent: Any) -> str:
+        return f"{agent.name}: {context.context['n']}" if context.context["n"] < 2 else ""
+
+    model = Scripted([call("count"), call("count"), "done"])
+    agent = Agent("a", instructions=told, tools=[count], model=model)
+    result = Runner.run_sync(agent, "go", context={"n": 0})
+    firsts = [request.messages[0].text for request in model.requests]
+    assert firsts == ["a: 0", "a: 1", "go"] and result.to_input_list()[0]["role"] == "user"

@@ -14,7 +14,8 @@ from toolkeel.compat.openai_agents.context import Usage, plain, spent
 from toolkeel.compat.openai_agents.items import items_of, parted
 from toolkeel.compat.openai_agents.output import AgentOutputSchema, AgentOutputSchemaBase
 from toolkeel.compat.openai_agents.settings import ModelSettings
-from toolkeel.compat.openai_agents.tools import FunctionTool
+from toolkeel.compat.openai_agents.tools import FunctionTool, Invoker
+from toolkeel.define.tool import Tool
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage
 from toolkeel.messages import Usage as CoreUsage
@@ -152,7 +153,7 @@ def _asked(request: ModelRequest, agent: Any) -> tuple[Any, ...]:
     told, said = parted(request.messages, agent)
     handoffs = list(getattr(agent, "handoffs", None) or ())
     taken = {one.tool.name for one in handoffs}
-    tools = [_as_given(one, agent) for one in request.tools if one.name not in taken]
+    tools = [as_given(one, agent) for one in request.tools if one.name not in taken]
     form = getattr(agent, "output_type", None)
     own = isinstance(form, AgentOutputSchema | AgentOutputSchemaBase)
     schema = form if own or form in (None, str) else AgentOutputSchema(form)
@@ -160,16 +161,12 @@ def _asked(request: ModelRequest, agent: Any) -> tuple[Any, ...]:
     return told, said, settings, tools, schema, handoffs, ModelTracing.DISABLED
 
 
-def _as_given(tool: Any, agent: Any) -> Any:
+def as_given(tool: Any, agent: Any) -> Any:
     """A tool as the agent was given it; one that came otherwise, as a `FunctionTool`."""
     given = [one for one in getattr(agent, "tools", ()) if getattr(one, "name", "") == tool.name]
-    if given and hasattr(given[0], "params_json_schema"):
+    if given and not isinstance(given[0], Tool):
         return given[0]
-
-    async def refuse(context: Any, arguments: str) -> str:
-        raise NotImplementedError("a model does not run tools: the run does")
-
-    return FunctionTool(tool.name, tool.description, tool.parameters, refuse)
+    return FunctionTool(tool.name, tool.description, tool.parameters, Invoker(tool))
 
 
 def reply_of(response: Any, tools: Any = ()) -> AssistantMessage:

@@ -60,6 +60,23 @@ def prompted(prompt: Any, agent: Any, seen: Seen) -> ModelStep:
     return step
 
 
+def instructed(told: Callable[..., Any], agent: Any, seen: Seen) -> ModelStep:
+    """The step whose requests begin with what a function says, which is asked anew for each.
+
+    Args:
+        told: ``(context, agent)`` gives the instructions.
+        agent: Whose they are.
+        seen: What the function sees of a run.
+    """
+
+    async def step(request: ModelRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+        text = await value_of(told(seen(run), agent))
+        messages = [*([SystemMessage(text)] if text else ()), *request.messages]
+        return await proceed(dataclasses.replace(request, messages=messages))
+
+    return step
+
+
 @record
 class ModelInputData:
     """What a model is about to see.

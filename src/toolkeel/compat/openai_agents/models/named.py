@@ -97,7 +97,7 @@ class LaterModel(Binds):
     """
 
     def __init__(self, name: str, make: Callable[[], Model], chat: bool) -> None:
-        self.name = name
+        self.name = self.model = name
         self.chat = chat
         self._make = make
         self._made: Model | None = None
