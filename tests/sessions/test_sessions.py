@@ -136,7 +136,9 @@ def test_a_name_means_nothing_outside_its_scope(sessions: Sessions) -> None:
     assert sessions["ada"].exists
 
 
-@pytest.mark.parametrize("name", ["a' OR 1=1 --", "x'; DELETE FROM session; --", 'ada" --', "%", "?"])
+@pytest.mark.parametrize(
+    "name", ["a' OR 1=1 --", "x'; DELETE FROM session; --", 'ada" --', "%", "?"]
+)
 def test_no_name_of_a_session_is_a_query(sessions: Sessions, name: str) -> None:
     assert not sessions[name].exists and not sessions.open("ada", name).exists
     say(sessions[name], "x", "y")

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from toolkeel import Agent, SetupError, tool
 from toolkeel.messages import AssistantMessage, SystemMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
-from toolkeel.testing.cassette import Cassette, CassetteMismatch, Mode, _lines, _joined
+from toolkeel.testing.cassette import Cassette, CassetteMismatch, Mode, _joined, _lines
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel.testing.taped import TapedModel
 

@@ -16,7 +16,7 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.run import Run
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.enabled_tools import Offer
-from toolkeel.call.tool_sources import Source, gather
+from toolkeel.call.tool_sources import ToolOrSource, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.agent_tool import (
