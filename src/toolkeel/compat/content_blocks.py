@@ -14,6 +14,7 @@ from typing import Any
 from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, data_url
 from toolkeel.errors import SetupError
+from toolkeel.providers.wire.plain_json import dumps
 
 _TEXTS = frozenset({"text", "input_text", "output_text", "text-plain", "refusal"})
 _IMAGES = frozenset({"image", "image_url", "input_image"})
@@ -58,6 +59,8 @@ def block_of(part: object) -> Block | None:
     text = fields.get("text") if kind != "refusal" else fields.get("refusal")
     if isinstance(text, str) and (kind in _TEXTS or fields.get("source_type") == "text"):
         return Text(text)
+    if kind == "json" and "json" in fields:
+        return Data(fields["json"], dumps(fields["json"]))
     return _media(kind, fields)
 
 
@@ -71,7 +74,7 @@ def _media(kind: str, fields: Mapping[str, Any]) -> Block | None:
     if kind in _IMAGES:
         closely = {"detail": fields["detail"]} if fields.get("detail") in ("low", "high") else {}
         return Image(data, media_type or "image/png", url, {**closely, **extra})
-    if kind in _AUDIO and data:
+    if data and (kind in _AUDIO or (kind == "file" and media_type.startswith("audio/"))):
         return Audio(data, media_type or f"audio/{fields.get('format') or 'wav'}", extra)
     if kind not in _FILES:
         return None

@@ -21,7 +21,7 @@ from toolkeel import (
     Toolset,
 )
 from toolkeel import tool as our_tool
-from toolkeel.content import Image, Text
+from toolkeel.content import Audio, Data, File, Image, Text
 from toolkeel.testing.scripted import Scripted, call
 
 pytestmark = pytest.mark.slow
@@ -263,7 +263,13 @@ def test_what_is_no_tool_of_theirs_is_refused(bridge: Any, thing: object) -> Non
 
 
 def test_pictures_go_there_and_come_back(bridge: Any) -> None:
-    given = (Text("see"), Image(b"GIF89a", "image/gif"), Image(url="https://a.example/b.png"))
+    given = (
+        Text("see"),
+        Image(b"GIF89a", "image/gif"),
+        Image(url="https://a.example/b.png"),
+        Audio(b"RIFF....WAVE", "audio/wav"),
+        File(b"%PDF-1.7", "bill.pdf", "application/pdf"),
+    )
 
     @our_tool
     def look() -> object:
@@ -376,3 +382,17 @@ def test_a_parameter_that_they_fill_themselves_is_refused(bridge: Any, name: str
     )
     with pytest.raises(SetupError, match=f"'act': LangChain fills '{name}' itself"):
         bridge.to_langchain(ours)
+
+
+def test_a_json_part_of_theirs_is_data_and_a_part_that_nobody_reads_is_named(
+    tools: Any, bridge: Any
+) -> None:
+    @tools.tool
+    def give(kind: str) -> Any:
+        """Give a part."""
+        return [{"type": kind, "json": {"a": "é"}}]
+
+    ours = bridge.from_langchain(give)
+    assert answer(ours, {"kind": "json"}).content == (Data({"a": "é"}, '{"a":"é"}'),)
+    with pytest.raises(SetupError, match="'search_result' is not read here"):
+        answer(ours, {"kind": "search_result"})

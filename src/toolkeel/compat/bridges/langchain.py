@@ -131,7 +131,10 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
         message = await inner.run_call(arguments, config=config, **given)
         if message.failed:
             raise tools.ToolException(message.text)
-        content, after = written(message.content), given.get("state")
+        content: Any = written(message.content)
+        if isinstance(content, list):  # a result there has no part of the type audio
+            content = [{**p, "type": "file"} if p["type"] == "audio" else p for p in content]
+        after = given.get("state")
         if after == before or after is None:
             return content, message.artifact
         new: Any = object()
