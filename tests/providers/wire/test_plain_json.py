@@ -114,6 +114,21 @@ def test_sdk_objects_text_and_dicts_are_all_plain_data() -> None:
     assert plain(None) is None
 
 
+@given(json_values, st.booleans())
+def test_any_json_is_read_as_pythons_own_reader_reads_it(value: Any, escaped: bool) -> None:
+    text = json.dumps(value, ensure_ascii=escaped)
+    assert plain(text) == json.loads(text)
+
+
+@pytest.mark.parametrize(
+    "given",
+    ['"\\ud83d"', '{"\\ude00": 1, "a": 1e400, "a": -Infinity}', "[" * 400 + "]" * 400, "1" * 400]
+    + ["[]".encode("utf-16"), b"\xef\xbb\xbf[0.1]"],
+)
+def test_what_the_fast_reader_does_not_take_is_read_nevertheless(given: str | bytes) -> None:
+    assert plain(given) == json.loads(given)
+
+
 def test_text_that_is_no_json_is_the_servers_fault() -> None:
     with pytest.raises(ModelError, match="not JSON: '<html>'"):
         plain("<html>")

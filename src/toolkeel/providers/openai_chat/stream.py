@@ -24,6 +24,7 @@ from toolkeel.providers.wire.server_errors import incomplete_response, sent_erro
 from toolkeel.providers.wire.tools import WireTools
 
 _SILENT = frozenset({"role", "tool_calls"})
+_PLAIN = _SILENT | {"content"}
 _KNOWN = frozenset(
     {*_SILENT, *REASONING_KEYS, "content", "function_call", "refusal", "reasoning_details"}
     | {"images", "audio"}
@@ -147,15 +148,24 @@ class StreamDecoder(Decoder):
             self._usage = as_dict(usage)
         if choice.get("error"):  # a router's, of the provider behind it
             raise sent_error(choice)
-        reason = as_text(choice.get("finish_reason"))
+        reason = choice.get("finish_reason")
         if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
-            self._reason = reason
+            self._reason = as_text(reason) or self._reason
         return choice
 
     def _message(self, message: Json) -> list[Delta]:
         """What is said and thought in a message or delta."""
-        if message.keys() <= _SILENT:
+        if _SILENT.issuperset(message):
             return []
+        content = message.get("content")
+        if isinstance(content, str) and _PLAIN.issuperset(message):  # most say no more
+            deltas = self._say(content)
+        else:
+            deltas = self._all_of(message)
+        self._said = self._said or bool(deltas)
+        return deltas
+
+    def _all_of(self, message: Json) -> list[Delta]:
         thought, said = _parts(message.get("content"))
         thought = self._reasoning(message) or thought
         refusal = as_text(message.get("refusal"))
@@ -166,9 +176,7 @@ class StreamDecoder(Decoder):
         said += self._hear(as_dict(message.get("audio")))
         for key in message.keys() - _KNOWN:
             self._keep(key, message[key])
-        deltas = self._think(thought) + self._say(said + refusal)
-        self._said = self._said or bool(deltas)
-        return deltas
+        return self._think(thought) + self._say(said + refusal)
 
     def _look(self, images: list[object]) -> None:
         """Take pictures, as OpenRouter has them: parts as of a person's message."""

@@ -174,8 +174,10 @@ class BodyCache(Generic[P]):
 
     def _prepare(self, request: ModelRequest) -> PreparedRequest:
         tools, settings = self._asked or ((), None)
-        same = len(tools) == len(request.tools) and all(map(is_, tools, request.tools))
-        if not same or settings != request.settings:
+        same = tools is request.tools or (
+            len(tools) == len(request.tools) and all(map(is_, tools, request.tools))
+        )
+        if not same or (settings is not request.settings and settings != request.settings):
             self._prepared = self._encoder.prepare(request, self._profile)
             self._fixed = dumps(self._prepared.fixed)[1:-1].encode()
             self._asked = tuple(request.tools), request.settings

@@ -77,7 +77,7 @@ class Decoder:
         Raises:
             ModelError: if the event is an error, or no JSON.
         """
-        if isinstance(event, str | bytes) and (mark := event.strip()) in _NOTHING:
+        if isinstance(event, (str, bytes)) and (mark := event.strip()) in _NOTHING:
             if mark:
                 self.done()
             return []
@@ -85,7 +85,7 @@ class Decoder:
         if isinstance(data, list):
             return [delta for one in data for delta in self.feed(one)]
         said = as_dict(data)
-        if said.keys() & _OF_ERRORS and is_error(said):
+        if not _OF_ERRORS.isdisjoint(said) and is_error(said):
             raise sent_error(said)
         return self.take(said)
 

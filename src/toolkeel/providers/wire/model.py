@@ -75,6 +75,8 @@ class WireModel:
         limit: int | None = None,
     ) -> None:
         self.name = profile.model
+        self.provider = self.vendor or provider_at(profile.endpoint)
+        """Whose server is asked; see `toolkeel.model_interface.provider_of`."""
         self._profile = profile
         self._stream = profile.stream
         self._clients = clients
@@ -86,11 +88,6 @@ class WireModel:
 
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name!r})"
-
-    @property
-    def provider(self) -> str:
-        """Whose server is asked; see `toolkeel.model_interface.provider_of`."""
-        return self.vendor or provider_at(self._profile.endpoint)
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[Delta | AssistantMessage]:
         """Ask for a reply; see `toolkeel.model_interface.Model`.

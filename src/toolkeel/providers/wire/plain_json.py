@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import TypeAlias, TypeVar
 
+from pydantic_core import from_json
+
 from toolkeel._records.record import NOTHING
 from toolkeel.errors import ModelError
 
@@ -34,18 +36,25 @@ def plain(value: object) -> object:
     >>> plain('{"a": 1}')
     {'a': 1}
     """
-    if isinstance(value, dict | list) or value is None:
-        return value
-    if isinstance(value, str | bytes | bytearray):
+    if isinstance(value, (str, bytes, bytearray)):  # a union would be made each time
         try:
-            return json.loads(value)
-        except (ValueError, RecursionError) as error:
-            start = value[:80]
-            raise ModelError(f"the server sent something that is not JSON: {start!r}") from error
+            return from_json(value)  # twice as fast, and the same where it says anything
+        except (ValueError, TypeError):  # half a surrogate pair, an old encoding, no JSON
+            return _loaded(value)
+    if isinstance(value, (dict, list)) or value is None:
+        return value
     dump = getattr(value, "model_dump", None)
     if callable(dump):
         return dump(warnings=False, exclude_unset=True)
     return dict(value) if isinstance(value, Mapping) else value
+
+
+def _loaded(text: str | bytes | bytearray) -> object:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError) as error:
+        start = text[:80]
+        raise ModelError(f"the server sent something that is not JSON: {start!r}") from error
 
 
 def as_dict(value: object) -> Json:

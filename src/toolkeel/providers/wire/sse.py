@@ -70,23 +70,20 @@ class SSEParser:
             self._skip_newline = True
         *lines, rest = _LINE.split(text)
         events: list[str] = []
-        for line in lines:
-            self._line.append(line)
-            self._end_line("".join(self._line), events)
+        if lines and self._line:  # it began in an earlier piece
+            lines[0] = "".join([*self._line, lines[0]])
             self._line.clear()
+        for line in lines:
+            if line:
+                field, _, value = line.partition(":")
+                if field == "data":
+                    self._data.append(value.removeprefix(" "))
+            elif self._data:
+                events.append("\n".join(self._data))
+                self._data.clear()
         if rest:
             self._line.append(rest)
         return events
-
-    def _end_line(self, line: str, events: list[str]) -> None:
-        if not line:
-            if self._data:
-                events.append("\n".join(self._data))
-                self._data.clear()
-            return
-        field, _, value = line.partition(":")
-        if field == "data":
-            self._data.append(value.removeprefix(" "))
 
 
 def _check(size: int) -> None:
