@@ -2,35 +2,35 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import inspect
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator
+from importlib import import_module
 from typing import Any
 
 import pytest
 
 import toolkeel
-from toolkeel import Agent, Settings, tool
+from toolkeel import Agent, Settings, UserMessage, tool
 from toolkeel._common.peers_words import (
-    AGENT,
-    AGENT_ATTRIBUTES,
     NAMES,
-    RESULT,
-    RUN,
-    SETTINGS,
-    TOOL,
-    TOOL_ATTRIBUTES,
+    check_places,
+    naming,
+    our_word,
+    tables,
+    unknown_option,
 )
-from toolkeel._common.unknown_options import our_word
 from toolkeel.agent.agent import RunOptions
 from toolkeel.define.options import CHECKS
 from toolkeel.errors import DefinitionError
+from toolkeel.models import OpenAIChat
 
 
-def words(table: Mapping[str, str]) -> list[str]:
+def words(kind: str) -> list[str]:
     """Other libraries' words in a table."""
-    return " ".join(table.values()).split()
+    return " ".join(tables()[kind].values()).split()
 
 
 def double(n: int) -> int:
@@ -38,40 +38,45 @@ def double(n: int) -> int:
     return n * 2
 
 
-@pytest.mark.parametrize("word", words(TOOL))
+@pytest.mark.parametrize("word", words("tool"))
 def test_an_option_of_another_librarys_tool_is_refused_with_our_word(word: str) -> None:
     options: dict[str, Any] = {word: True}
     with pytest.raises(DefinitionError) as caught:
         tool("double", **options)(double)
-    assert str(caught.value) == f"double: there is no option {word!r}; write {our_word(TOOL, word)}"
+    assert (
+        str(caught.value) == f"double: there is no option {word!r}; write {our_word('tool', word)}"
+    )
 
 
-@pytest.mark.parametrize("word", words(AGENT))
+@pytest.mark.parametrize("word", words("Agent"))
 def test_an_option_of_another_librarys_agent_is_refused_with_our_word(word: str) -> None:
     options: dict[str, Any] = {word: "x"}
     with pytest.raises(DefinitionError) as caught:
         Agent("offline", **options)
-    assert str(caught.value) == f"Agent: there is no option {word!r}; write {our_word(AGENT, word)}"
+    assert (
+        str(caught.value) == f"Agent: there is no option {word!r}; write {our_word('Agent', word)}"
+    )
 
 
-@pytest.mark.parametrize("word", words(RUN))
+@pytest.mark.parametrize("word", words("Agent.run"))
 def test_an_option_of_another_librarys_run_is_refused_with_our_word(word: str) -> None:
     options: dict[str, Any] = {word: "x"}
     with pytest.raises(DefinitionError) as caught:
         Agent("offline").run_sync("hello", **options)
     assert (
-        str(caught.value) == f"Agent.run: there is no option {word!r}; write {our_word(RUN, word)}"
+        str(caught.value)
+        == f"Agent.run: there is no option {word!r}; write {our_word('Agent.run', word)}"
     )
 
 
-@pytest.mark.parametrize("word", words(SETTINGS))
+@pytest.mark.parametrize("word", words("Settings"))
 def test_a_setting_of_another_library_is_refused_with_ours(word: str) -> None:
     options: dict[str, Any] = {word: 1}
     with pytest.raises(DefinitionError) as caught:
         Settings(**options)
     assert (
         str(caught.value)
-        == f"Settings: there is no option {word!r}; write {our_word(SETTINGS, word)}"
+        == f"Settings: there is no option {word!r}; write {our_word('Settings', word)}"
     )
     assert dataclasses.replace(Settings(max_tokens=3), temperature=0.5).max_tokens == 3
 
@@ -93,50 +98,146 @@ def test_a_name_of_another_library_is_refused_with_ours(name: str) -> None:
 def test_no_table_names_a_word_that_is_ours() -> None:
     known = {*CHECKS, "name", "description", "parameters"}
     agent = {*inspect.signature(Agent.__init__).parameters}
-    assert not ({*words(TOOL)} & known or {*words(AGENT)} & agent)
+    assert not ({*words("tool")} & known or {*words("Agent")} & agent)
     assert not (
-        {*words(RUN)} & RunOptions.__annotations__.keys() or NAMES.keys() & {*dir(toolkeel)}
+        {*words("Agent.run")} & RunOptions.__annotations__.keys() or NAMES.keys() & {*dir(toolkeel)}
     )
 
 
 def test_every_option_that_a_table_names_is_there() -> None:
     known = {*CHECKS, "name", "description", "parameters"}
-    named = {ours.split("=")[0] for ours in TOOL if "=" in ours and "(" not in ours}
+    named = {ours.split("=")[0] for ours in tables()["tool"] if "=" in ours and "(" not in ours}
     assert named <= known
 
 
-@pytest.mark.parametrize("word", words(AGENT_ATTRIBUTES))
+@pytest.mark.parametrize("word", words("Agent."))
 def test_an_attribute_of_another_librarys_agent_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(Agent("offline"), word)
-    assert (
-        str(caught.value) == f"an Agent has no {word!r}; write {our_word(AGENT_ATTRIBUTES, word)}"
-    )
+    assert str(caught.value) == f"an Agent has no {word!r}; write {our_word('Agent.', word)}"
 
 
-@pytest.mark.parametrize("word", words(RESULT))
+@pytest.mark.parametrize("word", words("RunResult."))
 def test_an_attribute_of_another_librarys_result_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(Agent("offline").run_sync("hello"), word)
-    assert str(caught.value) == f"a RunResult has no {word!r}; write {our_word(RESULT, word)}"
+    assert str(caught.value) == f"a RunResult has no {word!r}; write {our_word('RunResult.', word)}"
 
 
-@pytest.mark.parametrize("word", words(TOOL_ATTRIBUTES))
+@pytest.mark.parametrize("word", words("Tool."))
 def test_an_attribute_of_another_librarys_tool_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(tool(double), word)
-    assert str(caught.value) == f"a Tool has no {word!r}; write {our_word(TOOL_ATTRIBUTES, word)}"
+    assert str(caught.value) == f"a Tool has no {word!r}; write {our_word('Tool.', word)}"
 
 
 @pytest.mark.parametrize(
     ("of", "table"),
     [
-        (Agent("offline"), AGENT_ATTRIBUTES),
-        (tool(double), TOOL_ATTRIBUTES),
-        (Agent("offline").run_sync("hello"), RESULT),
+        (Agent("offline"), tables()["Agent."]),
+        (tool(double), tables()["Tool."]),
+        (Agent("offline").run_sync("hello"), tables()["RunResult."]),
     ],
 )
 def test_an_attribute_that_is_told_instead_exists(of: object, table: Any) -> None:
     for told in table:
         if told.startswith("."):
             assert hasattr(of, re.match(r"\.(\w+)", told)[1]), told  # type: ignore[index]
+
+
+DOORS = (
+    "toolkeel",
+    "toolkeel.approvals",
+    "toolkeel.compat.openapi",
+    "toolkeel.engines",
+    "toolkeel.mcp.client",
+    "toolkeel.mcp.server",
+    "toolkeel.models",
+    "toolkeel.runs",
+    "toolkeel.sessions",
+    "toolkeel.steps",
+    "toolkeel.testing",
+    "toolkeel.tools",
+)
+ABOVE = {"tool", "Agent", "Agent.run", "Settings"}
+OPTIONS = sorted(name for name in tables().keys() - ABOVE if "." not in name)
+
+
+def door(name: str) -> Callable[..., Any]:
+    """What programs call by that name."""
+    found = [getattr(place, name) for place in map(import_module, DOORS) if hasattr(place, name)]
+    made: Callable[..., Any] = found[0]
+    return made
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Each door of the table, with a word of others' and ours."""
+    for name in OPTIONS:
+        for ours, theirs in tables()[name].items():
+            yield from ((name, word, ours) for word in theirs.split())
+
+
+@pytest.mark.parametrize(("name", "word", "ours"), [*rows()])
+def test_another_librarys_word_is_refused_with_ours(name: str, word: str, ours: str) -> None:
+    options: dict[str, Any] = {word: "x"}
+    with pytest.raises(DefinitionError) as caught:
+        done = door(name)(**options)
+        if inspect.iscoroutine(done):
+            asyncio.run(done)
+    assert str(caught.value) == f"{name}: there is no option {word!r}; write {ours}"
+
+
+def test_what_is_to_be_written_instead_is_there() -> None:
+    for name in OPTIONS:
+        given = inspect.signature(door(name)).parameters
+        takes_more = any(each.kind is each.VAR_KEYWORD for each in given.values())
+        for ours, theirs in tables()[name].items():
+            named = {one.name for one in given.values() if one.kind is not one.VAR_POSITIONAL}
+            assert named.isdisjoint(theirs.split()), name
+            if option := re.match(r"(\w+)=$", ours):
+                assert takes_more or option[1] in given, f"{name}: {ours}"
+
+
+def test_every_word_has_one_place_in_a_table() -> None:
+    for name, table in tables().items():
+        words = " ".join(table.values()).split()
+        assert len(words) == len({*words}), name
+
+
+def test_an_option_that_nobody_knows_is_refused_by_checked_doors_and_gets_the_nearest() -> None:
+    for name in OPTIONS:
+        options: dict[str, Any] = {"zebra": 1}
+        given = inspect.signature(door(name)).parameters
+        if (
+            not any(each.kind is each.VAR_KEYWORD for each in given.values())
+            or name == "RunContext"
+        ):
+            with pytest.raises(DefinitionError, match=f"{name}: there is no option 'zebra'"):
+                door(name)(**options)
+    assert "did you mean 'calls'" in str(unknown_option("Budget", "cals", ["calls"]))
+
+
+def test_a_function_takes_what_it_takes_by_position_and_no_more() -> None:
+    @naming
+    def cut(text: str, at: int = 1, **more: int) -> str:
+        """Cut."""
+        return text[: at + sum(more.values())]
+
+    assert (cut("abc"), cut("abc", 2), cut("abc", by=1)) == ("a", "ab", "ab")
+    many: list[Any] = ["abc", 1, 2]
+    with pytest.raises(DefinitionError, match="takes only text and at by position, not 3"):
+        cut(*many)
+    check_places("cut", cut.__wrapped__, 2, ["by"])  # type: ignore[attr-defined]
+
+
+def test_a_models_own_options_are_not_taken_for_others() -> None:
+    made = OpenAIChat("m", api_key="x", timeout=3, max_retries=1)
+    assert made.name == "m" and our_word("OpenAIChat", "timeout") == ""
+
+
+def test_an_error_of_a_messages_arguments_names_the_message() -> None:
+    wrong: dict[str, Any] = {"role": "user", "content": "hi"}
+    with pytest.raises(
+        TypeError, match=r"^UserMessage\(\) got an unexpected keyword argument 'role'"
+    ):
+        UserMessage(**wrong)

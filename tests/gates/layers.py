@@ -32,7 +32,6 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "_common.data_folder",
         "_records.used_tickets",
         "_common.peers_words",
-        "_common.unknown_options",
         "_common.checked_arguments",
         "_common.cancel",
         "_records.messages_json",

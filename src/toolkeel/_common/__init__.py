@@ -1,8 +1,7 @@
 """What every chapter uses and none owns: checks at front doors, secrets, addresses, folders, queues.
 
 checked_arguments  constructors that check the kinds of their arguments
-peers_words        other libraries' words for our options, attributes and names, as tables
-unknown_options    options and attributes that are not there: what is refused names ours
+peers_words        other libraries' words for our options, attributes and names: what is refused names ours
 needs_extra        around the imports of optional packages: where they fail, the install line is told (extras)
 redact_secrets     known secrets taken out of any value (events: call/arguments/mask)
 path_patterns      which paths fall under patterns of names, and which hold secrets

@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._common.peers_words import AGENT_ATTRIBUTES
-from toolkeel._common.unknown_options import naming, telling, too_many, unknown_option
+from toolkeel._common.peers_words import naming, telling, too_many, unknown_option
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
@@ -138,7 +137,7 @@ class Agent(Generic[C, T]):
         self._plan = self._plan_for(plan, output_type)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling(AGENT_ATTRIBUTES)
+        __getattr__ = telling("Agent.")
 
     def __repr__(self) -> str:
         tools = f", tools={list(self.tools.names)}" if len(self.tools) else ""

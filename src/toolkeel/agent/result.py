@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, cast
 
 from typing_extensions import TypeVar
 
-from toolkeel._common.peers_words import RESULT
-from toolkeel._common.unknown_options import telling
+from toolkeel._common.peers_words import telling
 from toolkeel._records.record import in_notebook, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.run_state import RunState
@@ -105,7 +104,7 @@ class RunResult(Generic[T]):
         return cast("T", self.output_value)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling(RESULT)
+        __getattr__ = telling("RunResult.")
 
     @property
     def state(self) -> RunState:

@@ -19,8 +19,7 @@ from typing import (
     Unpack,
 )
 
-from toolkeel._common.peers_words import TOOL_ATTRIBUTES
-from toolkeel._common.unknown_options import telling
+from toolkeel._common.peers_words import telling
 from toolkeel._records.record import NOTHING, InNotebooks, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
@@ -277,7 +276,7 @@ class Tool(InNotebooks, Generic[P, R], metaclass=_Raw):
         return dataclasses.replace(self, function=method, unbound=False)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling(TOOL_ATTRIBUTES)
+        __getattr__ = telling("Tool.")
 
     def __repr__(self) -> str:
         shown = self.parameters.get("properties")

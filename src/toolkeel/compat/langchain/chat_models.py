@@ -9,7 +9,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from toolkeel._common.unknown_options import telling
+from toolkeel._common.peers_words import telling
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
@@ -156,14 +156,7 @@ class ChatModel(NoChains):
         chosen: dict[str, Any] = {name: getattr(bound.settings, name) for name in names}
         return ChatModel(Bound(bound.model, bound.tools, replace(self.settings, **chosen)))
 
-    __getattr__ = telling(
-        {
-            "init_chat_model(..., temperature=...), or bind_tools([...])": "bind",
-            "invoke(messages, config)": "with_config",
-            "init_chat_model(..., max_retries=3)": "with_retry",
-            "create_agent(..., middleware=[ModelFallbackMiddleware(...)])": "with_fallbacks",
-        }
-    )
+    __getattr__ = telling("langchain.ChatModel.")
 
     def with_structured_output(
         self, schema: Any, *, method: str = "json_schema", **options: Any

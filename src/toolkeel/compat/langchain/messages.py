@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
-from toolkeel._common.unknown_options import telling
+from toolkeel._common.peers_words import telling
 from toolkeel.compat.content_blocks import content_of, fields_of, written
 from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError
@@ -24,12 +24,7 @@ class Spoken:
 
     __slots__ = ()
     type: ClassVar[str] = ""
-    __getattr__ = telling(
-        {
-            "dataclasses.asdict(message)": "model_dump dict to_json",
-            "dataclasses.replace(message, content=...)": "model_copy copy",
-        }
-    )
+    __getattr__ = telling("langchain.Message.")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise dataclasses.FrozenInstanceError(

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any, cast
 
-from toolkeel._common.unknown_options import telling
+from toolkeel._common.peers_words import telling
 from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.direct_invoke import as_call
@@ -63,15 +63,7 @@ class BaseTool(NoChains, base_tool.BaseTool):
     tags: Any = ()
     metadata: Any = NOTHING
 
-    __getattr__ = telling(
-        {
-            "invoke or ainvoke, which give the whole result": "stream astream",
-            "invoke({...}, config)": "with_config",
-            "steps=[Retry(3)], of toolkeel.steps": "with_retry",
-            "one function that calls the other": "pipe with_fallbacks",
-            ".name, .args_schema or .tool_call_schema": "get_name get_input_schema",
-        }
-    )
+    __getattr__ = telling("langchain.BaseTool.")
     _core_names = CORE_NAMES
     verbose: bool = False
     callbacks: Any = None

@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from toolkeel._common.unknown_options import telling
+from toolkeel._common.peers_words import telling
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.content import File, Text
 from toolkeel.context import ToolContext
@@ -36,27 +36,13 @@ _ROLES = {UserMessage: "user", AssistantMessage: "assistant"}
 _READS = Effects(read_only=True, destructive=False, idempotent=True, stranger=True)
 
 
-_OF_CLIENTS = {
-    "get_tools()": "list_tools",
-    "Toolset(await server.get_tools()).run([ToolCall(id, name, arguments)])": "call_tool",
-    "resources()": "list_resources",
-    "templates()": "list_resource_templates",
-    "read(uri)": "read_resource",
-    "prompts()": "list_prompts",
-    "prompt(name, arguments)": "get_prompt",
-    "connect()": "ping",
-    "close()": "aclose",
-}
-"""What other clients call it."""
-
-
 class Contents:
     """A server's resources, prompts and instructions: the half of `MCPServer` beside its tools."""
 
     name: str
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling(_OF_CLIENTS)
+        __getattr__ = telling("MCPServer.")
 
     def _home(self) -> Link:
         raise NotImplementedError
