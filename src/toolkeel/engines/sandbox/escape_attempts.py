@@ -18,7 +18,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -64,13 +64,9 @@ def main() -> None:
     traps: dict[str, Any] = json.load(sys.stdin)
     found: list[Hole] = []
     # What was inherited is looked at before calls of the kernel open something.
-    looks: list[Callable[[dict[str, Any]], Iterator[Hole]]] = [
-        _descriptors,
-        _files_outside,
-        _owners,
-    ]
-    looks += [_files_of_the_kernel, _mounts, _devices, _rights, _calls, _sockets, _processes]
-    for look in looks:
+    first = (_descriptors, _files_outside, _owners)
+    then = (_files_of_the_kernel, _mounts, _devices, _rights, _calls, _sockets, _processes)
+    for look in first + then:
         try:
             found += look(traps)
         except Exception as error:  # a look that cannot be taken is told, not passed over
@@ -193,12 +189,10 @@ def _calls(traps: dict[str, Any]) -> Iterator[Hole]:
 
 def _sockets(traps: dict[str, Any]) -> Iterator[Hole]:
     for name, family in _FAMILIES.items():
-        with suppress(OSError):
-            socket.socket(family, socket.SOCK_DGRAM).close()
-            yield "a socket", name
-        with suppress(OSError):
-            socket.socket(family, socket.SOCK_STREAM).close()
-            yield "a socket", name
+        for kind in (socket.SOCK_DGRAM, socket.SOCK_STREAM):
+            with suppress(OSError):
+                socket.socket(family, kind).close()
+                yield "a socket", name
     with suppress(OSError):  # connected, and its datagrams can be sent to any socket all the same
         socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)[0].close()
         yield "reaches a local socket", "by a pair for datagrams"

@@ -35,72 +35,27 @@ class Machine(NamedTuple):
 MACHINES = {"x86_64": Machine(0xC000003E, 0), "aarch64": Machine(0xC00000B7, 1)}
 """Processors whose numbers are known, by the name `os.uname` gives."""
 
-# Numbers on x86_64 and aarch64; -1 where there is no such call.
+_CALLS = """
+acct:163:89 add_key:248:217 adjtimex:159:171 bpf:321:280 chroot:161:51 clock_adjtime:305:266
+clock_settime:227:112 delete_module:176:106 fanotify_init:300:262 file_setattr:469:469
+finit_module:313:273 fsconfig:431:431 fsmount:432:432 fsopen:430:430 fspick:433:433
+get_mempolicy:239:236 init_module:175:105 io_uring_enter:426:426 io_uring_register:427:427
+io_uring_setup:425:425 ioperm:173:-1 iopl:172:-1 kcmp:312:272 kexec_file_load:320:294
+kexec_load:246:104 keyctl:250:219 listmount:458:458 lsm_get_self_attr:459:459
+lsm_list_modules:461:461 lsm_set_self_attr:460:460 mbind:237:235 migrate_pages:256:238
+modify_ldt:154:-1 mount:165:40 mount_setattr:442:442 move_mount:429:429 move_pages:279:239
+name_to_handle_at:303:264 open_by_handle_at:304:265 open_tree:428:428 open_tree_attr:467:467
+perf_event_open:298:241 pidfd_getfd:438:438 pivot_root:155:41 process_madvise:440:440
+process_vm_readv:310:270 process_vm_writev:311:271 ptrace:101:117 quotactl:179:60
+quotactl_fd:443:443 reboot:169:142 request_key:249:218 set_mempolicy:238:237
+set_mempolicy_home_node:450:450 setns:308:268 settimeofday:164:170 statmount:457:457
+swapoff:168:225 swapon:167:224 syslog:103:116 umount2:166:39 uselib:134:-1 userfaultfd:323:282
+vhangup:153:58
+"""
+"""What is refused: its name, its numbers on x86_64 and aarch64; -1 where there is no such call."""
 _REFUSED = {
-    "acct": (163, 89),
-    "add_key": (248, 217),
-    "adjtimex": (159, 171),
-    "bpf": (321, 280),
-    "chroot": (161, 51),
-    "clock_adjtime": (305, 266),
-    "clock_settime": (227, 112),
-    "delete_module": (176, 106),
-    "fanotify_init": (300, 262),
-    "file_setattr": (469, 469),
-    "finit_module": (313, 273),
-    "fsconfig": (431, 431),
-    "fsmount": (432, 432),
-    "fsopen": (430, 430),
-    "fspick": (433, 433),
-    "get_mempolicy": (239, 236),
-    "init_module": (175, 105),
-    "io_uring_enter": (426, 426),
-    "io_uring_register": (427, 427),
-    "io_uring_setup": (425, 425),
-    "ioperm": (173, -1),
-    "iopl": (172, -1),
-    "kcmp": (312, 272),
-    "kexec_file_load": (320, 294),
-    "kexec_load": (246, 104),
-    "keyctl": (250, 219),
-    "listmount": (458, 458),
-    "lsm_get_self_attr": (459, 459),
-    "lsm_list_modules": (461, 461),
-    "lsm_set_self_attr": (460, 460),
-    "mbind": (237, 235),
-    "migrate_pages": (256, 238),
-    "modify_ldt": (154, -1),
-    "mount": (165, 40),
-    "mount_setattr": (442, 442),
-    "move_mount": (429, 429),
-    "move_pages": (279, 239),
-    "name_to_handle_at": (303, 264),
-    "open_by_handle_at": (304, 265),
-    "open_tree": (428, 428),
-    "open_tree_attr": (467, 467),
-    "perf_event_open": (298, 241),
-    "pidfd_getfd": (438, 438),
-    "pivot_root": (155, 41),
-    "process_madvise": (440, 440),
-    "process_vm_readv": (310, 270),
-    "process_vm_writev": (311, 271),
-    "ptrace": (101, 117),
-    "quotactl": (179, 60),
-    "quotactl_fd": (443, 443),
-    "reboot": (169, 142),
-    "request_key": (249, 218),
-    "set_mempolicy": (238, 237),
-    "set_mempolicy_home_node": (450, 450),
-    "setns": (308, 268),
-    "settimeofday": (164, 170),
-    "statmount": (457, 457),
-    "swapoff": (168, 225),
-    "swapon": (167, 224),
-    "syslog": (103, 116),
-    "umount2": (166, 39),
-    "uselib": (134, -1),
-    "userfaultfd": (323, 282),
-    "vhangup": (153, 58),
+    name: (int(on_x86), int(on_arm))
+    for name, on_x86, on_arm in (call.split(":") for call in _CALLS.split())
 }
 LAST_REVIEWED = 469
 """The newest call that was looked at (``file_setattr`` of Linux 6.17, in November 2026)."""
