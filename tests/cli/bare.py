@@ -11,13 +11,13 @@ import pytest
 from tests.cli.conftest import Here
 from tests.providers.test_default_model import EVERY_KEY
 from tests.providers.test_discover import AWAY
-from toolkeel.cli.doctor.keys import _others
+from toolkeel.cli.doctor.keys import _other_vendors
 
 
 @pytest.fixture
 def bare(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Nothing of this machine's user is seen."""
-    for name in (*EVERY_KEY, *(key for _, keys in _others() for key in keys)):
+    for name in (*EVERY_KEY, *(key for _, keys in _other_vendors() for key in keys)):
         monkeypatch.delenv(name, raising=False)
     for name in ("OLLAMA_MODELS", "HF_HOME", "HF_HUB_CACHE", "LLAMA_CACHE", "XDG_CACHE_HOME"):
         monkeypatch.delenv(name, raising=False)

@@ -28,6 +28,6 @@ def say(session: Session, text: str, *lines: Line) -> RunResult:
 def opened(sessions: Sessions, name: str = "ada") -> SessionJournal:
     """The journal of a session, for its writer."""
     session = sessions[name]
-    info, kept = session._made(), session._kept
+    info, kept = session._find_or_make(), session._storage
     fold = load_fold(kept.database, kept.artifacts, info)
     return SessionJournal(kept.database, kept.artifacts, info, fold)

@@ -23,14 +23,14 @@ def sessions(place: str) -> Sessions:
 
 
 def _journal(sessions: Sessions) -> SessionJournal:
-    kept, session = sessions["ada"]._kept, sessions["ada"]
+    kept, session = sessions["ada"]._storage, sessions["ada"]
     fold = load_fold(kept.database, kept.artifacts, session.info)
     return SessionJournal(kept.database, kept.artifacts, session.info, fold)
 
 
 def test_what_was_taken_is_an_entry_and_no_row_in_one_transaction(sessions: Sessions) -> None:
     say(sessions["ada"], "hi", "hello")
-    data, id = sessions["ada"]._kept.database, sessions["ada"].info.id
+    data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
     for n in range(3):
         leave(data, id, "bob", "message", as_body(f"m{n}"))
     journal = _journal(sessions)
@@ -47,7 +47,7 @@ def test_what_was_taken_is_an_entry_and_no_row_in_one_transaction(sessions: Sess
 
 def test_a_wish_to_stop_leaves_no_entry(sessions: Sessions) -> None:
     say(sessions["ada"], "hi", "hello")
-    data, id = sessions["ada"]._kept.database, sessions["ada"].info.id
+    data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
     leave(data, id, "bob", "cancel", {"reason": "late"})
     head = sessions["ada"].info.head
     journal = _journal(sessions)
@@ -60,7 +60,7 @@ def test_a_wish_to_stop_leaves_no_entry(sessions: Sessions) -> None:
 
 def test_what_nobody_can_read_is_told_and_kept(sessions: Sessions) -> None:
     say(sessions["ada"], "hi", "hello")
-    data, id = sessions["ada"]._kept.database, sessions["ada"].info.id
+    data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
     leave(data, id, "eve", "message", {"message": {"role": "developer"}})
     with pytest.raises(SessionError, match="nobody can read"):
         agent("x").run_sync("hi", session=sessions["ada"])
@@ -70,7 +70,7 @@ def test_what_nobody_can_read_is_told_and_kept(sessions: Sessions) -> None:
 
 def test_nothing_is_left_for_a_session_that_is_gone(sessions: Sessions) -> None:
     with pytest.raises(SessionError, match="gone"):
-        leave(sessions["ada"]._kept.database, 99, "bob", "message", as_body("x"))
+        leave(sessions["ada"]._storage.database, 99, "bob", "message", as_body("x"))
     sessions.close()
 
 

@@ -109,7 +109,9 @@ def test_a_process_has_five_connections_however_many_sessions_it_reads(address: 
         heads = list(pool.map(lambda _: len(sessions["ada"].messages), range(300)))
     assert set(heads) == {2}
     counts = "SELECT count(*) FROM pg_stat_activity WHERE datname = current_database()"
-    found = sessions._kept.database.read(lambda connection: connection.execute(counts).fetchone())
+    found = sessions._storage.database.read(
+        lambda connection: connection.execute(counts).fetchone()
+    )
     assert found[0] <= 1 + postgres.READERS
     sessions.close()
 

@@ -325,7 +325,7 @@ def test_large_values_are_kept_apart_and_come_back(sessions: Sessions, tmp_path:
     )
     maker.run_sync("x" * 200_000, session=sessions["ada"])
     assert sessions["ada"].messages[0] == UserMessage("x" * 200_000)
-    kept = sessions._kept
+    kept = sessions._storage
     ask = "SELECT digest FROM artifact"
     rows = kept.database.read(lambda connection: connection.execute(ask).fetchall())
     files = tmp_path / "talk.db.artifacts"

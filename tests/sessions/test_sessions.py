@@ -152,7 +152,7 @@ def test_no_name_of_a_session_is_a_query(sessions: Sessions, name: str) -> None:
 def test_nothing_is_pruned_unless_somebody_says_so(sessions: Sessions) -> None:
     say(sessions["new"], "x", "y")
     age = "UPDATE session SET updated = updated - 90 * 86400 WHERE name = 'ada'"
-    sessions._kept.database.write_now(lambda connection: connection.execute(age))
+    sessions._storage.database.write_now(lambda connection: connection.execute(age))
     assert [info.name for info in sessions.prune(30)] == ["ada"]
     assert len(sessions.list()) == 2
     assert [info.name for info in sessions.prune(30, dry=False)] == ["ada"]

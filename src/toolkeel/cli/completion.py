@@ -57,11 +57,11 @@ def command(
     ~/.zshrc after compinit. fish: toolkeel completion fish > ~/.config/fish/completions/toolkeel.fish
     """
     parent: Any = context.parent
-    known = sorted(_known(parent.command, ()), key=lambda each: -len(each.words))
+    known = sorted(_commands_below(parent.command, ()), key=lambda each: -len(each.words))
     print_result("\n".join(_fish(known) if shell is Shell.FISH else _bash(known, shell)))
 
 
-def _known(group: Any, above: tuple[str, ...]) -> Iterator[Known]:
+def _commands_below(group: Any, above: tuple[str, ...]) -> Iterator[Known]:
     for name, each in group.commands.items():
         words = (*above, name)
         options = [
@@ -72,7 +72,7 @@ def _known(group: Any, above: tuple[str, ...]) -> Iterator[Known]:
         help_ = (("--help", "-h"), "Say what it does.", False, ())
         yield Known(words, each.get_short_help_str(200), (*options, help_))
         if hasattr(each, "commands"):
-            yield from _known(each, words)
+            yield from _commands_below(each, words)
 
 
 def _values(param: Any) -> tuple[str, ...]:

@@ -142,17 +142,19 @@ def _run(words: Sequence[str]) -> None:
     ask = "toolkeel.cli.terminal.consent"  # before a server is started that a file names
     import_module("toolkeel.mcp.consent").lend_asker(lambda server: import_module(ask).ask(server))
     for name, (module, summary) in COMMANDS.items():
-        found = _found(module, name in GROUPS, asked) if asked in (name, EVERY) else _listed
+        found = (
+            _load_command(module, name in GROUPS, asked) if asked in (name, EVERY) else _placeholder
+        )
         if isinstance(found, typer.Typer):
             app.add_typer(found, name=name)
         else:
-            rest = {"allow_extra_args": found is not _listed and name in ADVISE}
+            rest = {"allow_extra_args": found is not _placeholder and name in ADVISE}
             text = None if name == asked else summary
             app.command(name, help=text, epilog=exit_codes.EPILOG, context_settings=rest)(found)
     app(words, prog_name="toolkeel")
 
 
-def _found(place: str, is_group: bool, asked: str) -> Any:
+def _load_command(place: str, is_group: bool, asked: str) -> Any:
     """A command, or a group of them; of one that is only looked at, its extra may be missing."""
     module, _, name = place.partition(":")
     try:
@@ -160,7 +162,7 @@ def _found(place: str, is_group: bool, asked: str) -> Any:
     except SetupError:
         if asked != EVERY:
             raise
-        return _listed
+        return _placeholder
 
 
 def _version(asked: bool) -> None:
@@ -172,5 +174,5 @@ def _version(asked: bool) -> None:
         sys.exit(exit_codes.OK)
 
 
-def _listed() -> None:
+def _placeholder() -> None:
     """Stands for a command that was not asked for."""

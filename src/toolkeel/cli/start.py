@@ -47,7 +47,7 @@ def start() -> None:
         _part("Make a tool: write this to tools.py")
         layout([FIRST])
         _line("toolkeel inspect tools.py", "try it")
-    _go_on()
+    _unfinished()
     _part("More")
     _line("toolkeel doctor", "which models this machine can use, what is missing")
     _line("toolkeel --help", "all commands; COMMAND --help for one")
@@ -68,7 +68,7 @@ def files_of_tools(folder: Path) -> list[str]:
     return found
 
 
-def _go_on() -> None:
+def _unfinished() -> None:
     """What was begun and can be gone on with."""
     waiting = len(list(state_folder().joinpath("runs").glob("*.json")))
     known = Sessions().list() if sessions_file().exists() else []

@@ -57,7 +57,7 @@ def picture(data: bytes, order: dict[str, Any]) -> Decoded:
                 return {"too_large": opened.size}, b""
             if order.get("raw"):
                 opened.draft("RGB", (order["side"], order["side"]))
-                seen = _plain(ImageOps.exif_transpose(opened)).convert("RGB")
+                seen = _eight_bit(ImageOps.exif_transpose(opened)).convert("RGB")
                 seen.thumbnail((order["side"], order["side"]))
                 return {"after": seen.size}, seen.tobytes()
             return _fitted(opened, order["side"], order["bytes"])
@@ -73,7 +73,7 @@ def _fitted(opened: Image, most_side: int, most_bytes: int) -> Decoded:
     if opened.getexif().get(_ORIENTATION, 1) >= _TURNED:
         before = (before[1], before[0])
     opened.draft("RGB", (most_side, most_side))  # a JPEG need not be unpacked whole
-    seen = _plain(ImageOps.exif_transpose(opened))
+    seen = _eight_bit(ImageOps.exif_transpose(opened))
     lossy = opened.format in ("JPEG", "WEBP") and seen.mode == "RGB"
     side = min(most_side, max(before))
     while side:
@@ -87,7 +87,7 @@ def _fitted(opened: Image, most_side: int, most_bytes: int) -> Decoded:
     return {"too_many_bytes": most_bytes}, b""
 
 
-def _plain(opened: Image) -> Image:
+def _eight_bit(opened: Image) -> Image:
     """The picture in eight bits a channel, with transparency if it has some."""
     if opened.mode.startswith("I"):  # sixteen bits, whose lower half would be all that is kept
         opened = opened.convert("I").point(lambda value: value / 256).convert("L")

@@ -109,9 +109,9 @@ def placed(
         name: executor_named(one) if isinstance(one, str) else one for name, one in where.items()
     }
 
-    def put(item: AnyTool) -> AnyTool:
+    def placed_item(item: AnyTool) -> AnyTool:
         fits = (executor for name, executor in executors.items() if fnmatchcase(item.name, name))
         executor = next(fits, None)
         return item if executor is None else dataclasses.replace(item, executor=executor)
 
-    return toolset.with_tools(map(put, toolset))
+    return toolset.with_tools(map(placed_item, toolset))

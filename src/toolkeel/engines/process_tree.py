@@ -252,7 +252,7 @@ class _Budget:
     def within(self, sink: Sink) -> Sink:
         """Hand a sink as much as fits."""
 
-        def take(piece: bytes) -> None:
+        def within_budget(piece: bytes) -> None:
             if self._left:
                 sink(piece[: self._left])
             if len(piece) > self._left and not self.spent:
@@ -260,7 +260,7 @@ class _Budget:
                 self._spend()
             self._left = max(self._left - len(piece), 0)
 
-        return take
+        return within_budget
 
 
 async def _feed(process: Process, data: bytes) -> None:

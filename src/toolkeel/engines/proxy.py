@@ -86,7 +86,7 @@ class Proxy:
 
     async def __aenter__(self) -> Proxy:
         port = self._port or socket.create_server(("127.0.0.1", 0))
-        self._server = await asyncio.start_server(self._take, sock=port, limit=_HEAD)
+        self._server = await asyncio.start_server(self._serve_client, sock=port, limit=_HEAD)
         return self
 
     async def __aexit__(
@@ -101,7 +101,9 @@ class Proxy:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _take(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _serve_client(
+        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+    ) -> None:
         task = asyncio.current_task()
         assert task is not None
         self._tasks.add(task)

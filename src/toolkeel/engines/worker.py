@@ -128,7 +128,7 @@ def _run_order(order: Message, tell: Tell) -> Message:
     try:
         return _run(tool, order, tell)
     except BaseException as error:
-        return _told(error)
+        return _failure(error)
 
 
 def _module(name: str, file: str) -> ModuleType:
@@ -248,7 +248,7 @@ def _is_json(value: object, depth: int = 50) -> bool:
     return value is None or type(value) in (str, bool)
 
 
-def _told(error: BaseException) -> Message:
+def _failure(error: BaseException) -> Message:
     cause = error.__cause__
     if isinstance(error, SetupError):
         return {"kind": FAULT, "text": str(error), "trace": _trace_of(error)}

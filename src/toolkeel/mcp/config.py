@@ -106,7 +106,7 @@ class ServerConfig:
         return f"ServerConfig({self.name!r}, {self.identity!r})"  # what is put in may be secret
 
     @property
-    def _said(self) -> Mapping[str, Any]:
+    def _unfilled(self) -> Mapping[str, Any]:
         """Its fields before variables were put in."""
         if self.written:
             return entry_of(self.written, self.name).fields
@@ -121,7 +121,7 @@ class ServerConfig:
         >>> ServerConfig("x", url="https://me:pw@example.com/mcp?key=1", kind="http").identity
         'https://example.com/mcp'
         """
-        said = self._said
+        said = self._unfilled
         if self.url:
             parts = urlsplit(self.url)
             host = parts.netloc.rpartition("@")[2]
@@ -134,7 +134,7 @@ class ServerConfig:
     @property
     def shown(self) -> str:
         """Exactly what is started or talked to, as it is written, for a person who shall agree."""
-        said = self._said
+        said = self._unfilled
         words = [said.get("command", ""), *_list(said.get("args"))]
         lines = [shlex.join(map(str, words)) if self.command else str(said.get("url", ""))]
         if self.cwd:
@@ -329,15 +329,15 @@ def find_server(
     text = str(source) if isinstance(source, str | Path) else ""
     named = re.fullmatch(r"(.+\.(?:json|toml)):(.*)", text)
     if named and not is_url(text):
-        return _one(named[1], named[2])
+        return _server_in_file(named[1], named[2])
     if text.endswith((".json", ".toml")) and Path(text).expanduser().is_file():
-        return _one(text, None)
+        return _server_in_file(text, None)
     if re.fullmatch(r"\S+\.(json|toml)", text):
         raise SetupError(f"there is no file {text}")
     return parse_source(source if not isinstance(source, Path) else str(source), name)
 
 
-def _one(file: str, name: str | None) -> ServerConfig:
+def _server_in_file(file: str, name: str | None) -> ServerConfig:
     servers, problems = read_all(file)
     if name in problems or (name is None and not servers and problems):
         raise problems[name] if name in problems else next(iter(problems.values()))

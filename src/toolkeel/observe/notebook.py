@@ -61,29 +61,29 @@ def html(value: object) -> str:
             return _text(str(value))
 
 
-def _plain(text: object) -> str:
+def _escaped(text: object) -> str:
     said = escaped(str(text))
     more = len(said) - MOST
     return escape(said[:MOST] + (f" … {count(more, 'character')} more" if more > 0 else ""))
 
 
 def _text(text: object) -> str:
-    return f'<div style="{_PRE}">{_plain(text)}</div>'
+    return f'<div style="{_PRE}">{_escaped(text)}</div>'
 
 
 def _bold(text: str) -> str:
-    return f"<b>{_plain(text)}</b>"
+    return f"<b>{_escaped(text)}</b>"
 
 
 def _dim(text: str) -> str:
-    return f'<span style="{_DIM}">{_plain(text)}</span>'
+    return f'<span style="{_DIM}">{_escaped(text)}</span>'
 
 
 def _box(parts: Iterable[str]) -> str:
     return f'<div style="{_BOX}">{" ".join(parts)}</div>'
 
 
-def _more(head: str, inside: str) -> str:
+def _details(head: str, inside: str) -> str:
     return f"<details><summary>{head}</summary>{inside}</details>"
 
 
@@ -96,8 +96,8 @@ def _tool(tool: Tool[..., Any]) -> Iterator[str]:
         said = schema if isinstance(schema, Mapping) else {}
         must = "" if name in required else ", may be left out"
         kind = _dim(f"{title_of(said) or 'any'}{must}")
-        yield f"<div>{_bold(name)} {kind} {_plain(said.get('description', ''))}</div>"
-    yield _more("schema", _text(pretty(tool.parameters)))
+        yield f"<div>{_bold(name)} {kind} {_escaped(said.get('description', ''))}</div>"
+    yield _details("schema", _text(pretty(tool.parameters)))
 
 
 def _row(tool: Tool[..., Any]) -> str:
@@ -137,7 +137,7 @@ def _run(run: RunResult[Any] | Run[Any]) -> Iterator[str]:
         yield f"<div>{_bold('answer')} {_text(run.output)}</div>"
     for ticket in run.pending:
         why = ticket.reason.partition("\n")[0]
-        yield f"<div>{_bold('waits')} {_plain(ticket.tool)} {_dim(why)}</div>"
+        yield f"<div>{_bold('waits')} {_escaped(ticket.tool)} {_dim(why)}</div>"
 
 
 def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[str]:
@@ -151,10 +151,10 @@ def _message(message: Message, results: Mapping[str, ToolMessage]) -> Iterator[s
         result = results.get(call.id)
         inside = "".join(_outcome(result)) if result else _dim("no result yet")
         mark = "" if result is None else "✗ " if result.failed else "✓ "
-        yield _more(_plain(f"{mark}{_said(call)}"), inside)
+        yield _details(_escaped(f"{mark}{_call_text(call)}"), inside)
 
 
-def _said(call: ToolCall) -> str:
+def _call_text(call: ToolCall) -> str:
     arguments = arguments_of(call)
     if isinstance(arguments, str):
         return f"{call.name}({arguments})"

@@ -155,12 +155,12 @@ class JournalledCode:
         assert outer is not None
         within, digest = key_of(outer.intended), digest_of_code(call)
         with self._lock:
-            number, seq = self._known(within, digest)
+            number, seq = self._place_and_outcome(within, digest)
         shown = "" if effects.repeatable else _text(_masked(call, run))
         place = outer.intended.run, outer.intended.turn, number, call.id, call.name, digest
         return CallIntended(*place, effects.repeatable, within=within, arguments=shown), seq
 
-    def _known(self, within: str, digest: str) -> tuple[int, int]:
+    def _place_and_outcome(self, within: str, digest: str) -> tuple[int, int]:
         """The place of a call within the one around it, and the entry of its outcome, if any."""
         for known in self._before[within]:
             if known[1] == digest:

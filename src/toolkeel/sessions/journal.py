@@ -122,12 +122,12 @@ class SessionJournal:
         with self._lock:
             rows, large, facts = self._rows, self._large, self._facts_now()
 
-        def make(connection: sqlite3.Connection) -> SessionInfo:
+        def make_session(connection: sqlite3.Connection) -> SessionInfo:
             self._info = sql_queries.make_new(connection, scope, name, time())
             self._store(rows, large, (), facts, connection)
             return self._info
 
-        return self._database.write_now(make)
+        return self._database.write_now(make_session)
 
     def flush(self) -> None:
         """See `Journal.flush`."""
@@ -141,7 +141,7 @@ class SessionJournal:
 
     def entry(self, seq: int) -> Entry:
         """An entry that was written before."""
-        return _read_entry(self._database, self._artifacts, self._known, seq)
+        return _read_entry(self._database, self._artifacts, self._info_now, seq)
 
     def _write(self) -> Future[None] | None:
         """Hand over what was appended; the write to wait for, which comes after all before it."""
@@ -154,7 +154,7 @@ class SessionJournal:
             do = partial(self._store, self._rows, self._large, self._taken, facts)
             self._rows, self._large, self._taken, self._facts = [], {}, [], {}
         self._last = self._database.write(do)
-        self._last.add_done_callback(self._written)
+        self._last.add_done_callback(self._note_failure)
         return self._last
 
     def _facts_now(self) -> dict[str, object]:
@@ -163,11 +163,11 @@ class SessionJournal:
         return {**self._facts, **spent, "head": self._head, "updated": time()}
 
     @property
-    def _known(self) -> SessionInfo:
+    def _info_now(self) -> SessionInfo:
         assert self._info is not None
         return self._info
 
-    def _written(self, write: Future[None]) -> None:
+    def _note_failure(self, write: Future[None]) -> None:
         self._broken = self._broken or write.exception()
 
     def _store(
@@ -182,7 +182,7 @@ class SessionJournal:
             raise SessionError(f"a write before this one failed: {self._broken}")
         for digest, data in large.items():
             self._artifacts.save(digest, data)
-        id = self._known.id
+        id = self._info_now.id
         sql_queries.append(connection, id, rows)
         if large:
             sql_queries.refer(connection, id, {digest: len(data) for digest, data in large.items()})

@@ -83,12 +83,12 @@ class _Connection:
 
     def execute(self, sql: str, values: Sequence[object] = ()) -> Any:
         with self._as_sqlite():
-            return self._raw.execute(_said(sql), values or None)
+            return self._raw.execute(_in_postgres_words(sql), values or None)
 
     def executemany(self, sql: str, rows: Iterable[Sequence[object]]) -> Any:
         with self._as_sqlite():
             cursor = self._raw.cursor()
-            cursor.executemany(_said(sql), list(rows))
+            cursor.executemany(_in_postgres_words(sql), list(rows))
             return cursor
 
     @property
@@ -103,7 +103,7 @@ class _Connection:
         self._raw.close()
 
 
-def _said(sql: str) -> str:
+def _in_postgres_words(sql: str) -> str:
     return "BEGIN" if sql == "BEGIN IMMEDIATE" else sql.replace("?", "%s")
 
 

@@ -72,7 +72,7 @@ class Session:
     ) -> None:
         self.name = name
         self.scope = scope
-        self._kept = kept
+        self._storage = kept
         self._wait = wait
         self._history = history
         self._told = 0
@@ -89,7 +89,7 @@ class Session:
         Raises:
             SessionError: nothing was ever said in it, or it was deleted.
         """
-        found = self._found()
+        found = self._find_info()
         if found is None:
             raise SessionError(f"there is no session {self.name!r}")
         return found
@@ -97,21 +97,25 @@ class Session:
     @property
     def exists(self) -> bool:
         """Whether anything was ever said in it."""
-        return self._found() is not None
+        return self._find_info() is not None
 
-    def _found(self) -> SessionInfo | None:
-        return self._kept.database.read(partial(sql_queries.find, scope=self.scope, name=self.name))
+    def _find_info(self) -> SessionInfo | None:
+        return self._storage.database.read(
+            partial(sql_queries.find, scope=self.scope, name=self.name)
+        )
 
-    def _made(self) -> SessionInfo:
+    def _find_or_make(self) -> SessionInfo:
         make = partial(sql_queries.make, scope=self.scope, name=self.name, now=time())
-        return self._found() or self._kept.database.write_now(make)
+        return self._find_info() or self._storage.database.write_now(make)
 
     @checked
     def entries(self, after: int = 0, upto: int | None = None) -> list[Stored]:
         """Its journal behind entry `after`, in order; up to the entry `upto`, if it is given."""
         info = self.info
         last = info.head if upto is None else min(upto, info.head)
-        return list(read_entries(self._kept.database, self._kept.artifacts, info, after, last))
+        return list(
+            read_entries(self._storage.database, self._storage.artifacts, info, after, last)
+        )
 
     @checked
     def activity(self, parts: int) -> list[tuple[int, int, int]]:
@@ -126,11 +130,11 @@ class Session:
         """
         info = self.info
         look = partial(sql_queries.activity, id=info.id, upto=info.head, parts=parts)
-        return self._kept.database.read(look)
+        return self._storage.database.read(look)
 
     def fold(self) -> Fold:
         """Where it stands: read from its last checkpoint, not from its beginning."""
-        return load_fold(self._kept.database, self._kept.artifacts, self.info)
+        return load_fold(self._storage.database, self._storage.artifacts, self.info)
 
     @property
     def messages(self) -> list[Message]:
@@ -160,7 +164,7 @@ class Session:
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
         """What was said to it and no run has taken yet: who, and what."""
-        posts = posted(self._kept.database, self.info.id)
+        posts = posted(self._storage.database, self.info.id)
         said = [(post.who, json.loads(post.body)) for post in posts if post.kind == "message"]
         return tuple((who, load_message(body["message"]).text) for who, body in said)
 
@@ -176,7 +180,7 @@ class Session:
         """Those that were left before one of a number."""
         fold = self.fold()
         found = {id: Decided(fold.began.run, each) for id, each in fold.decided.items()}
-        for post in posted(self._kept.database, self.info.id):
+        for post in posted(self._storage.database, self.info.id):
             if post.kind == "decision" and post.id < before:
                 decision = Decision.from_dict(json.loads(post.body)["decision"])
                 found.setdefault(decision.ticket, Decided(fold.began.run, decision, post.who))
@@ -185,12 +189,12 @@ class Session:
     @property
     def writer(self) -> Writer | None:
         """Who writes to it now; None if nobody does."""
-        info = self._found()
-        if info is None or self._kept.locks.try_acquire(info.id):
+        info = self._find_info()
+        if info is None or self._storage.locks.try_acquire(info.id):
             if info is not None:
-                self._kept.locks.release(info.id)
+                self._storage.locks.release(info.id)
             return None
-        return writer_of(self._kept.database, info.id)
+        return writer_of(self._storage.database, info.id)
 
     # — what others say —
 
@@ -199,7 +203,13 @@ class Session:
         """Say something to whoever runs it, from any process: it joins the run that goes on before
         its next request, else the next run.
         """
-        leave(self._kept.database, self._made().id, who or user_name(), "message", say(text))
+        leave(
+            self._storage.database,
+            self._find_or_make().id,
+            who or user_name(),
+            "message",
+            say(text),
+        )
 
     @checked
     def decide(self, decision: Decision, who: str = "") -> Decided | None:
@@ -209,7 +219,9 @@ class Session:
             What somebody has decided before; None if this one counts.
         """
         body = {"decision": decision.to_dict()}
-        left = leave(self._kept.database, self._made().id, who or user_name(), "decision", body)
+        left = leave(
+            self._storage.database, self._find_or_make().id, who or user_name(), "decision", body
+        )
         return self._decisions(before=left).get(decision.ticket)
 
     @checked
@@ -217,7 +229,9 @@ class Session:
         """Stop the run that goes on, in whatever process; nothing happens if none does."""
         if self.writer is not None:
             body = {"reason": reason}
-            leave(self._kept.database, self._made().id, who or user_name(), "cancel", body)
+            leave(
+                self._storage.database, self._find_or_make().id, who or user_name(), "cancel", body
+            )
 
     # — what the model is shown —
 
@@ -232,17 +246,19 @@ class Session:
             SessionError: its last run has not ended, or another one goes on.
         """
         info = self.info
-        if not self._kept.locks.try_acquire(info.id):
+        if not self._storage.locks.try_acquire(info.id):
             raise SessionBusy(f"a run of the session {self.name!r} goes on")
         try:
             fold = self.fold()
             if not fold.rests:
                 raise SessionError(f"the last run of the session {self.name!r} has not ended")
-            journal = SessionJournal(self._kept.database, self._kept.artifacts, self.info, fold)
+            journal = SessionJournal(
+                self._storage.database, self._storage.artifacts, self.info, fold
+            )
             shortened = await _shorten(journal, fold.began.run, history)
             await end_run(journal)
         finally:
-            self._kept.locks.release(info.id)
+            self._storage.locks.release(info.id)
         return shortened
 
     # — for an agent —
@@ -252,17 +268,17 @@ class Session:
         self, run: RunContext[Any], said: Sequence[Message], decisions: Sequence[Decision]
     ) -> AsyncIterator[Going]:
         """See `Conversation.going`."""
-        info = await asyncio.to_thread(self._made)
+        info = await asyncio.to_thread(self._find_or_make)
         await self._acquire(info)
         try:
             info = await asyncio.to_thread(lambda: self.info)
             fold = await asyncio.to_thread(
-                load_fold, self._kept.database, self._kept.artifacts, info
+                load_fold, self._storage.database, self._storage.artifacts, info
             )
-            journal = SessionJournal(self._kept.database, self._kept.artifacts, info, fold)
+            journal = SessionJournal(self._storage.database, self._storage.artifacts, info, fold)
             self._record_writer(info.id)
             going = await self._begin(journal, info, run, (said, decisions))
-            watching = asyncio.create_task(watch(journal, self._kept.database, info.id, run))
+            watching = asyncio.create_task(watch(journal, self._storage.database, info.id, run))
             try:
                 yield going
             finally:
@@ -271,13 +287,13 @@ class Session:
                     await watching
                 await end_run(journal)
         finally:
-            self._kept.locks.release(info.id)
+            self._storage.locks.release(info.id)
 
     async def _acquire(self, info: SessionInfo) -> None:
         if self._wait:
-            await self._kept.locks.acquire(info.id)
-        elif not self._kept.locks.try_acquire(info.id):
-            held = writer_of(self._kept.database, info.id)
+            await self._storage.locks.acquire(info.id)
+        elif not self._storage.locks.try_acquire(info.id):
+            held = writer_of(self._storage.database, info.id)
             told = f"process {held.pid} ({held.program}) of {held.user}" if held else "somebody"
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
@@ -285,7 +301,7 @@ class Session:
         """Say who writes: once in a process, since the lock says whether somebody does."""
         if self._told != os.getpid():
             self._told = os.getpid()
-            record_writer(self._kept.database, id)
+            record_writer(self._storage.database, id)
 
     async def _begin(
         self,
@@ -298,7 +314,7 @@ class Session:
         fold = journal.fold
         goes_on = last_goes_on(journal, bool(said))
         run.id = fold.began.run if goes_on else run.id
-        for _ in take_all(journal, run.id, posted(self._kept.database, info.id)):
+        for _ in take_all(journal, run.id, posted(self._storage.database, info.id)):
             pass  # asks to stop a run that has stopped
         known = {each.ticket: each for each in reversed(decisions)} | fold.decided
         for decision in decisions:

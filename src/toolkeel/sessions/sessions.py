@@ -60,7 +60,7 @@ class Sessions:
     ) -> None:
         self._history = history
         self.path = str(path) if path is not None else str(sessions_file())
-        self._kept = _kept(self.path)
+        self._storage = _storage_of(self.path)
 
     def __getitem__(self, name: str) -> Session:
         """The session of a name; it is made when something is said in it."""
@@ -77,11 +77,11 @@ class Sessions:
         """
         if not name or len(name) > LONGEST or not name.isprintable():
             raise SessionError(f"{name[:40]!r} cannot name a session: give 1 to {LONGEST} letters")
-        return Session(self._kept, name, scope, wait=wait, history=history or self._history)
+        return Session(self._storage, name, scope, wait=wait, history=history or self._history)
 
     def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
         """What is known of them, the latest first; of all scopes if `scope` is None."""
-        return tuple(self._kept.database.read(partial(sql_queries.every, scope=scope)))
+        return tuple(self._storage.database.read(partial(sql_queries.every, scope=scope)))
 
     def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
         """A session that begins as another one: to try something else from some turn on.
@@ -113,7 +113,7 @@ class Sessions:
             first, ended = (info.first, info.ended) if turn else ("", "")
             info = replace(info, turns=turn, first=first, last="", ended=ended)
         do = partial(_fork, parent=info, to=(source.scope, to), seq=seq, edited=edited)
-        self._kept.database.write_now(do)
+        self._storage.database.write_now(do)
         return target
 
     def edit(self, name: str, turn: int, to: str, *, scope: str = "") -> Session:
@@ -162,7 +162,7 @@ class Sessions:
             SessionError: there is no session in it, or there is one of this name.
         """
         made = self.open(name, scope)
-        import_lines(self._kept, (scope, name), lines)
+        import_lines(self._storage, (scope, name), lines)
         return made
 
     @checked
@@ -175,14 +175,14 @@ class Sessions:
         """
         session = self.open(name, scope)
         info = session.info
-        if not self._kept.locks.try_acquire(info.id):
+        if not self._storage.locks.try_acquire(info.id):
             raise SessionError(f"a run of {name!r} goes on; cancel it first")
         try:
             erase = partial(sql_queries.delete, id=info.id)
-            left = self._kept.database.write_now(erase, erases=True)
-            self._kept.database.write_now(partial(_remove, self._kept.artifacts, left))
+            left = self._storage.database.write_now(erase, erases=True)
+            self._storage.database.write_now(partial(_remove, self._storage.artifacts, left))
         finally:
-            self._kept.locks.release(info.id)
+            self._storage.locks.release(info.id)
 
     @checked
     def prune(
@@ -204,7 +204,7 @@ class Sessions:
 
     def close(self) -> None:
         """Let go of the file; the last process that does so tidies it."""
-        self._kept.database.close()
+        self._storage.database.close()
 
 
 def _fork(
@@ -228,7 +228,7 @@ def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connec
 _keeping: dict[Database, Storage] = {}
 
 
-def _kept(path: str) -> Storage:
+def _storage_of(path: str) -> Storage:
     """What keeps the sessions of a file: one in a process, since its locks belong to the process."""
     data = open_database(path)
     if path == MEMORY:

@@ -185,7 +185,7 @@ class Database:
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for work in works:
-                self._do(work, kept)
+                self._run_work(work, kept)
             self._connection.execute("COMMIT")
         except BaseException as error:
             if self._connection.in_transaction:
@@ -203,7 +203,7 @@ class Database:
             else:
                 work.done.set_result(value)
 
-    def _do(self, work: _Work, kept: list[tuple[_Work, Any]]) -> None:
+    def _run_work(self, work: _Work, kept: list[tuple[_Work, Any]]) -> None:
         self._connection.execute("SAVEPOINT work")
         try:
             value = work.do(self._connection)

@@ -136,7 +136,7 @@ class KeyValueStore:
             self._database.alone(
                 connection
             )  # else two that wait for each other's rows end in error
-            _put(connection, now, rows)
+            _insert(connection, now, rows)
 
         self._database.write_now(do)
 
@@ -178,7 +178,7 @@ class KeyValueStore:
             ).fetchone()
             made = make(dict(_item(found).value) if found else {})
             if made is not None:
-                _put(connection, now, [(place, key, _text(key, made), now, now, expires)])
+                _insert(connection, now, [(place, key, _text(key, made), now, now, expires)])
 
         self._database.write_now(do)
 
@@ -246,7 +246,7 @@ class KeyValueStore:
 _COLUMNS = "namespace, key, value, created, updated"
 
 
-def _put(connection: sqlite3.Connection, now: float, rows: Sequence[Sequence[object]]) -> None:
+def _insert(connection: sqlite3.Connection, now: float, rows: Sequence[Sequence[object]]) -> None:
     connection.execute("DELETE FROM item WHERE expires <= ?", (now,))
     connection.executemany(
         "INSERT INTO item (namespace, key, value, created, updated, expires) "
@@ -266,12 +266,12 @@ def _first(items: Iterable[Item], where: Mapping[str, Any], limit: int) -> list[
     for item in items:
         if len(found) >= limit:
             break
-        if all(name in item.value and _same(item.value[name], where[name]) for name in where):
+        if all(name in item.value and _equal(item.value[name], where[name]) for name in where):
             found.append(item)
     return found
 
 
-def _same(value: object, wanted: object) -> bool:
+def _equal(value: object, wanted: object) -> bool:
     """Equal as JSON is: true is not 1."""
     return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 

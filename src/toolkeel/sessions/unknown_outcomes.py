@@ -49,9 +49,9 @@ async def recover(
         has_outcome = key_of(call) not in fold.intended  # with the call whose code made it
         if has_outcome or call.repeatable or _is_answered(fold, call):
             continue
-        ticket = _asked(fold, call)
+        ticket = _open_ticket(fold, call)
         if ticket is None:
-            ticket = _ticket(call, _made(fold, call))
+            ticket = _ticket(call, _original_call(fold, call))
             journal.append(Waits(call.run, ticket, outcome=True))
         decision = decisions.get(ticket.id)
         if decision is None and run.approver is not None:
@@ -65,7 +65,7 @@ async def recover(
     return undecided
 
 
-def _asked(fold: Fold, call: CallIntended) -> Ticket | None:
+def _open_ticket(fold: Fold, call: CallIntended) -> Ticket | None:
     """The ticket that asks about it already."""
     key = key_of(call)
     asked = (t for t in fold.outcomes.values() if t.digest == key and not t.expired)
@@ -78,7 +78,7 @@ def _is_answered(fold: Fold, call: CallIntended) -> bool:
     return any(each is not None and each.verdict == "answer" for each in given)
 
 
-def _made(fold: Fold, call: CallIntended) -> ToolCall:
+def _original_call(fold: Fold, call: CallIntended) -> ToolCall:
     """The call as the model made it, or code."""
     said = fold.inner.get(call.run, fold).view.messages
     replies = (m.tool_calls for m in reversed(said) if isinstance(m, AssistantMessage))

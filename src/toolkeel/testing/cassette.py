@@ -127,7 +127,7 @@ class Cassette:
             CassetteMismatch: nothing was recorded for it, and nothing may be; with the difference
                 to the next exchange that was not played.
         """
-        asked = self._asked(request)
+        asked = self._comparable(request)
         for place, exchange in enumerate(self._exchanges):
             if place not in self.played and exchange.request == asked:
                 self.played.add(place)
@@ -138,7 +138,7 @@ class Cassette:
 
     def add(self, request: ModelRequest, reply: AssistantMessage) -> None:
         """Record an exchange, and write the file."""
-        asked = self._asked(request)
+        asked = self._comparable(request)
         after, known = self._goes_on_from(asked["messages"])
         self.played.add(len(self._exchanges))
         fresh = len(asked["messages"]) - known
@@ -147,7 +147,9 @@ class Cassette:
 
     def result_of(self, call: ToolCall, name: str) -> Json | None:
         """What came of a call of a tool when it was recorded: the message the model was told next."""
-        [made] = self._clean(_seen(AssistantMessage(tool_calls=(call,))))["tool_calls"]
+        [made] = self._clean(_comparable_message(AssistantMessage(tool_calls=(call,))))[
+            "tool_calls"
+        ]
         for exchange in self._exchanges:
             messages: list[Json] = exchange.request["messages"]
             if not any(made in message.get("tool_calls", ()) for message in messages):
@@ -175,11 +177,11 @@ class Cassette:
 
     # — requests as they are compared —
 
-    def _asked(self, request: ModelRequest) -> Json:
+    def _comparable(self, request: ModelRequest) -> Json:
         asked = {
             "settings": _settings(request.settings),
             "tools": [_tool(tool) for tool in request.tools],
-            "messages": [_seen(message) for message in request.messages],
+            "messages": [_comparable_message(message) for message in request.messages],
         }
         cleaned: Json = self._clean(asked)
         return cleaned
@@ -197,7 +199,10 @@ class Cassette:
         """The exchange these messages continue, and how many of them it knows."""
         best, known = -1, 0
         for place, exchange in enumerate(self._exchanges):
-            before = [*exchange.request["messages"], self._clean(_seen(exchange.reply))]
+            before = [
+                *exchange.request["messages"],
+                self._clean(_comparable_message(exchange.reply)),
+            ]
             if len(before) > known and messages[: len(before)] == before:
                 best, known = place, len(before)
         return best, known
@@ -252,7 +257,7 @@ class Cassette:
         if row["after"] >= 0:
             base = self._exchanges[row["after"]]
             before = dict(base.request)
-            before["messages"] = [*base.request["messages"], _seen(base.reply)]
+            before["messages"] = [*base.request["messages"], _comparable_message(base.reply)]
         request = {
             "settings": row.get("settings", before.get("settings", {})),
             "tools": row.get("tools", before.get("tools", [])),
@@ -325,7 +330,7 @@ def _settings(settings: Settings) -> Json:
     return made
 
 
-def _seen(message: Message) -> Json:
+def _comparable_message(message: Message) -> Json:
     """A message as a model sees it."""
     return {key: value for key, value in dump_message(message).items() if key not in _UNSEEN}
 

@@ -148,17 +148,17 @@ class Faults:
     def __enter__(self) -> Faults:
         for point in POINTS:
             original = vars(point.owner)[point.function]
-            wrap = _waiting if point.waits else _plain
+            wrap = _waiting if point.waits else _striking
             wrapped = wrap(original, functools.partial(self._hit, point))
-            self._put(point.owner, point.function, wrapped)
+            self._patch(point.owner, point.function, wrapped)
         # The short ways leave out places.
         for owner in (batch, toolset):
-            self._put(owner, "start_call", pipeline.run_call)
-        self._put(compose_tool, "is_bare", lambda made: False)
-        self._put(compose_tool, "as_guards", lambda steps: [])
+            self._patch(owner, "start_call", pipeline.run_call)
+        self._patch(compose_tool, "is_bare", lambda made: False)
+        self._patch(compose_tool, "as_guards", lambda steps: [])
         return self
 
-    def _put(self, owner: Any, name: str, value: object) -> None:
+    def _patch(self, owner: Any, name: str, value: object) -> None:
         self._originals.append((owner, name, vars(owner)[name]))
         setattr(owner, name, value)
 
@@ -178,7 +178,7 @@ class Faults:
 Hit: TypeAlias = "Callable[[], Fault | None]"
 
 
-def _plain(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
+def _striking(original: Callable[..., Any], hit: Hit) -> Callable[..., Any]:
     @functools.wraps(original)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         fault = hit()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from toolkeel import Image
-from toolkeel.cli.terminal.pictures import drawn, keep, pictures_in, told, way
+from toolkeel.cli.terminal.pictures import drawing_protocol, drawn, keep, pictures_in, place_line
 
 
 def png(width: int, height: int) -> bytes:
@@ -29,7 +29,7 @@ def test_a_picture_is_kept_in_a_file_of_its_owner_alone_with_its_real_ending() -
     path = keep(image)
     assert path.read_bytes() == image.data and path.suffix == ".png"
     assert path.parent.stat().st_mode & 0o077 == 0
-    assert str(path) in told(image, path)
+    assert str(path) in place_line(image, path)
     assert keep(image) != path
 
 
@@ -55,7 +55,7 @@ def test_only_pictures_that_are_there_as_bytes_are_taken() -> None:
 def test_the_way_to_draw_is_taken_from_the_terminals_variables(
     variables: dict[str, str], by: str
 ) -> None:
-    assert way(variables) == by
+    assert drawing_protocol(variables) == by
 
 
 def test_half_blocks_are_two_pixels_a_cell_and_end_every_line_plain() -> None:

@@ -102,5 +102,5 @@ class Endless:
 def test_a_listing_without_end_is_cut(cursors: list[str] | None, pages: int) -> None:
     link = Link(LinkOptions(ServerConfig("s", url="http://x", kind="http"), None, None, 1.0, 1.0))
     client: Any = Endless(cursors)
-    found = asyncio.run(link._listed(client))
+    found = asyncio.run(link._list_tools(client))
     assert client.asked == len(found) == pages

@@ -52,7 +52,7 @@ class CodeFolder:
         self.path.mkdir(parents=True, exist_ok=True)
         self.path = self.path.resolve()
         for name, given in files.items():
-            self._put(name, given)
+            self._add(name, given)
         self._root = Root(self.path)
         self._known = self._stamps()
 
@@ -82,7 +82,7 @@ class CodeFolder:
             return None
         return Image(data, kind) if kind.startswith("image/") else None
 
-    def _put(self, name: str, given: Given) -> None:
+    def _add(self, name: str, given: Given) -> None:
         try:
             place = self.path / clean(name)
         except ToolError as error:

@@ -163,7 +163,7 @@ class CodeInterpreterTool:
             ran = await session.interpreter.run(code, context)
             written = await asyncio.to_thread(session.folder.written)
             images = await asyncio.to_thread(self._pictures, session.folder, ran, written)
-        text = _told(ran, written)
+        text = _result_text(ran, written)
         read = secrets.read_by(code, text, "code_interpreter")
         if ran.error:
             files = [one.path for one in written]
@@ -226,7 +226,7 @@ def tools(**options: Any) -> tuple[AnyTool, ...]:
     return (CodeInterpreterTool(**options).tool,)
 
 
-def _told(ran: Ran, written: list[Written]) -> str:
+def _result_text(ran: Ran, written: list[Written]) -> str:
     parts = [ran.text.rstrip("\n"), ran.error.rstrip("\n")]
     if written:
         parts.append("Files written: " + ", ".join(f"{w.path} ({w.size:,} bytes)" for w in written))

@@ -75,7 +75,7 @@ class MontyInterpreter:
         except monty.MontyError as problem:
             lost = _lost(problem)
             whole = not lost
-            return Ran(printed.text(), _told(problem), lost=lost)
+            return Ran(printed.text(), _error_text(problem), lost=lost)
         except _TooMuch as reason:
             return Ran(printed.text(), f"RuntimeError: {reason}", lost="it was ended")
         finally:
@@ -209,7 +209,7 @@ def _lost(problem: monty.MontyError) -> str:
     return "the code used too much memory" if isinstance(inner, MemoryError) else ""
 
 
-def _told(problem: monty.MontyError) -> str:
+def _error_text(problem: monty.MontyError) -> str:
     if isinstance(problem, monty.MontyRuntimeError | monty.MontySyntaxError):
         return problem.display()
     return str(problem)

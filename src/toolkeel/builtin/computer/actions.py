@@ -186,7 +186,7 @@ class Hands:
 
     async def look(self) -> bytes:
         """The screen as a picture's bytes."""
-        seen = await self._do("screenshot")
+        seen = await self._call_method("screenshot")
         return base64.b64decode(seen) if isinstance(seen, str) else bytes(seen)
 
     async def act(self, action: Action) -> None:
@@ -204,7 +204,7 @@ class Hands:
             case Goto(url=url):
                 if not self.can_go:
                     raise ToolError("This computer opens no addresses by itself: click and type.")
-                await self._do("goto", url)
+                await self._call_method("goto", url)
             case _:
                 await (self._act_full(action) if self._full else self._act_small(action))
 
@@ -215,27 +215,27 @@ class Hands:
     async def _act_full(self, action: Action) -> None:
         keys = None if isinstance(action, Keypress) else getattr(action, "keys", None)
         held = {"keys": keys} if keys else {}
-        await self._do(action.type, *_FULL[action.type](action), **held)
+        await self._call_method(action.type, *_FULL[action.type](action), **held)
 
     async def _act_small(self, action: Action) -> None:
         if getattr(action, "keys", None):
             raise ToolError("This computer cannot press single keys.")
         match action:
             case Click(x=x, y=y, button=button):
-                await self._do("mouse_move", x, y)
-                await self._do("mouse_click", button)
+                await self._call_method("mouse_move", x, y)
+                await self._call_method("mouse_click", button)
             case DoubleClick(x=x, y=y):
-                await self._do("mouse_move", x, y)
-                await self._do("mouse_click", "left")
-                await self._do("mouse_click", "left")
+                await self._call_method("mouse_move", x, y)
+                await self._call_method("mouse_click", "left")
+                await self._call_method("mouse_click", "left")
             case Move(x=x, y=y):
-                await self._do("mouse_move", x, y)
+                await self._call_method("mouse_move", x, y)
             case Type(text=text):
-                await self._do("keyboard_type", text)
+                await self._call_method("keyboard_type", text)
             case _:
                 raise ToolError(f"This computer cannot {action.type}.")
 
-    async def _do(self, name: str, *args: object, **held: object) -> Any:
+    async def _call_method(self, name: str, *args: object, **held: object) -> Any:
         method: Callable[..., Any] | None = getattr(self._computer, name, None)
         if method is None:
             raise ToolError(f"This computer cannot {name.replace('_', ' ')}.")
@@ -286,33 +286,33 @@ def from_anthropic(given: Mapping[str, Any]) -> dict[str, object]:
     at = dict(zip(("x", "y"), given.get("coordinate") or (), strict=False))
     held = {"keys": str(given["text"]).split("+")} if given.get("text") else {}
     if action in _CLICKS:
-        return _one("click", **at, button=_CLICKS[action], **held)
+        return _single("click", **at, button=_CLICKS[action], **held)
     if action in _KEYBOARD:
         return _KEYBOARD[action](str(given["text"]))
     match action:
         case "mouse_move":
-            return _one("move", **at)
+            return _single("move", **at)
         case "double_click" | "triple_click":
-            return _one("double_click", **at, **held)
+            return _single("double_click", **at, **held)
         case "left_click_drag":
             path = [given["start_coordinate"], given["coordinate"]]
-            return _one("drag", path=[{"x": x, "y": y} for x, y in path])
+            return _single("drag", path=[{"x": x, "y": y} for x, y in path])
         case "scroll":
             right, down = _WAYS[str(given["scroll_direction"])]
             far = int(given.get("scroll_amount", 3)) * _NOTCH
-            return _one("scroll", **at, scroll_x=right * far, scroll_y=down * far, **held)
+            return _single("scroll", **at, scroll_x=right * far, scroll_y=down * far, **held)
         case "wait":
-            return _one("wait", seconds=given.get("duration", WAIT))
+            return _single("wait", seconds=given.get("duration", WAIT))
         case "screenshot" | "cursor_position" | "zoom":
-            return _one("screenshot")
+            return _single("screenshot")
     raise ValueError(f"no action {action!r}")
 
 
 _KEYBOARD: Mapping[str, Callable[[str], dict[str, object]]] = {
-    "key": lambda text: _one("keypress", keys=text.split("+")),
-    "type": lambda text: _one("type", text=text),
+    "key": lambda text: _single("keypress", keys=text.split("+")),
+    "type": lambda text: _single("type", text=text),
 }
 
 
-def _one(type: str, **keys: object) -> dict[str, object]:
+def _single(type: str, **keys: object) -> dict[str, object]:
     return {"actions": [{"type": type, **keys}]}

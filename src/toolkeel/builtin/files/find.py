@@ -46,10 +46,10 @@ def matcher(glob: str) -> Callable[[str], bool]:
 
 def _regex(glob: str) -> str:
     parts = _PARTS.split(glob if "/" in glob else f"**/{glob}")
-    return "".join(_MEANING.get(p) or _plain(p) for p in parts)
+    return "".join(_MEANING.get(p) or _character_class(p) for p in parts)
 
 
-def _plain(part: str) -> str:
+def _character_class(part: str) -> str:
     if not part.startswith("[") or not part.endswith("]"):
         return escaped(part)
     inner = part[1:-1]

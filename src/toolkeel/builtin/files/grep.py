@@ -254,11 +254,11 @@ class Search:
         return ToolOutput(text, details=details)
 
     def _notice(self) -> str:
-        return self._found() + "".join(
+        return self._summary() + "".join(
             f" Not all names in {printable(folder)} were looked at." for folder in self.cut[:5]
         )
 
-    def _found(self) -> str:
+    def _summary(self) -> str:
         found = f"{count(self.hits, 'match', 'matches')} in {count(self.files_hit, 'file')}"
         if self.shortened:
             found += f"; {count(self.shortened, 'long line is', 'long lines are')} shown in part"

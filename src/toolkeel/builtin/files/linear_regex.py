@@ -25,8 +25,8 @@ def compiled(pattern: str) -> Callable[[str], bool]:
     Raises:
         ValueError: if the pattern is not valid.
 
-    >>> found = compiled(r"^\w+:")
-    >>> found("猫: cat"), found(": cat")
+    >>> matches = compiled(r"^\w+:")
+    >>> matches("猫: cat"), matches(": cat")
     (True, False)
     """
     options = jsonschema_rs.RegexOptions(size_limit=1_000_000)
@@ -37,13 +37,13 @@ def compiled(pattern: str) -> Callable[[str], bool]:
     except jsonschema_rs.ValidationError as error:
         raise ValueError(error.message) from None
 
-    def found(text: str) -> bool:
+    def matches(text: str) -> bool:
         try:
             return is_valid(text)
         except UnicodeEncodeError:  # a file name that is no UTF-8
             return is_valid(text.encode("utf-8", "replace").decode())
 
-    return found
+    return matches
 
 
 def escaped(text: str) -> str:

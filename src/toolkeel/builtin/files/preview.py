@@ -41,7 +41,7 @@ def previewed(
         making: Given the arguments, how the call changes the content of its file.
     """
 
-    def told(arguments: Mapping[str, Any]) -> str:
+    def difference_of(arguments: Mapping[str, Any]) -> str:
         name = root.clean(arguments["path"])
         real = os.path.relpath(root.real(name), root.path)
         if part := secret_part(name) or secret_part(real):
@@ -54,7 +54,7 @@ def previewed(
             raise ToolError(f"{name!r} has {human(len(before))}, too much to compare.")
         return _difference(name, before, making(**arguments)(before))
 
-    return told
+    return difference_of
 
 
 def _difference(name: str, before: bytes | None, after: bytes) -> str:

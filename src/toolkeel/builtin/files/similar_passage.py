@@ -37,18 +37,18 @@ def most_similar(text: str, wanted: str) -> Passage | None:
     lines, sought = text.split("\n")[:MOST_LINES], wanted.strip("\n").split("\n")
     places: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
-        places.setdefault(_plain(line), []).append(number)
+        places.setdefault(_without_blanks(line), []).append(number)
     votes: Counter[int] = Counter()
     for number, line in enumerate(sought):
-        if plain := _plain(line):
+        if plain := _without_blanks(line):
             for place in places.get(plain, ())[:100]:
                 votes[place - number] += len(plain)
     if votes:
         start = max(sorted(votes), key=votes.__getitem__)
     else:
-        longest = max(range(len(sought)), key=lambda number: len(_plain(sought[number])))
+        longest = max(range(len(sought)), key=lambda number: len(_without_blanks(sought[number])))
         known = [line for line in places if line][:20_000]
-        near = difflib.get_close_matches(_plain(sought[longest]), known, 1, 0.6)
+        near = difflib.get_close_matches(_without_blanks(sought[longest]), known, 1, 0.6)
         if not near:
             return None
         start = places[near[0]][0] - longest
@@ -56,7 +56,7 @@ def most_similar(text: str, wanted: str) -> Passage | None:
     return Passage(start + 1, lines[start : start + len(sought)])
 
 
-def _plain(line: str) -> str:
+def _without_blanks(line: str) -> str:
     return "".join(line.split())
 
 

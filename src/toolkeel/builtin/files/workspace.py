@@ -133,9 +133,9 @@ class Workspace:
         self._seen = Seen(self.root)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
         self.asks = AsksIfProtected(self.root)
-        self.tools = self._made()
+        self.tools = self._make_tools()
 
-    def _made(self) -> tuple[AnyTool, ...]:
+    def _make_tools(self) -> tuple[AnyTool, ...]:
         writing = [self._writing(self.write, _written), self._writing(self.edit, _edited)]
         bash = []
         if self.sandbox is not None:
@@ -226,19 +226,19 @@ class Workspace:
         """
         return self.change(self.root.clean(path), _written(path, content))
 
-    def change(self, name: str, make: Make) -> ToolOutput:
+    def change(self, name: str, apply_edits: Make) -> ToolOutput:
         """Give a file new content, alone with it.
 
         Args:
             name: Its path, cleaned.
-            make: Given its content, or None if it is not there, returns the new one.
+            apply_edits: Given its content, or None if it is not there, returns the new one.
 
         Raises:
             ToolError: saying why not; it is untouched then.
         """
         with self._locks[name]:
             before, was = self._seen.content(name)
-            data = make(before)
+            data = apply_edits(before)
             made = replace(self.root, name, data, was)
             self._seen.wrote(name, data)
         old, new = ((part or b"").decode("utf-8", "replace") for part in (before, data))
@@ -313,10 +313,10 @@ class Workspace:
                 self.sandbox, words, timeout=timeout, tail=tail, context=context
             )
         except (ToolError, Cancelled) as error:
-            raise type(error)(error.text + self._told(before, seen), error.details) from None
-        return but(output, content=f"{output.content}{self._told(before, seen)}")
+            raise type(error)(error.text + self._notices(before, seen), error.details) from None
+        return but(output, content=f"{output.content}{self._notices(before, seen)}")
 
-    def _told(self, before: Mapping[str, int], seen: list[str]) -> str:
+    def _notices(self, before: Mapping[str, int], seen: list[str]) -> str:
         """Files that were read and have changed while a command ran, and protected ones, as notices."""
         changed = ", ".join(sorted(self._seen.catch_up(seen)))
         said = (
@@ -372,12 +372,12 @@ def _changes(
 
 
 def _edited(path: str, **texts: Any) -> Make:
-    def make(before: bytes | None) -> bytes:
+    def apply_edits(before: bytes | None) -> bytes:
         if before is None:
             raise ToolError(f"{path!r} does not exist.")
         return apply(before, _changes(**texts), path).data
 
-    return make
+    return apply_edits
 
 
 def _written(path: str, content: str) -> Make:

@@ -93,16 +93,16 @@ def read_document(
     '晴 **25**'
     """
     if data.startswith(b"%PDF-"):
-        return Document(_seen("\f".join(_pdf_pages(data))), kind="pdf")
+        return Document(_visible_or_said("\f".join(_pdf_pages(data))), kind="pdf")
     if media_type in _HTML or (not _TEXTS.fullmatch(media_type) and _LOOKS_HTML.match(data)):
         return _html(decode(data, charset), base_url)
     if not is_text(data, media_type):
         kind = media_type or sniff(data)
         raise ToolError(f"It is {kind}, {len(data):,} bytes: no text can be read from it.")
-    return Document(_seen(decode(data, charset)))
+    return Document(_visible_or_said(decode(data, charset)))
 
 
-def _seen(text: str) -> str:
+def _visible_or_said(text: str) -> str:
     """A text without characters that nobody sees, which says how many there were."""
     text, hidden = visible_text(text)
     return text + _left_out(hidden)

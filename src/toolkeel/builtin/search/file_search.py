@@ -155,7 +155,7 @@ class FileSearchTool:
             "queries": [query],
             "results": [_result(hit) for hit in hits] if self.include_search_results else None,
         }
-        return ToolOutput(_told(query, hits), item, {"found": len(hits)})
+        return ToolOutput(_passages_text(query, hits), item, {"found": len(hits)})
 
     def _native(self) -> Native:
         body: dict[str, Any] = {
@@ -188,7 +188,7 @@ def _result(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _told(query: str, hits: Sequence[Hit]) -> str:
+def _passages_text(query: str, hits: Sequence[Hit]) -> str:
     if not hits:
         return f"No passage was found for {query!r}. Try other words."
     parts = []

@@ -63,16 +63,16 @@ def build(
         SetupError: saying where in the filter what is wrong.
     """
 
-    def made(given: object, where: str, depth: int) -> T:
+    def compiled(given: object, where: str, depth: int) -> T:
         kind, checked = _checked(given, where)
         if kind not in ("and", "or"):
             return compare(kind, *_compared(kind, checked, where))
         inner = _inner(checked, where, depth)
         return join(
-            kind, [made(o, f"{where}.filters[{n}]", depth + 1) for n, o in enumerate(inner)]
+            kind, [compiled(o, f"{where}.filters[{n}]", depth + 1) for n, o in enumerate(inner)]
         )
 
-    return made(as_filter(given), "filters", 0)
+    return compiled(as_filter(given), "filters", 0)
 
 
 def as_filter(given: object) -> Mapping[str, Any]:
@@ -133,7 +133,7 @@ def _comparison(kind: str, key: str, value: Any) -> Test:
         compare = _ORDERS[kind]
         return lambda attributes: _ordered(attributes.get(key), value, compare)
     positive, values = kind in ("eq", "in"), value if kind in ("in", "nin") else [value]
-    return lambda attributes: positive is any(_same(attributes.get(key), one) for one in values)
+    return lambda attributes: positive is any(_equal(attributes.get(key), one) for one in values)
 
 
 def _values(kind: str, value: object, where: str) -> Sequence[object]:
@@ -161,7 +161,7 @@ def _kind(value: object) -> str:
     return "number" if isinstance(value, int | float) else type(value).__name__
 
 
-def _same(held: object, value: object) -> bool:
+def _equal(held: object, value: object) -> bool:
     return _kind(held) == _kind(value) and held == value
 
 

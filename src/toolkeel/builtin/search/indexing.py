@@ -103,7 +103,7 @@ class _Indexer:
         seen: set[str] = set()
         for number, path in enumerate(paths):
             name = self._name(path)
-            if self._take(path, name):
+            if self._add_file(path, name):
                 seen.add(name)
             if on_progress is not None:
                 on_progress(number + 1, len(paths), name)
@@ -118,7 +118,7 @@ class _Indexer:
         name = path.relative_to(self._root).as_posix()
         return f"{self._root.name}/{name}" if name in self._others else name
 
-    def _take(self, path: Path, name: str) -> bool:
+    def _add_file(self, path: Path, name: str) -> bool:
         """Whether the file is in the store now, or in the batch."""
         known = self._known.get(name)
         try:
@@ -137,14 +137,14 @@ class _Indexer:
                 self._store.touch(name, stamp)
                 self._counts["unchanged"] += 1
                 return True
-            self._put(path, data, Source(name, "", stamp=stamp, digest=digest))
+            self._add_to_batch(path, data, Source(name, "", stamp=stamp, digest=digest))
         except (OSError, UnicodeEncodeError, ToolError) as error:
             self._skipped[name] = str(error)
             return False
         self._counts["changed" if known is not None else "added"] += 1
         return True
 
-    def _put(self, path: Path, data: bytes, source: Source) -> None:
+    def _add_to_batch(self, path: Path, data: bytes, source: Source) -> None:
         kind = mimetypes.guess_type(path.name)[0] or ""
         document = read_document(data, kind if kind == "text/html" else "")
         attributes: dict[str, Any] = {"path": source.name, "extension": path.suffix.lower()}

@@ -158,22 +158,22 @@ class PostgresStore(Store):
             db.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY")
             yield _PassageView(db, *within)
 
-    def _all(self, query: str) -> list[tuple[Any, ...]]:
+    def _rows(self, query: str) -> list[tuple[Any, ...]]:
         with self._transaction() as db:
             rows: list[tuple[Any, ...]] = db.execute(query).fetchall()
             return rows
 
     def model(self) -> str:
         """See `Store`."""
-        return str(self._all("SELECT model FROM notes")[0][0])
+        return str(self._rows("SELECT model FROM notes")[0][0])
 
     def __len__(self) -> int:
         """How many passages there are."""
-        return int(self._all("SELECT passages FROM notes")[0][0])
+        return int(self._rows("SELECT passages FROM notes")[0][0])
 
     def files(self) -> list[StoredFile]:
         """All files, by name."""
-        rows = self._all(
+        rows = self._rows(
             'SELECT file_id, name, stamp, digest, attributes FROM files ORDER BY name COLLATE "C"'
         )
         return [StoredFile(*row) for row in rows]
@@ -191,7 +191,7 @@ class PostgresStore(Store):
         parts = list(stores.cut(sources, self.embedder))
         counts: Counter[str] = Counter()
         with self._writing() as db:
-            ids = [self._put(db, source, chunks, counts) for source, chunks in parts]
+            ids = [self._insert(db, source, chunks, counts) for source, chunks in parts]
             _count(db, counts)
             return ids
 
@@ -212,7 +212,7 @@ class PostgresStore(Store):
             db.execute("SELECT 1 FROM notes FOR UPDATE")
             yield db
 
-    def _put(
+    def _insert(
         self, db: Any, source: Source, chunks: Sequence[tuple[Any, Any]], counts: Counter[str]
     ) -> str:
         file_id = self._drop(db, source.name) or f"file-{secrets.token_hex(12)}"
@@ -235,7 +235,7 @@ class PostgresStore(Store):
             counts.update(held.keys())
             terms += [(term, id, weight) for term, weight in held.items()]
         _copy(db, "terms", sorted(terms))  # in the order of the index
-        _copy(db, "vectors", ((id, _written(v)) for id, _, v in at if v is not None))
+        _copy(db, "vectors", ((id, _as_vector(v)) for id, _, v in at if v is not None))
         db.execute("UPDATE notes SET passages = passages + %s", (len(chunks),))
         return file_id
 
@@ -287,7 +287,7 @@ def _has_vectors(db: Any) -> bool:
     return bool(db.execute(found).fetchone() != (None,))
 
 
-def _written(vector: Any) -> str:
+def _as_vector(vector: Any) -> str:
     """A vector as pgvector reads it."""
     return f"[{','.join(map(str, vector.tolist()))}]"
 
@@ -322,7 +322,7 @@ class _PassageView:
     def by_meaning(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
         if not _has_vectors(self._db):
             return {}
-        given = _written(vector)
+        given = _as_vector(vector)
         self._db.execute("SET LOCAL hnsw.iterative_scan = 'strict_order'")
         self._db.execute(f"SET LOCAL hnsw.ef_search = {min(1000, 2 * count)}")
         near = (

@@ -70,7 +70,7 @@ class QdrantStore(Store):
         self.name, self.embedder = name, embedder
         self._client, self._files = client, f"{name}-files"
         try:
-            with _asked(self._client):
+            with _one_at_a_time(self._client):
                 self._open(create)
         except ToolError as error:
             raise SetupError(error.text) from None
@@ -79,7 +79,7 @@ class QdrantStore(Store):
         if not self._client.collection_exists(self._files):
             if not create:
                 raise SetupError(f"there is no vector store {self.name!r} in Qdrant")
-            self._make()
+            self._make_collections()
         notes = self._notes()
         if notes.get("format") != stores.FORMAT:
             raise SetupError(f"{self.name!r} was made by another version: index it anew")
@@ -88,7 +88,7 @@ class QdrantStore(Store):
             had = f"has vectors of {notes['model']!r}" if notes["model"] else "has no vectors"
             raise SetupError(f"{self.name!r} {had}, not of {mine!r}: index another store")
 
-    def _make(self) -> None:
+    def _make_collections(self) -> None:
         dense, model = {}, ""
         if self.embedder is not None:
             size = len(self.embedder.embed(["length"])[0])
@@ -120,22 +120,22 @@ class QdrantStore(Store):
     def view(self, filters: object = None) -> Iterator[_PassageView]:
         """See `Store`."""
         within = None if filters is None else build(filters, _comparison, _compound)
-        with _asked(self._client):
+        with _one_at_a_time(self._client):
             yield _PassageView(self._client, self.name, within)
 
     def model(self) -> str:
         """See `Store`."""
-        with _asked(self._client):
+        with _one_at_a_time(self._client):
             return str(self._notes()["model"])
 
     def __len__(self) -> int:
         """How many passages there are."""
-        with _asked(self._client):
+        with _one_at_a_time(self._client):
             return self._client.count(self.name).count
 
     def files(self) -> list[StoredFile]:
         """All files, by name."""
-        with _asked(self._client):
+        with _one_at_a_time(self._client):
             held = [_stored(one.payload or {}) for one in self._scrolled(self._files)]
         return sorted(held, key=lambda file: file.name)
 
@@ -155,11 +155,11 @@ class QdrantStore(Store):
 
     def add(self, *sources: Source) -> list[str]:
         """See `Store`."""
-        with _asked(self._client):
+        with _one_at_a_time(self._client):
             parts = stores.cut(sources, self.embedder)
-            return [self._put(source, chunks) for source, chunks in parts]
+            return [self._insert(source, chunks) for source, chunks in parts]
 
-    def _put(self, source: Source, chunks: Sequence[tuple[Any, Any]]) -> str:
+    def _insert(self, source: Source, chunks: Sequence[tuple[Any, Any]]) -> str:
         at = _number(source.name)
         was = self._client.retrieve(self._files, [at])
         file_id = (was[0].payload or {})["file_id"] if was else f"file-{secrets.token_hex(12)}"
@@ -201,12 +201,12 @@ class QdrantStore(Store):
 
     def touch(self, name: str, stamp: str) -> None:
         """See `Store`."""
-        with _asked(self._client):
+        with _one_at_a_time(self._client):
             self._client.set_payload(self._files, {"stamp": stamp}, [_number(name)], wait=True)
 
     def remove(self, *names: str) -> int:
         """See `Store`."""
-        with _asked(self._client):
+        with _one_at_a_time(self._client):
             held = self._client.retrieve(self._files, [_number(name) for name in names])
             for one in held:
                 self._forget((one.payload or {})["file_id"])
@@ -215,7 +215,7 @@ class QdrantStore(Store):
 
 
 @contextmanager
-def _asked(client: QdrantClient) -> Iterator[None]:
+def _one_at_a_time(client: QdrantClient) -> Iterator[None]:
     """A local client is asked by one thread at a time; whatever it says went wrong is told."""
     options = client.init_options
     is_local = options["path"] is not None or options["location"] == ":memory:"
@@ -310,20 +310,20 @@ def _comparison(kind: str, key: str, value: Any) -> models.Filter:
         bounds = models.Range(**{kind: value})
         return _filter(models.FieldCondition(key=_key(key), range=bounds))
     values = value if kind in ("in", "nin") else [value]
-    same = [_same(_key(key), one) for one in values]
-    return _any(same) if kind in ("eq", "in") else models.Filter(must_not=same)
+    same = [_equals(_key(key), one) for one in values]
+    return _any_of(same) if kind in ("eq", "in") else models.Filter(must_not=same)
 
 
-def _any(conditions: list[models.Condition]) -> models.Filter:
+def _any_of(conditions: list[models.Condition]) -> models.Filter:
     """One that is true if one of these is; none of none is, which Qdrant sees otherwise."""
     return models.Filter(should=conditions or [models.HasIdCondition(has_id=[])])
 
 
-def _same(key: str, value: Any) -> models.Condition:
+def _equals(key: str, value: Any) -> models.Condition:
     if isinstance(value, str | bool):
         return _equal(key, value)
     return models.FieldCondition(key=key, range=models.Range(gte=value, lte=value))
 
 
 def _compound(kind: str, inner: list[models.Filter]) -> models.Filter:
-    return _filter(*inner) if kind == "and" else _any([*inner])
+    return _filter(*inner) if kind == "and" else _any_of([*inner])

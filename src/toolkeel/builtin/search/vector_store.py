@@ -234,7 +234,7 @@ class VectorStore(Store):
         """
         parts = stores.cut(sources, self.embedder)
         with self.writing():
-            ids = [self._put(source, chunks) for source, chunks in parts]
+            ids = [self._insert(source, chunks) for source, chunks in parts]
             self._set_meta("generation", secrets.token_hex(8))
         return ids
 
@@ -250,7 +250,7 @@ class VectorStore(Store):
             self._set_meta("generation", secrets.token_hex(8))
         return removed
 
-    def _put(self, source: Source, chunks: Sequence[tuple[Chunk, Any]]) -> str:
+    def _insert(self, source: Source, chunks: Sequence[tuple[Chunk, Any]]) -> str:
         db = self._db
         file_id = self._drop(db, source.name) or f"file-{secrets.token_hex(12)}"
         attributes = json.dumps(dict(source.attributes), ensure_ascii=False)
@@ -265,7 +265,7 @@ class VectorStore(Store):
                 "INSERT INTO chunks (file, start, heading, text, vector) VALUES (?, ?, ?, ?, ?)",
                 (row, chunk.start, chunk.heading, chunk.text, data),
             ).lastrowid
-            said = _said(source.name, source.title, chunk.heading, chunk.text)
+            said = _searched_text(source.name, source.title, chunk.heading, chunk.text)
             db.execute("INSERT INTO terms (rowid, head, body) VALUES (?, ?, ?)", (at, *said))
         return file_id
 
@@ -280,7 +280,7 @@ class VectorStore(Store):
         for at, heading, text in db.execute(
             "SELECT id, heading, text FROM chunks WHERE file = ?", (row,)
         ).fetchall():
-            said = _said(name, title, heading, text)
+            said = _searched_text(name, title, heading, text)
             db.execute(
                 "INSERT INTO terms (terms, rowid, head, body) VALUES ('delete', ?, ?, ?)",
                 (at, *said),
@@ -290,7 +290,7 @@ class VectorStore(Store):
         return str(file_id)
 
 
-def _said(name: str, title: str, heading: str, text: str) -> tuple[str, str]:
+def _searched_text(name: str, title: str, heading: str, text: str) -> tuple[str, str]:
     head, body = stores.entry(name, title, heading, text)
     return " ".join(head), " ".join(body)
 

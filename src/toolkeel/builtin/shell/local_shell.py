@@ -39,7 +39,7 @@ WIRE: Wire = "openai-responses"
 """The wire whose own tools these are."""
 
 
-def _known(arguments: Mapping[str, Any]) -> Mapping[str, object]:
+def _action_arguments(arguments: Mapping[str, Any]) -> Mapping[str, object]:
     """A native call's action as arguments: without the user, which a sandbox has none of."""
     return {key: value for key, value in _set(arguments).items() if key != "user"}
 
@@ -48,7 +48,7 @@ def _set(arguments: Mapping[str, Any]) -> Mapping[str, object]:
     return {key: value for key, value in arguments.items() if value is not None}
 
 
-LOCAL_SHELL = Native({"type": "local_shell"}, inward=_known, here=True)
+LOCAL_SHELL = Native({"type": "local_shell"}, inward=_action_arguments, here=True)
 SHELL = Native({"type": "shell", "environment": {"type": "local"}}, inward=_set, here=True)
 
 
@@ -199,7 +199,7 @@ def _shortened(data: bytes, most: int | None) -> str:
     return text[:head] + left + text[len(text) - (most - head) :]
 
 
-def _told(line: str, output: Mapping[str, Any]) -> str:
+def _transcript(line: str, output: Mapping[str, Any]) -> str:
     outcome = output["outcome"]
     ended = "timed out" if outcome["type"] == "timeout" else f"exit code {outcome['exit_code']}"
     parts = [f"$ {line}", output["stdout"].rstrip("\n")]

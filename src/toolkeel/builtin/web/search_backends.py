@@ -191,8 +191,10 @@ class SearXNG:
             "format": "json",
             "language": f"{question.language}-{country}" if country else question.language,
         }
-        data = await _asked(self.name, "GET", f"{self._url}/search", self._timeout, params=params)
-        return _found(data.get("results"), "content", "publishedDate")
+        data = await _fetch_json(
+            self.name, "GET", f"{self._url}/search", self._timeout, params=params
+        )
+        return _rows_as_found(data.get("results"), "content", "publishedDate")
 
 
 @checked
@@ -227,8 +229,8 @@ class Brave:
             params["country"] = question.country.upper()
         headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
         url, more = f"{self._url}/res/v1/web/search", {"params": params, "headers": headers}
-        data = await _asked(self.name, "GET", url, self._timeout, **more)
-        return _found(as_dict(data.get("web")).get("results"), "description", "page_age")
+        data = await _fetch_json(self.name, "GET", url, self._timeout, **more)
+        return _rows_as_found(as_dict(data.get("web")).get("results"), "description", "page_age")
 
 
 @checked
@@ -261,8 +263,8 @@ class Tavily:
         }
         headers = {"Authorization": f"Bearer {self._key}"}
         url, more = f"{self._url}/search", {"json": body, "headers": headers}
-        data = await _asked(self.name, "POST", url, self._timeout, **more)
-        return _found(data.get("results"), "content", "published_date")
+        data = await _fetch_json(self.name, "POST", url, self._timeout, **more)
+        return _rows_as_found(data.get("results"), "content", "published_date")
 
 
 _BACKENDS: Mapping[str, Callable[[], SearchBackend]] = MappingProxyType(
@@ -289,7 +291,7 @@ def backend_of(wanted: SearchBackend | str) -> SearchBackend:
     return _BACKENDS[wanted]()
 
 
-async def _asked(name: str, method: str, url: str, timeout: float, **more: Any) -> Json:
+async def _fetch_json(name: str, method: str, url: str, timeout: float, **more: Any) -> Json:
     """A service's JSON object.
 
     Raises:
@@ -306,7 +308,7 @@ def _reason(status: int) -> str:
     return f"{known[status]} (HTTP {status})" if status in known else f"HTTP status {status}"
 
 
-def _found(results: object, text: str, date: str) -> list[Found]:
+def _rows_as_found(results: object, text: str, date: str) -> list[Found]:
     rows = [as_dict(one) for one in as_list(results)]
     return [
         Found(

@@ -72,7 +72,7 @@ def command(
     if model and not embeddings:
         note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
     searched = display_name(id) if as_json else _searched(display_name(id), embeddings, base_url)
-    print_result((_json if as_json else _told)(searched, path, passages, report))
+    print_result((_json if as_json else _report_text)(searched, path, passages, report))
 
 
 def _name_of(folder: Path) -> str:
@@ -89,7 +89,7 @@ def _searched(id: str, embeddings: str, base_url: str) -> str:
     return shlex.quote(target)
 
 
-def _told(searched: str, path: str, passages: int, report: Report) -> str:
+def _report_text(searched: str, path: str, passages: int, report: Report) -> str:
     files = report.added + report.changed + report.unchanged
     return (
         f"{count(files, 'file')}, {count(passages, 'passage')} in {path}\n"

@@ -85,7 +85,9 @@ def _server(text: str, file: Path | None, auth: Literal["oauth"] | None = None) 
     return MCPServer(_config(text, file), pins=_pins(), auth=auth)
 
 
-def _asked(server: str, file: Path | None, ask: Callable[[MCPServer], Coroutine[Any, Any, T]]) -> T:
+def _ask_server(
+    server: str, file: Path | None, ask: Callable[[MCPServer], Coroutine[Any, Any, T]]
+) -> T:
     """What a server answers."""
     with stdout_kept_clean():
         found = _server(server, file)
@@ -244,7 +246,7 @@ def resources(server: Server, file: File = None, as_json: AsJson = False) -> Non
     with stdout_kept_clean():
         found = _server(server, file)
         listed = [*run_sync(found.resources), *run_sync(found.templates)]
-    _listed(listed, ("uri", "uriTemplate"), as_json)
+    _print_list(listed, ("uri", "uriTemplate"), as_json)
 
 
 @app.command("read", epilog=EPILOG)
@@ -254,7 +256,7 @@ def read(
     file: File = None,
 ) -> None:
     """Read one resource of a server; what is no text is described."""
-    for part in _asked(server, file, lambda found: found.read(uri)):
+    for part in _ask_server(server, file, lambda found: found.read(uri)):
         if is_text_type(part.media_type):
             print_result(escaped(part.data.decode("utf-8", "replace")))
         else:
@@ -264,7 +266,7 @@ def read(
 @app.command("prompts", epilog=EPILOG)
 def prompts(server: Server, file: File = None, as_json: AsJson = False) -> None:
     """List a server's prompts."""
-    _listed(_asked(server, file, lambda found: found.prompts()), ("name",), as_json)
+    _print_list(_ask_server(server, file, lambda found: found.prompts()), ("name",), as_json)
 
 
 @app.command("prompt", epilog=EPILOG)
@@ -278,7 +280,7 @@ def prompt(
 ) -> None:
     """Fill in a prompt of a server, and print its messages."""
     arguments: Any = _pairs("arguments", words).get("arguments", {})
-    for message in _asked(server, file, lambda found: found.prompt(name, arguments)):
+    for message in _ask_server(server, file, lambda found: found.prompt(name, arguments)):
         print_result(escaped(f"{type(message).__name__}: {message.text}"))
 
 
@@ -291,7 +293,7 @@ def complete(
     file: File = None,
 ) -> None:
     """Say what an argument of a prompt, or a part of an address, could be."""
-    for value in _asked(server, file, lambda found: found.complete(of, argument, typed)):
+    for value in _ask_server(server, file, lambda found: found.complete(of, argument, typed)):
         print_result(escaped(value))
 
 
@@ -311,7 +313,7 @@ def watch(
     run_sync(follow)
 
 
-def _listed(found: Iterable[Any], keys: tuple[str, ...], as_json: bool) -> None:
+def _print_list(found: Iterable[Any], keys: tuple[str, ...], as_json: bool) -> None:
     rows = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
     if as_json:
         print_result(pretty(rows))

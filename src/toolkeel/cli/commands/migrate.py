@@ -34,7 +34,7 @@ def command(
     left, failed = 0, list[str]()
     for file in (file for given in files for file in _within(given)):
         try:
-            left += _one(file, write)
+            left += _migrate_file(file, write)
         except SetupError as error:  # the others are changed all the same
             failed.append(str(error))
     if left:
@@ -56,7 +56,7 @@ def _within(given: Path) -> list[Path]:
 _APART = re.compile(r"/(\.|site-packages/|node_modules/)")
 
 
-def _one(file: Path, write: bool) -> int:
+def _migrate_file(file: Path, write: bool) -> int:
     """Migrate one file; how many notes there are on it."""
     try:
         raw = file.read_bytes()

@@ -63,7 +63,7 @@ def command(
     The answer goes to stdout; what happens meanwhile goes to stderr. The first Ctrl-C stops the
     calls that are running, the second ends the program.
     """
-    text = _asked(prompt, context.args)
+    text = _prompt_text(prompt, context.args)
     session = session or (_latest() if continue_ else "")
     if not text.strip() and not session:
         raise UsageProblem("the prompt is empty")
@@ -86,7 +86,7 @@ def command(
     run_to_end(launch, agent, text if text.strip() else None)
 
 
-def _asked(prompt: str, more: list[str]) -> str:
+def _prompt_text(prompt: str, more: list[str]) -> str:
     """The prompt, from stdin if it says so.
 
     Raises:

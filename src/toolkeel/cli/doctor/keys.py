@@ -13,7 +13,7 @@ from toolkeel.providers.default_model import HOSTED
 def look() -> Section:
     """A check for each vendor of ``auto``, in its order, and for each other that has its key."""
     checks = [_check(one.vendor, one.keys) for one in HOSTED]
-    others = [_check(*one) for one in _others()]
+    others = [_check(*one) for one in _other_vendors()]
     checks += [check for check in others if check.state != "missing"]
     absent = [check.name for check in others if check.state == "missing"]
     if absent:
@@ -21,7 +21,7 @@ def look() -> Section:
     return Section("Keys", checks)
 
 
-def _others() -> Iterator[tuple[str, tuple[str, ...]]]:
+def _other_vendors() -> Iterator[tuple[str, tuple[str, ...]]]:
     said = {keys for one in HOSTED for keys in one.keys}
     for vendor, preset in PRESETS.items():
         if preset.keys and not said.issuperset(preset.keys):

@@ -49,16 +49,18 @@ def keep(image: Image) -> Path:
     return path
 
 
-def told(image: Image, path: Path) -> str:
+def place_line(image: Image, path: Path) -> str:
     """Where a picture is, on one line."""
     return f"picture {path}  {count(len(image.data), 'byte')}"
 
 
-def way(variables: Mapping[str, str]) -> str:
+def drawing_protocol(variables: Mapping[str, str]) -> str:
     """How a terminal draws: ``kitty``, ``iterm``, ``blocks``, or not at all.
 
-    >>> way({"TERM": "xterm-kitty"}), way({"TMUX": "x", "TERM": "xterm-kitty"})
-    ('kitty', '')
+    >>> drawing_protocol({"TERM": "xterm-kitty"})
+    'kitty'
+    >>> drawing_protocol({"TMUX": "x", "TERM": "xterm-kitty"})
+    ''
     """
     term, program = variables.get("TERM", ""), variables.get("TERM_PROGRAM", "")
     if not ("TMUX" in variables or term.startswith(("screen", "tmux"))):
@@ -77,7 +79,7 @@ def drawn(image: Image, by: str, width: int) -> str:
 
     Args:
         image: The picture, by a stranger.
-        by: How; see `way`.
+        by: How; see `drawing_protocol`.
         width: Cells of a line.
     """
     if not by or not sniff(image.data).startswith("image/"):

@@ -152,7 +152,7 @@ class PlainView(Display):
                 self._told[id] = monotonic()
                 note(f"call    {self._calls[id]}")
             case events.Retrying():
-                note(again(event))
+                note(retry_line(event))
             case events.Progress(call_id=id) if monotonic() - self._told.get(id, 0.0) >= EVERY:
                 self._told[id] = monotonic()
                 note(f"...     {self._calls.get(id, '')}  {far(event)}")
@@ -186,7 +186,7 @@ def _waits(event: events.ToolSuspended) -> str:
     return f"for approval: {one_line(why)}"
 
 
-def again(event: events.Retrying) -> str:
+def retry_line(event: events.Retrying) -> str:
     """Why and when the model is asked again, on one line."""
     return f"asking again in {duration(event.wait)}: {fit(one_line(event.error), REASON)}"
 
@@ -284,7 +284,7 @@ class LiveView:
 
     def _hear(self, event: events.Streamed | events.Retrying) -> None:
         if isinstance(event, events.Retrying):
-            self._again = again(event)
+            self._again = retry_line(event)
         elif isinstance(event.delta, TextDelta):
             self._said = (self._said + event.delta.text)[-_TAIL:]
 

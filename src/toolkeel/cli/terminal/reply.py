@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import sys
 
-from toolkeel.cli.terminal.pictures import drawn, keep, pictures_in, told, way
+from toolkeel.cli.terminal.pictures import drawing_protocol, drawn, keep, pictures_in, place_line
 from toolkeel.cli.terminal.progress import Display
 from toolkeel.cli.terminal.streams import DIM, note, print_result, width_of
 from toolkeel.content import Image
@@ -78,9 +78,11 @@ class Spoken:
             self._inner.close()
             self.end_line()
         for image in shown:
-            note(told(image, keep(image)), DIM)
+            note(place_line(image, keep(image)), DIM)
             if sys.stderr.isatty():
-                sys.stderr.write(drawn(image, way(os.environ), width_of(sys.stderr) or 80))
+                sys.stderr.write(
+                    drawn(image, drawing_protocol(os.environ), width_of(sys.stderr) or 80)
+                )
                 sys.stderr.flush()
 
     def hide(self) -> None:

@@ -64,7 +64,7 @@ class Lost(Exception):
 
 def ready(needs: Resources) -> bool:
     """Whether `connect` and `is_there` need not be asked, since they have just been."""
-    return _connected() and time.monotonic() - _seen.get(_named(needs), -_KNOWN) < _KNOWN
+    return _connected() and time.monotonic() - _seen.get(_as_nodes_name(needs), -_KNOWN) < _KNOWN
 
 
 def connect(address: str | None) -> None:
@@ -152,7 +152,7 @@ def options_of(needs: Resources) -> dict[str, Any]:
 
 def is_there(needs: Resources) -> bool:
     """Whether some node has, when it is idle, what a body needs."""
-    wanted = _named(needs)
+    wanted = _as_nodes_name(needs)
     for found in ray.nodes():
         has = found["Resources"] if found["Alive"] else {}
         if has and all(has.get(name, 0) >= number for name, number in wanted):
@@ -161,7 +161,7 @@ def is_there(needs: Resources) -> bool:
     return False
 
 
-def _named(needs: Resources) -> frozenset[tuple[str, float]]:
+def _as_nodes_name(needs: Resources) -> frozenset[tuple[str, float]]:
     """What nodes call it."""
     return frozenset((_OWN.get(name, name), number) for name, number in needs.items())
 
@@ -183,7 +183,7 @@ class Sent:
             _remote(streams).options(**options, **(_STREAM if streams else {})).remote(packed)
         )
 
-    async def more(self) -> list[Message]:
+    async def next_messages(self) -> list[Message]:
         """What the body has reported next; its answer is the last of all.
 
         Raises:

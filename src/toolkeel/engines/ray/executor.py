@@ -131,7 +131,7 @@ class Ray:
         try:
             async with asyncio.timeout(left) as waits:
                 while True:
-                    messages = await sent.more()
+                    messages = await sent.next_messages()
                     if not waits.expired():
                         waits.reschedule(None)
                     if call.hear(messages):

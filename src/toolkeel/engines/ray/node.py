@@ -32,7 +32,7 @@ def serve(packed: bytes) -> Iterator[bytes]:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # how Ray cancels; it may be ignored
     order = json.loads(packed)
     heard: list[Message] = []
-    process = _process(json.dumps(order.pop("limits")))
+    process = _process_of(json.dumps(order.pop("limits")))
     runner = _runner()
     going = runner.get_loop().create_task(_carry_out(process, order, heard))
     try:
@@ -82,7 +82,7 @@ def _runner() -> asyncio.Runner:
 
 
 @cache
-def _process(limits: str) -> Process:
+def _process_of(limits: str) -> Process:
     """Workers of these limits, as many as Ray gives this process calls."""
     values = json.loads(limits)
     return Process(limits=None if values is None else Limits(**values))

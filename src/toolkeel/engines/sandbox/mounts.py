@@ -86,7 +86,11 @@ def places(
         network: Whether the files that name servers are needed.
     """
     work = tuple(dict.fromkeys(str(path) for path in roots))
-    kept = dict.fromkeys(str(p) for root in work for p in _kept(Path(root))) if writes else {}
+    kept = (
+        dict.fromkeys(str(p) for root in work for p in _read_only_within(Path(root)))
+        if writes
+        else {}
+    )
     return Places(
         system=tuple(path for path in _system(network) if not led_by_link(path, work)),
         readable=tuple(map(str, readable)) + (() if writes else work),
@@ -101,7 +105,7 @@ def led_by_link(path: str, roots: Iterable[str]) -> bool:
     return inside and os.path.realpath(path) != path
 
 
-def _kept(root: Path) -> Iterator[Path]:
+def _read_only_within(root: Path) -> Iterator[Path]:
     """What of a root stays as it is: protected files, and what this very program runs from."""
     for path in (*protected_below(root), *shared_environments(root), *runs_from(root)):
         if not led_by_link(str(path), [str(root)]):

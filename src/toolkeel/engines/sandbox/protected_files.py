@@ -161,13 +161,13 @@ def _below(root: Path) -> Iterator[Path]:
             yield folder
             continue
         for path in names:
-            yield from _kept(path)
+            yield from _read_only_part(path)
             deeper = depth < DEPTH and path.name not in _PASSED_BY and not path.is_symlink()
             if deeper and path.is_dir() and not protected_part(path.name):
                 waiting.append((path, depth + 1))
 
 
-def _kept(path: Path) -> Iterable[Path]:
+def _read_only_part(path: Path) -> Iterable[Path]:
     """What of one name in a folder stays read-only in a sandbox."""
     name = folded(path.name)
     if path.is_symlink():  # told when it is made; it cannot be mounted

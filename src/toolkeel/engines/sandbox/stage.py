@@ -109,7 +109,7 @@ def _show(places: list[Place], namespaces: dict[tuple[int, int], int]) -> None:
     options = b"mode=755,size=1m"
     _check(_LIBC.mount(b"none", STAGE.encode(), b"tmpfs", _NOSUID | _NODEV, options))
     for number, each in enumerate(folders):
-        at = _made(f"{STAGE}/{number}", os.fstat(handles[each.path]).st_mode)
+        at = _mount_point(f"{STAGE}/{number}", os.fstat(handles[each.path]).st_mode)
         _system(_MOVE_MOUNT, trees[each.path], b"", at, b"", _BY_HANDLES)
     for each in places[len(folders) :]:
         handle, at = (_walk(tops[each.within], each.path, each.within) for tops in (handles, trees))
@@ -163,7 +163,7 @@ def _tree(handle: int, place: Place, namespaces: dict[tuple[int, int], int]) -> 
     return tree
 
 
-def _made(at: str, mode: int) -> int:
+def _mount_point(at: str, mode: int) -> int:
     """A handle of a new folder or file, to mount one of that mode onto."""
     if stat.S_ISDIR(mode):
         os.mkdir(at)

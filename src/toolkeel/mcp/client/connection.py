@@ -244,10 +244,10 @@ class Link:
         client = await self.client()
         if self._tools is None or fresh:
             self.sift.problems = {}
-            self._tools = await self._listed(client)
+            self._tools = await self._list_tools(client)
         return self._tools
 
-    async def _listed(self, client: Client) -> dict[str, types.Tool]:
+    async def _list_tools(self, client: Client) -> dict[str, types.Tool]:
         found: dict[str, types.Tool] = {}
         try:
             async for page in walk(lambda cursor: client.list_tools(cursor=cursor), self._name):

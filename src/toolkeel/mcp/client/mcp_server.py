@@ -195,7 +195,7 @@ class MCPServer(Contents):
         if len(self._before) > 2 * len(listed):
             self._before.clear()
         made = [
-            self._made(peer, tool, names[tool.name])
+            self._tool_or_none(peer, tool, names[tool.name])
             for tool in listed.values()
             if (self._only is None or tool.name in self._only) and self.config.takes(tool.name)
         ]
@@ -205,7 +205,7 @@ class MCPServer(Contents):
     def _asks(self, _: Mapping[str, object]) -> bool | str:
         return self.trust is not True and f"what the server {self.name} says is not trusted"
 
-    def _made(self, peer: Peer, listed: types.Tool, name: str) -> AnyTool | None:
+    def _tool_or_none(self, peer: Peer, listed: types.Tool, name: str) -> AnyTool | None:
         try:  # one that is as it was is not made anew for each run
             key = (name, peer.trust, peer.pins, listed.model_dump_json())
             made = self._before[key] = self._before.get(key) or tool_of(peer, listed, name)

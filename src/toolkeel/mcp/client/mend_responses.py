@@ -133,7 +133,7 @@ class Sift:
             if isinstance(items := result.get(key), list):
                 result[key] = [item for item in items if self._fits(item, of, key)]
         if "tools" in result:
-            listed = [self._tool(tool, version) for tool in _listed(result["tools"])]
+            listed = [self._tool(tool, version) for tool in _as_list(result["tools"])]
             result["tools"] = [kept for kept in listed if kept is not None]
 
     def _fits(self, item: object, of: TypeAdapter[Any], key: str) -> bool:
@@ -229,7 +229,7 @@ def _mend_call(result: dict[str, Any], version: str) -> None:
         content = [content]
     elif not isinstance(content, list):
         rest = {key: value for key, value in result.items() if key not in _OF_A_CALL}
-        content = [_told("result", rest)] if rest else []
+        content = [_unknown_block("result", rest)] if rest else []
     result["content"] = [_block(block) for block in content]
     if not isinstance(result.get("isError", False), bool):
         result["isError"] = str(result["isError"]).lower() not in ("false", "none", "0", "")
@@ -259,20 +259,20 @@ def _drop_odd(result: dict[str, Any]) -> None:
 def _mend_content(result: dict[str, Any]) -> None:
     """What was read of a resource, a prompt's messages, or suggestions."""
     if "contents" in result:
-        result["contents"] = [_part(each) for each in _listed(result["contents"])]
+        result["contents"] = [_part(each) for each in _as_list(result["contents"])]
     if "messages" in result:
-        said = [_messages(each) for each in _listed(result["messages"])]
+        said = [_messages(each) for each in _as_list(result["messages"])]
         result["messages"] = [each for messages in said for each in messages]
     if (found := result.get("completion")) is not None:
         told = found if isinstance(found, dict) else {"values": found}
         values = [
-            each if isinstance(each, str) else _text(each) for each in _listed(told.get("values"))
+            each if isinstance(each, str) else _text(each) for each in _as_list(told.get("values"))
         ]
         more = {"hasMore": True} if len(values) > _MOST else {}
         result["completion"] = {**told, "values": values[:_MOST], **more}
 
 
-def _listed(value: object) -> list[Any]:
+def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else [] if value is None else [value]
 
 
@@ -292,7 +292,7 @@ def _messages(message: object) -> list[dict[str, Any]]:
     """A message of a prompt: one for each of its blocks, as the protocol has it."""
     said = message if isinstance(message, dict) else {"content": message}
     role = "assistant" if said.get("role") == "assistant" else "user"
-    blocks = _listed(said.get("content", said))
+    blocks = _as_list(said.get("content", said))
     texts = [{"type": "text", "text": b} if isinstance(b, str) else _block(b) for b in blocks]
     return [{**said, "role": role, "content": block} for block in texts]
 
@@ -306,14 +306,14 @@ def _block(block: object) -> object:
     if _is_block(block):
         return block
     if not isinstance(block, dict):
-        return _told("block", block)
+        return _unknown_block("block", block)
     sides = block.get("annotations")
     audience = sides.get("audience") if isinstance(sides, dict) else None
     plain = {key: value for key, value in block.items() if key not in ("annotations", "_meta")}
     if block.get("type") == "image":
         plain.setdefault("mimeType", "image/png")  # a picture tells its kind itself
     kept = {"annotations": {"audience": ["user"]}} if audience == ["user"] else {}
-    return {**(plain if _is_block(plain) else _told("block", block)), **kept}
+    return {**(plain if _is_block(plain) else _unknown_block("block", block)), **kept}
 
 
 def _is_block(block: object) -> bool:
@@ -326,7 +326,7 @@ def _is_block(block: object) -> bool:
     return True
 
 
-def _told(what: str, value: object) -> dict[str, Any]:
+def _unknown_block(what: str, value: object) -> dict[str, Any]:
     return {"type": "text", "text": f"[a {what} that this client does not know] {_text(value)}"}
 
 

@@ -26,7 +26,7 @@ def failed(error: MCPError, tool: str, server: str, first: bool = True) -> Faile
     code, text, said = error.code, error.message, data_of(error.error)
     details = {"code": code, **({"data": said} if said is not None else {})}
     if isinstance(error.data, FromPeer):  # its own code, however much it looks like the transport's
-        return Failed("tool_error", _told(server, text), **details)
+        return Failed("tool_error", _error_text(server, text), **details)
     unsent = code in (NOT_SENT, REFUSED, FORGOTTEN)
     if code in (types.CONNECTION_CLOSED, LOST) or (unsent and not first):
         why = f" ({text})" if code != types.CONNECTION_CLOSED else ""
@@ -45,7 +45,7 @@ def failed(error: MCPError, tool: str, server: str, first: bool = True) -> Faile
     if unsent:
         text = f"The server {server} refused the call: {text}"
         return Failed("tool_error", text, **details)
-    return Failed("tool_error", _told(server, text), **details)
+    return Failed("tool_error", _error_text(server, text), **details)
 
 
 def was_forgotten(error: MCPError) -> bool:
@@ -64,5 +64,5 @@ _OLDER = (
 )
 
 
-def _told(server: str, text: str) -> str:
+def _error_text(server: str, text: str) -> str:
     return f"The server {server} answered the call with an error: {with_remedy(text)}"

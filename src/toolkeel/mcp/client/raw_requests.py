@@ -156,7 +156,7 @@ class RawRequests:
         return self._settles(message)
 
     def _settles(self, message: dict[str, Any]) -> bool:
-        waiting = self._known(message.get("id"))
+        waiting = self._waiting_for(message.get("id"))
         if waiting is None:
             return False
         if isinstance(result := message.get("result"), dict):
@@ -173,20 +173,20 @@ class RawRequests:
     def end_by_error(self, item: SessionMessage) -> bool:
         """End the request that a message, made of a line that cannot be read, is about; whether there is one."""
         message = item.message
-        waiting = self._known(getattr(message, "id", None))
+        waiting = self._waiting_for(getattr(message, "id", None))
         if waiting is None or not isinstance(message, types.JSONRPCError):
             return False
         _fail(waiting, message.error)
         return True
 
-    def _known(self, id: object) -> _Waiting | None:
+    def _waiting_for(self, id: object) -> _Waiting | None:
         if isinstance(id, str) and id.isdecimal() and len(id) < 20:
             id = int(id)  # some servers send ids back as texts
         return self._waiting.get(id) if isinstance(id, int) else None
 
     def _progress(self, params: object) -> bool:
         said = params if isinstance(params, dict) else {}
-        waiting = self._known(said.get("progressToken"))
+        waiting = self._waiting_for(said.get("progressToken"))
         if waiting is None:
             return False
         done, total = _number(said.get("progress")), _number(said.get("total"))

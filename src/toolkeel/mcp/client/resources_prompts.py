@@ -49,7 +49,7 @@ class Contents:
 
     async def instructions(self) -> str:
         """How the server says its tools should be used: a stranger's text, bounded, all to be seen."""
-        return await self._ask(lambda client: _said(client.instructions or ""))
+        return await self._ask(lambda client: _clean_instructions(client.instructions or ""))
 
     async def resources(self) -> list[types.Resource]:
         """Every resource the server lists; none if it has no resources.
@@ -230,7 +230,7 @@ def _file(contents: types.TextResourceContents | types.BlobResourceContents) -> 
         return file_of(types.TextResourceContents(uri=contents.uri, text=f"[{error.text}]"))
 
 
-async def _said(instructions: str) -> str:
+async def _clean_instructions(instructions: str) -> str:
     return clean(instructions)[0][:INSTRUCTIONS]
 
 

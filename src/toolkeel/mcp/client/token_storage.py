@@ -97,7 +97,7 @@ class Tokens:
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Keep the tokens, and when they expire."""
         expires = None if tokens.expires_in is None else time.time() + tokens.expires_in
-        await self._save({"tokens": _plain(tokens), "expires": expires})
+        await self._save({"tokens": _as_json(tokens), "expires": expires})
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         """The registered client."""
@@ -108,7 +108,7 @@ class Tokens:
 
     async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
         """Keep what the server has registered."""
-        await self._save({"client": _plain(client_info)})
+        await self._save({"client": _as_json(client_info)})
 
     async def forget_client(self) -> bool:
         """The server knows the client no more; whether another may be registered."""
@@ -123,7 +123,7 @@ class Tokens:
     async def keep_metadata(self, metadata: OAuthMetadata | None) -> None:
         """Keep it with the tokens, so that they never go anywhere else."""
         if metadata is not None:
-            await self._save({"server": _plain(metadata)})
+            await self._save({"server": _as_json(metadata)})
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
@@ -175,7 +175,7 @@ class Tokens:
         save(self._path, data)
 
 
-def _plain(model: BaseModel) -> Any:
+def _as_json(model: BaseModel) -> Any:
     return json.loads(model.model_dump_json(exclude_none=True))
 
 

@@ -137,10 +137,10 @@ def end_gently(draining: Draining, linger: float = LINGER) -> None:
     for number, seconds in ((signal.SIGTERM, linger), (signal.SIGINT, 0.0)):
         before: Any = signal.getsignal(number)
         if callable(before):
-            signal.signal(number, partial(_told, loop, draining.begin, seconds, before))
+            signal.signal(number, partial(_on_signal, loop, draining.begin, seconds, before))
 
 
-def _told(
+def _on_signal(
     loop: asyncio.AbstractEventLoop,
     begin: Callable[[], None],
     seconds: float,

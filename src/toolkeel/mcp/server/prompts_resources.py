@@ -186,12 +186,14 @@ def messages_of(value: object) -> Iterator[types.PromptMessage]:
             yield from messages_of(item)
         return
     if isinstance(value, AssistantMessage):
-        yield from _said("assistant", value.content)
+        yield from _prompt_messages("assistant", value.content)
     else:
-        yield from _said("user", value.content if isinstance(value, UserMessage) else value)
+        yield from _prompt_messages(
+            "user", value.content if isinstance(value, UserMessage) else value
+        )
 
 
-def _said(role: types.Role, content: object) -> Iterator[types.PromptMessage]:
+def _prompt_messages(role: types.Role, content: object) -> Iterator[types.PromptMessage]:
     for block in blocks_of(content):
         yield types.PromptMessage(role=role, content=to_block(block))
 

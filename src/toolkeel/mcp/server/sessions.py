@@ -58,20 +58,20 @@ class Sessions:
 
     async def begin(self, request: Request, _: types.NotificationParams) -> None:
         """Handle ``notifications/initialized``."""
-        self._of(request)
+        self._session_of(request)
 
     async def set_level(
         self, request: Request, params: types.SetLevelRequestParams
     ) -> types.EmptyResult:
         """Handle ``logging/setLevel``."""
-        self._of(request).level = params.level
+        self._session_of(request).level = params.level
         return types.EmptyResult()
 
     async def watch(
         self, request: Request, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Handle ``resources/subscribe``."""
-        uris = self._of(request).watched
+        uris = self._session_of(request).watched
         check_watched({*uris, params.uri})
         uris.add(params.uri)
         return types.EmptyResult()
@@ -80,7 +80,7 @@ class Sessions:
         self, request: Request, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Handle ``resources/unsubscribe``."""
-        self._of(request).watched.discard(params.uri)
+        self._session_of(request).watched.discard(params.uri)
         return types.EmptyResult()
 
     async def listen(
@@ -148,7 +148,7 @@ class Sessions:
         finally:
             del self._untold[connection], self._telling[connection]
 
-    def _of(self, request: Request) -> _Session:
+    def _session_of(self, request: Request) -> _Session:
         return self._open.setdefault(_connection(request), _Session(client_of(request)))
 
 

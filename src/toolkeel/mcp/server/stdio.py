@@ -113,14 +113,14 @@ class _Wire:
             if len(line) <= _AT_ONCE and self._has_room():
                 os.write(self._descriptor, line)  # whole, and at once: so is a pipe that has room
             else:
-                await asyncio.to_thread(self._all, line)
+                await asyncio.to_thread(self._write_all, line)
 
     def _has_room(self) -> bool:
         if sys.platform == "win32":
             return False
         return bool(select.select((), (self._descriptor,), (), 0)[1])
 
-    def _all(self, line: bytes) -> None:
+    def _write_all(self, line: bytes) -> None:
         while line:
             line = line[os.write(self._descriptor, line) :]
 
