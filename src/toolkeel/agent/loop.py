@@ -146,6 +146,7 @@ class Progression:
         said, run.skipping = list(run.said), False
         del run.said[: len(said)]  # any thread may add more meanwhile
         self._messages.extend(said)
+        relearn(run, said, self._tools)
         self._asking.unjudged.extend(said)
 
     def _follows(self, reason: EndReason) -> bool:

@@ -157,7 +157,7 @@ def shell_output(
         read: Gives further details by what was said.
     """
     output = [as_output(one, max_length) for one in ended]
-    text = "\n\n".join(_told(line, one) for line, one in zip(lines, output, strict=True))
+    text = "\n\n".join(_transcript(line, one) for line, one in zip(lines, output, strict=True))
     details = {"output": output, "max_output_length": max_length, **read(text)}
     return ToolOutput((Data(output, text or "(no commands)"),), details=details)
 

@@ -30,6 +30,11 @@ _ADDRESS = re.compile(
     r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
     re.IGNORECASE,
 )
+# How messages begin that stand in a person's place and repeat what models and others have said.
+_OURS = (
+    *("[Left out here to save room: ", "Summary of the conversation so far:\n"),
+    *("What happened before you were asked:\n", "Your answer "),
+)
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"[\d\s.,+-]+")
 
@@ -43,13 +48,9 @@ def aims(prepared: Prepared) -> Mapping[str, object]:
 def texts(value: object) -> Iterator[str]:
     """Every text and number in a value; none for nothing."""
     if isinstance(value, str):
-        if value:
-            yield value
-    elif isinstance(value, Mapping):
-        for item in value.values():
-            yield from texts(item)
+        yield from (value,) if value else ()
     elif isinstance(value, Iterable):
-        for item in value:
+        for item in value.values() if isinstance(value, Mapping) else value:
             yield from texts(item)
     elif value is not None and not isinstance(value, bool):
         yield str(value)
@@ -60,20 +61,16 @@ def unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str
     addresses = [
         found for text in texts(ArgumentsView(prepared)) for found in _ADDRESS.findall(text)
     ]
-    heard = said(taint.root)
+    heard = list(said(taint.root))
     return [value for value in dict.fromkeys((*values, *addresses)) if not is_named(value, heard)]
 
 
-def said(run: RunContext) -> list[tuple[str, str]]:
+def said(run: RunContext) -> Iterator[tuple[str, str]]:
     """What the person and the operator wrote, and results that hold nobody else's text.
 
     A result comes with what the model gave its call: what it only repeats was named by the model, and
     what is no longer than that may be the same in other letters.
     """
-    return list(_said(run))
-
-
-def _said(run: RunContext) -> Iterator[tuple[str, str]]:
     left = MAX_TEXT
     tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
     asked = {
@@ -83,13 +80,13 @@ def _said(run: RunContext) -> Iterator[tuple[str, str]]:
     }
     for message in reversed(run.transcript):
         if isinstance(message, ToolMessage):
-            if not _is_of_person(message, tools.get(message.name)):
-                continue
-            repeated = asked.get(message.tool_call_id, "")
-        elif isinstance(message, UserMessage | SystemMessage):
-            repeated = ""
+            counts = _is_of_person(message, tools.get(message.name))
         else:
+            is_theirs = isinstance(message, UserMessage | SystemMessage)
+            counts = is_theirs and not message.text.startswith(_OURS)
+        if not counts:
             continue
+        repeated = asked.get(message.tool_call_id, "") if isinstance(message, ToolMessage) else ""
         text = _folded(_words_of(message))[-left:]
         yield text, repeated
         left -= len(text)
@@ -103,19 +100,18 @@ def _given(arguments: object) -> str:
         values = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
         return str(arguments)
-    return (
-        json.dumps(list(values.values()), ensure_ascii=False)
-        if isinstance(values, dict)
-        else str(arguments)
-    )
+    if not isinstance(values, dict):
+        return str(arguments)
+    return json.dumps(list(values.values()), ensure_ascii=False)
 
 
 def _words_of(message: Message) -> str:
-    """What is written in a message, without what is attached to it."""
+    """What is written in a message, without what is attached to it, and without strangers' words."""
     content = message.content
     if isinstance(content, str) or isinstance(message, ToolMessage):
         return message.text
-    return "\n".join(block.text for block in content if isinstance(block, Text))
+    own = (b for b in content if isinstance(b, Text) and b.extra.get("trusted", True))
+    return "\n".join(block.text for block in own)
 
 
 def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
@@ -177,11 +173,7 @@ def _joins(char: str) -> bool:
 
 def _leads_there(address: str, text: str) -> bool:
     """Whether a text names an address as a whole, or a place above it that it adds nothing to."""
-    for found in _ADDRESS.findall(text):
-        named = found.rstrip(").,;!?/")
-        if address.rstrip("/") == named:
-            return True
-    return False
+    return address.rstrip("/") in {found.rstrip(").,;!?/") for found in _ADDRESS.findall(text)}
 
 
 def _folded(text: str) -> str:

@@ -26,7 +26,7 @@ from toolkeel._records.taint_sources import (
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.named_by_person import aims, is_named, said, texts, unnamed
 from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read
-from toolkeel.content import Audio, File, Image
+from toolkeel.content import Audio, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
@@ -36,7 +36,11 @@ from toolkeel.events import Tainted
 from toolkeel.messages import Message, ToolMessage, UserMessage
 
 TRUSTED = "trusted"
-"""Key of a tool's metadata: hosts that may be told anything, ``*.example.org`` for all below."""
+"""Key of a tool's metadata: hosts that may be told anything, ``*.example.org`` for all below.
+
+In the ``extra`` of a block that a person sends: whether it is theirs. Text is, unless it says False."""
+WORDS = "words_of"
+"""Key of a tool's metadata: tells which stranger wrote its description, until somebody approved it."""
 PRIVATE = "private"
 """The tag of a tool that reads private data; those of ``file:`` and ``db:`` resources need none."""
 BUILDS = "builds"
@@ -107,11 +111,17 @@ def touch(run: RunContext, source: Source, call_id: str = "") -> None:
 
 
 def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
-    """The labels of a transcript: by what is attached to it, its results, and what they carry."""
+    """The labels of a transcript: by what is attached to it, its results, and what they carry.
+
+    Descriptions of tools count, too, that a stranger wrote and nobody here has approved.
+    """
+    for tool in tools:
+        if callable(words := tool.metadata.get(WORDS)) and (whose := words()):
+            touch(run, Source("stranger", whose, "(what its tools are said to do)"))
     known: dict[str, tuple[str, ...]] | None = None
     for message in messages:
         for source in _attached(message):
-            run.shared_taint().add(source)
+            touch(run, source)
         if not isinstance(message, ToolMessage):
             continue
         if known is None:
@@ -124,11 +134,14 @@ def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyToo
 
 
 def _attached(message: Message) -> Iterator[Source]:
-    """Documents, pictures and recordings that a person hands on: their text need not be theirs."""
+    """What a person hands on: documents, pictures, recordings, and text that is said not to be theirs."""
     if isinstance(message, UserMessage) and not isinstance(message.content, str):
         for block in message.content:
-            if isinstance(block, File | Image | Audio) and not block.extra.get(TRUSTED):
-                what = block.name if isinstance(block, File) else block.media_type
+            own = block.extra.get(TRUSTED, isinstance(block, Text))
+            if isinstance(block, File | Image | Audio | Text) and not own:
+                what = (
+                    block.name if isinstance(block, File) else getattr(block, "media_type", "text")
+                )
                 yield Source("stranger", "attachment", what[:200])
 
 
@@ -272,7 +285,7 @@ def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[s
     found = taint.until(len(taint.sources))
     if not found.keys() & {"private", "secret"} or _goes_home([place], tuple(trusted)):
         return
-    if not is_named(place, said(taint.root)):
+    if not is_named(place, list(said(taint.root))):
         raise ToolError(
             f"To {place[:200]!r}, which nobody here has named, and this run has read private data: "
             "ask for that address itself, so that a person can be asked."

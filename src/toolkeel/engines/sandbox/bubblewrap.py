@@ -21,19 +21,9 @@ HOME = "/tmp"
 _NOBODY = "65534"
 _SETTINGS_OF_THE_KERNEL = ("acpi", "bus", "driver", "fs", "irq", "pressure", "scsi", "sys")
 _SECRETS_OF_THE_KERNEL = (
-    "kallsyms",
-    "kcore",
-    "key-users",
-    "keys",
-    "kmsg",
-    "mtrr",
-    "pagetypeinfo",
-    "sched_debug",
-    "slabinfo",
-    "sysrq-trigger",
-    "timer_list",
-    "vmallocinfo",
-)
+    "kallsyms", "kcore", "key-users", "keys", "kmsg", "mtrr", "pagetypeinfo", "sched_debug",
+    "slabinfo", "sysrq-trigger", "timer_list", "vmallocinfo",
+)  # fmt: skip
 FOLDERS = "/usr/bin:/usr/local/bin:/bin:/run/current-system/sw/bin"
 """Where bubblewrap is looked for, whatever our ``PATH`` says."""
 

@@ -17,6 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel._common.peers_words import telling
 from toolkeel.call.body.sync_bridge import on_own_loop
+from toolkeel.call.steps.taint import TRUSTED
 from toolkeel.content import File, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
@@ -88,7 +89,7 @@ class Contents:
     async def prompt(
         self, name: str, arguments: Mapping[str, str] | None = None
     ) -> list[UserMessage | AssistantMessage]:
-        """Fill a prompt: messages to begin a run with.
+        """Fill a prompt: messages to begin a run with, whose words are a stranger's.
 
         Raises:
             SetupError: the server cannot be reached.
@@ -255,7 +256,14 @@ def address_of(resource: str | Text | types.Resource) -> str:
 
 def _message(said: types.PromptMessage) -> UserMessage | AssistantMessage:
     content = from_blocks([said.content])
-    return UserMessage(content) if said.role == "user" else AssistantMessage(content)
+    if said.role != "user":
+        return AssistantMessage(content)
+    blocks = (Text(content),) if isinstance(content, str) else content
+    return UserMessage(
+        tuple(
+            Text(b.text, {**b.extra, TRUSTED: False}) if isinstance(b, Text) else b for b in blocks
+        )
+    )
 
 
 def _summary(listed: Any) -> dict[str, object]:

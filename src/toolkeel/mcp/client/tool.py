@@ -14,6 +14,7 @@ from typing import Any, Literal, TypeAlias
 import mcp_types as types
 
 from toolkeel._records.record import record
+from toolkeel.call.steps.taint import WORDS
 from toolkeel.content import Content, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.returns import Output
@@ -137,6 +138,11 @@ class DefinitionGate:
         why = "its definition was not approved yet" if self._peer.trust else "not trusted"
         return f"a tool of the server {self._peer.name} ({why})"
 
+    def unread(self) -> str:
+        """The server, as long as it is not trusted and nobody has approved what it says of the tool."""
+        trusted = self._peer.trust is True or self.standing().state == "approved"
+        return "" if trusted else self._peer.name
+
     async def pass_on(self, context: ToolContext[Any]) -> None:
         """Pin what this call was let through with.
 
@@ -213,7 +219,7 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
     options["timeout"] = peer.timeout
     options["approval"] = gate
     options["steps"] = (gate.step,)
-    options["metadata"] = {"mcp": {"server": peer.name, "tool": listed.name}}
+    options["metadata"] = {"mcp": {"server": peer.name, "tool": listed.name}, WORDS: gate.unread}
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
     # Servers tell what is absent from what is said: a default they state is theirs to fill in.
