@@ -27,7 +27,7 @@ NAMES = (
     *("shell", "patch", "transcript", "journal"),
 )
 """Of the targets, which are imported only where they run: so atheris sees what they import."""
-LARGEST = 200
+LARGEST = 400
 """Characters of a text that is kept."""
 
 

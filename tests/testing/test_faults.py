@@ -17,6 +17,7 @@ from pydantic import BaseModel
 
 import toolkeel
 from tests.contract import check_events, check_run, check_transcript
+from tests.shared import ROOT
 from tests.waiting import until
 from toolkeel import (
     Agent,
@@ -32,6 +33,7 @@ from toolkeel import (
 from toolkeel import (
     Injected as Marker,
 )
+from toolkeel._records.messages_json import load_message
 from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.steps.cache import Cache
 from toolkeel.call.steps.call_limits import Budget
@@ -352,6 +354,32 @@ def test_a_process_that_is_killed_has_told_of_each_call_before_it_ran(
         assert ("approval_decided", told[at][1]) in told[:at]
     assert ("tool_finished", "c0") in told and ("tool_finished", "c1") not in told
     assert ("tool_started", "c2") not in told
+
+
+KILLABLE = [p.name for p in POINTS if p.name not in ("stop", "failed", "mask")]
+"""All places but those of runs that are cancelled, whose bodies fail, and that have secrets."""
+
+
+@pytest.mark.slow
+def test_wherever_a_run_is_killed_its_session_goes_on_and_nothing_runs_twice_unasked(
+    tmp_path: Path,
+) -> None:
+    words = [sys.executable, "-m", "tests.testing.killed_anywhere", str(tmp_path), *KILLABLE]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, done.stderr
+    ends = json.loads(done.stdout)
+    assert set(ends) == set(KILLABLE)
+    for place, (first, second, lines, told) in ends.items():
+        assert (first, second, told.get("reason")) == (-signal.SIGKILL, 0, "answered"), place
+        messages = [load_message(each) for each in told["messages"]]
+        check_transcript(messages)
+        results = {m.name: m for m in messages if isinstance(m, ToolMessage)}
+        assert lines.count("change a") <= 1, place
+        if told["asked"]:  # nobody knows about it, and a person said to leave it
+            assert results["change"].kind == "unknown_outcome", place
+        else:
+            assert lines.count("change a") == 1 and not results["change"].failed, place
+        assert lines.count("report b") >= 1 and results["nobody"].kind == "unknown_tool", place
 
 
 async def _raising(make: Callable[[], Any]) -> None:
