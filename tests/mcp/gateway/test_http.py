@@ -24,6 +24,7 @@ from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.http import gateway_app
 from toolkeel.mcp.gateway.policy import Policy, read_policy
+from toolkeel.mcp.server import http as server_http
 
 TOKENS = "[clients.ada]\ntoken='0123456789abcdef-ada'\n[clients.bo]\ntoken='0123456789abcdef-bo'\n"
 
@@ -215,33 +216,63 @@ def test_whose_search_finds_a_tool_is_told_that_its_list_changed_and_nobody_else
     asyncio.run(use())
 
 
+async def ask(
+    http: httpx2.AsyncClient, url: str, name: str, method: str, session: str = "", **params: Any
+) -> httpx2.Response:
+    """A request of the older revisions, with somebody's token."""
+    own = {"authorization": f"Bearer 0123456789abcdef-{name}"}
+    own |= {"accept": "application/json, text/event-stream"}
+    own |= {"mcp-session-id": session} if session else {}
+    body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
+    return await http.post(url, headers=own, json=body)
+
+
+HELLO = {"protocolVersion": "2025-11-25", "capabilities": {},
+         "clientInfo": {"name": "t", "version": "0"}}  # fmt: skip
+
+
 def test_a_session_is_found_with_the_token_alone_that_opened_it(tmp_path: Any) -> None:
     file = tmp_path / "policy.toml"
     file.write_text(TOKENS)
     policy = read_policy(file)
-    hello = {"protocolVersion": "2025-11-25", "capabilities": {},
-             "clientInfo": {"name": "t", "version": "0"}}  # fmt: skip
-    takes = {"accept": "application/json, text/event-stream"}
 
     async def use() -> None:
         async with (
             serving(Gateway([config("new")], policy), policy) as url,
-            httpx2.AsyncClient(headers=takes, timeout=60) as http,
+            httpx2.AsyncClient(timeout=60) as http,
         ):
-
-            async def ask(name: str, method: str, session: str = "", **params: Any) -> Any:
-                own = {"authorization": f"Bearer 0123456789abcdef-{name}"}
-                own |= {"mcp-session-id": session} if session else {}
-                body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
-                return await http.post(url, headers=own, json=body)
-
-            opened = await ask("ada", "initialize", **hello)
+            opened = await ask(http, url, "ada", "initialize", **HELLO)
             session = opened.headers["mcp-session-id"]
-            asked = [await ask(name, "tools/list", session) for name in ("bo", "ada")]
+            asked = [await ask(http, url, name, "tools/list", session) for name in ("bo", "ada")]
             assert [each.status_code for each in asked] == [404, 200]
             for method in ("GET", "DELETE"):  # nor can its stream be read, or be ended
                 own = {"authorization": "Bearer 0123456789abcdef-bo", "mcp-session-id": session}
                 assert (await http.request(method, url, headers=own)).status_code == 404
-            assert (await ask("ada", "tools/list", session)).status_code == 200
+            assert (await ask(http, url, "ada", "tools/list", session)).status_code == 200
+
+    asyncio.run(use())
+
+
+def test_a_client_that_opens_session_after_session_ends_its_own_and_no_others(
+    tmp_path: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_http, "SESSIONS", 4)
+    file = tmp_path / "policy.toml"
+    file.write_text(TOKENS)
+    policy = read_policy(file)
+
+    async def use() -> None:
+        async with (
+            serving(Gateway([config("new")], policy), policy) as url,
+            httpx2.AsyncClient(timeout=60) as http,
+        ):
+            names = ["bo", *["ada"] * 9]
+            opened = [await ask(http, url, name, "initialize", **HELLO) for name in names]
+            sessions = [each.headers["mcp-session-id"] for each in opened]
+            asked = [
+                (await ask(http, url, name, "tools/list", session)).status_code
+                for name, session in zip(names, sessions, strict=True)
+            ]
+            assert asked == [200, *[404] * 6, *[200] * 3]
 
     asyncio.run(use())

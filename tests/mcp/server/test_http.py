@@ -17,6 +17,7 @@ from mcp.client.streamable_http import streamable_http_client
 from tests.mcp.serving import ERAS, both_eras, text
 from tests.waiting import run, until
 from toolkeel import SetupError, tool
+from toolkeel.mcp.server import http
 from toolkeel.mcp.server.http import asgi, is_loopback, serve_http
 from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -167,5 +168,36 @@ def test_a_client_that_vanishes_in_mid_call_stops_the_body(era: str) -> None:
             task.cancel()
             await asyncio.wait([task])
             await until(lambda: stopped)
+
+    run(main)
+
+
+def test_of_too_many_sessions_one_ends_that_is_idle_and_none_that_is_at_work(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(http, "SESSIONS", 3)
+
+    async def main() -> None:
+        async with (
+            served(ToolServer([add])) as url,
+            httpx2.AsyncClient(headers=ACCEPT, timeout=60) as web,
+        ):
+
+            async def open_one() -> str:
+                opened = await web.post(f"{url}/mcp", json=PING)
+                assert opened.status_code == 200
+                return str(opened.headers["mcp-session-id"])
+
+            async def status(session: str) -> int:
+                body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+                own = {"mcp-session-id": session}
+                return (await web.post(f"{url}/mcp", json=body, headers=own)).status_code
+
+            first = await open_one()
+            async with web.stream("GET", f"{url}/mcp", headers={"mcp-session-id": first}) as stream:
+                assert stream.status_code == 200
+                others = [await open_one() for _ in range(6)]
+                assert [await status(each) for each in others] == [404] * 4 + [200] * 2
+                assert await status(first) == 200
 
     run(main)

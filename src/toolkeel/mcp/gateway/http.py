@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
+from mcp.server.auth.middleware.auth_context import AuthContextMiddleware
 from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.auth.provider import AccessToken
 from starlette.datastructures import Headers
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 class ClientTokens:
     """ASGI middleware: only requests with a client's token get through, under its name (RFC 6750).
 
-    The name stands where the SDK looks whose a session is: with another's token it is not found.
+    The name stands where the SDK looks whose a session, or the state of a waiting call, is: with
+    another's token it is not found.
 
     Args:
         app: What is protected.
@@ -36,7 +38,7 @@ class ClientTokens:
     """
 
     def __init__(self, app: ASGIApp, policy: Policy) -> None:
-        self._app = app
+        self._app = AuthContextMiddleware(app)
         self._policy = policy
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:

@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import hmac
 import ipaddress
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from functools import partial
+from math import inf
 from typing import TYPE_CHECKING, Any
 
 import uvicorn
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 
 PATH = "/mcp"
 """Where the endpoint is, as clients expect it."""
+SESSIONS = 1000
+"""Sessions of the older revisions that are open at once."""
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
@@ -103,8 +106,10 @@ def asgi(
     security = TransportSecuritySettings(
         allowed_hosts=[*hosts, *allowed_hosts], allowed_origins=[*origins, *allowed_origins]
     )
-    options.setdefault("streamable_http_path", PATH)
+    options = {"streamable_http_path": PATH, "max_sessions": SESSIONS, **options}
     app = server.sdk.streamable_http_app(transport_security=security, host=host, **options)
+    manager: Any = server.sdk.session_manager
+    manager._admit_session = partial(_admit, manager, manager._admit_session)
     if token:
         app.user_middleware.insert(0, Middleware(BearerToken, token=token))
     app.state.draining = Draining(server.figures, server.let_go)
@@ -114,6 +119,20 @@ def asgi(
 
 
 @naming
+def _admit(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
+    """Open a session; of too many one ends that is idle, of the same client's if it has one."""
+    known: dict[str, Any] = manager._server_instances
+    if manager.max_sessions is not None and len(known) >= manager.max_sessions:
+        idle = [
+            (manager._session_owners.get(id) != owner, each.idle_scope.deadline, id)
+            for id, each in known.items()
+            if each.idle_scope is not None and each.idle_scope.deadline < inf
+        ]
+        if idle:
+            known.pop(min(idle)[2]).idle_scope.cancel()
+    return admit(owner)
+
+
 async def serve_http(
     server: ToolServer,
     host: str = "127.0.0.1",
