@@ -11,8 +11,10 @@ from typing import Any
 import mcp_types as types
 import pytest
 
+from tests.waiting import run, until
 from toolkeel import ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.connection import Link, LinkOptions
+from toolkeel.mcp.client.elicitation import QUESTIONS
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.client.pages import PAGES
 from toolkeel.mcp.config import ServerConfig
@@ -104,3 +106,55 @@ def test_a_listing_without_end_is_cut(cursors: list[str] | None, pages: int) -> 
     client: Any = Endless(cursors)
     found = asyncio.run(link._list_tools(client))
     assert client.asked == len(found) == pages
+
+
+CURIOUS = """
+import json, sys
+def say(**said):
+    print(json.dumps({"jsonrpc": "2.0", **said}), flush=True)
+call, said, asked = None, [], int(sys.argv[1])
+for line in sys.stdin:
+    got = json.loads(line)
+    method, id = got.get("method"), got.get("id")
+    if method == "initialize":
+        info = {"name": "curious", "version": "0"}
+        say(id=id, result={"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": info})
+    elif method == "tools/list":
+        say(id=id, result={"tools": [{"name": "act", "inputSchema": {"type": "object"}}]})
+    elif method == "tools/call":
+        call = id
+        for n in range(asked):
+            form = {"type": "object", "properties": {}}
+            say(id=f"q{n}", method="elicitation/create", params={"message": "?", "requestedSchema": form})
+    elif method is None:
+        said.append(got["result"]["action"])
+        if len(said) == asked:
+            told = f"{said.count('accept')} {said.count('cancel')}"
+            say(id=call, result={"content": [{"type": "text", "text": told}]})
+    elif id is not None:
+        say(id=id, error={"code": -32601, "message": "no"})
+"""
+
+
+def test_a_server_that_asks_and_asks_has_no_more_questions_wait_than_a_person_can_see() -> None:
+    waiting: list[object] = []
+    peak = 0
+
+    async def fill(question: object) -> bool:
+        nonlocal peak
+        waiting.append(question)
+        peak = max(peak, len(waiting))
+        await until(lambda: len(waiting) == QUESTIONS or peak == QUESTIONS)
+        await asyncio.sleep(0.01)
+        waiting.pop()
+        return True
+
+    async def use() -> str:
+        curious = MCPServer([sys.executable, "-c", CURIOUS, "500"], trust=True, elicit=fill)
+        tools = Toolset(await curious.get_tools())
+        [message] = await tools.run([ToolCall("1", "act", {})])
+        await curious.close()
+        return message.text
+
+    accepted, cancelled = map(int, run(use).split())
+    assert peak == QUESTIONS and accepted + cancelled == 500

@@ -13,7 +13,8 @@ import pytest
 from tests.mcp.gateway.behind import Asked, config
 from tests.waiting import run, until
 from toolkeel.mcp.client import elicitation
-from toolkeel.mcp.gateway.server_connection import Lane, at_most, current
+from toolkeel.mcp.client.elicitation import at_most
+from toolkeel.mcp.gateway.server_connection import Lane, current
 from toolkeel.mcp.server.sessions import Sessions
 
 ASKED = types.ElicitRequestFormParams(
@@ -102,7 +103,7 @@ def test_what_a_client_that_does_not_read_is_told_of_its_calls_is_not_kept_witho
             await reads.wait()
             told.append(n)
 
-        bounded = at_most(tell, 3)
+        bounded = at_most(tell, 3, None)
         tasks = [asyncio.create_task(bounded(n)) for n in range(10)]
         await until(lambda: sum(task.done() for task in tasks) == 7)
         reads.set()

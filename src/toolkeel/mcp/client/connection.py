@@ -23,6 +23,7 @@ from mcp.shared.message import SessionMessage
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolkeelError, describe
+from toolkeel.mcp.client.elicitation import QUESTIONS, at_most
 from toolkeel.mcp.client.frames import Rate
 from toolkeel.mcp.client.http import Network, http
 from toolkeel.mcp.client.mend_responses import Sift, of_peer
@@ -195,11 +196,13 @@ class Link:
     @asynccontextmanager
     async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
         options = self._options
+        elicit = options.elicit and at_most(options.elicit, QUESTIONS, _CANCELLED)
+        sample = options.sample and at_most(options.sample, QUESTIONS, _BUSY)
         client = Client(
             self._watched(over),
             read_timeout_seconds=options.timeout,
-            elicitation_callback=options.elicit,
-            sampling_callback=options.sample,
+            elicitation_callback=elicit,
+            sampling_callback=sample,
             list_roots_callback=options.roots,
             logging_callback=self._log,
             message_handler=self._noticed,
@@ -309,6 +312,8 @@ class Link:
                 self._stale()
 
 
+_CANCELLED = types.ElicitResult(action="cancel")
+_BUSY = types.ErrorData(code=-1, message="too much is asked at once")
 _LIST_CHANGES = (
     types.ToolListChangedNotification,
     types.PromptListChangedNotification,

@@ -30,10 +30,33 @@ log = logging.getLogger("toolkeel.mcp")
 
 ATTEMPTS = 3
 """How often a form is asked before the server is told that it was cancelled."""
+QUESTIONS = 20
+"""Questions of one server that may wait at once; more are cancelled."""
 LEFT = 60.0
 """Seconds in which a server may still ask something for a call that was given up."""
 
 Call = TypeVar("Call")
+
+
+def at_most(ask: Callable[..., Awaitable[Any]], many: int, refusal: object) -> Any:
+    """The same, and the refusal while so many wait for somebody who does not answer, or read.
+
+    >>> asyncio.run(at_most(asyncio.sleep, 0, "refused")(1))
+    'refused'
+    """
+    waiting = 0
+
+    async def asked(*said: object, **named: object) -> Any:
+        nonlocal waiting
+        if waiting >= many:
+            return refusal
+        waiting += 1
+        try:
+            return await ask(*said, **named)
+        finally:
+            waiting -= 1
+
+    return asked
 
 
 class OpenCalls(Generic[Call]):

@@ -22,9 +22,10 @@ from toolkeel._records.record import record
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.client.elicitation import at_most
 from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
 from toolkeel.mcp.client.outcome import failed
-from toolkeel.mcp.client.raw_requests import Progressed
+from toolkeel.mcp.client.raw_requests import UNTOLD, Progressed
 from toolkeel.mcp.content import STRUCTURE
 from toolkeel.mcp.gateway.approve import decided, ticket_for
 from toolkeel.mcp.gateway.audit import Audit, digest_of_arguments
@@ -32,7 +33,6 @@ from toolkeel.mcp.gateway.cache import ResultCache, key_of
 from toolkeel.mcp.gateway.ledger import Ledger
 from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.gateway.routes import Route
-from toolkeel.mcp.gateway.server_connection import at_most
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
@@ -348,7 +348,8 @@ def progress_of(request: Request) -> Progressed | None:
         with suppress(MCPError):
             await request.session.report_progress(progress, total, message)
 
-    return at_most(tell)
+    bounded: Progressed = at_most(tell, UNTOLD, None)
+    return bounded
 
 
 async def send_asking_client(

@@ -9,10 +9,10 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext, suppress
 from contextvars import ContextVar
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import mcp_types as types
 from mcp import Client as ClientSdk
@@ -22,7 +22,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 
 from toolkeel._records.record import record
 from toolkeel.mcp.client.connection import Link, LinkOptions
-from toolkeel.mcp.client.elicitation import OpenCalls
+from toolkeel.mcp.client.elicitation import OpenCalls, at_most
 from toolkeel.mcp.client.login import kept
 from toolkeel.mcp.client.raw_requests import UNTOLD
 from toolkeel.mcp.config import ServerConfig
@@ -33,8 +33,6 @@ from toolkeel.mcp.server.sessions import Sessions
 TIMEOUT = 600.0
 """Seconds of one call; hosts have limits of their own, which are nearly always shorter."""
 CONNECT = 60.0
-
-Tell = TypeVar("Tell", bound=Callable[..., Awaitable[None]])
 
 
 @record
@@ -90,7 +88,7 @@ class Lane:
             config, kept(config), self._elicit, *seconds, self._sample, self._roots
         )
         self.link = Link(options)
-        self.link.logged, self.link.opens = at_most(self._logged), self._tell_level
+        self.link.logged, self.link.opens = at_most(self._logged, UNTOLD, None), self._tell_level
         self.calls: OpenCalls[Running] = OpenCalls()
         self._turn = asyncio.Lock()
         self.used = time.monotonic()
@@ -199,22 +197,6 @@ class Lane:
         if LEVELS.index(params.level) >= LEVELS.index(call.level):
             said = f"{self._name}: {params.logger}" if params.logger else self._name
             await Client(call.exchange).log(params.level, params.data, said)
-
-
-def at_most(tell: Tell, many: int = UNTOLD) -> Tell:
-    """The same, without what comes while so much waits for a client that does not read."""
-    waiting = 0
-
-    async def told(*said: object) -> None:
-        nonlocal waiting
-        if waiting < many:
-            waiting += 1
-            try:
-                await tell(*said)
-            finally:
-                waiting -= 1
-
-    return cast("Tell", told)
 
 
 def current() -> Lane | None:
