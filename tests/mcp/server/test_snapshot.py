@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from time import process_time
 from typing import Any
 
 import mcp_types as types
@@ -16,7 +17,7 @@ from pydantic import BaseModel
 from tests.mcp.serving import both_eras, call, talk, text
 from toolkeel import ToolOutput, Toolset, tool
 from toolkeel.define.returns import Output
-from toolkeel.mcp.server.snapshot import page
+from toolkeel.mcp.server.snapshot import page, unknown
 from toolkeel.mcp.server.tool_server import ToolServer
 
 
@@ -154,3 +155,12 @@ def test_no_made_up_cursor_is_taken(cursor: str) -> None:
     items = [types.Tool(name=f"t{n}", input_schema={}) for n in range(5)]
     with pytest.raises(MCPError):
         page(items, types.PaginatedRequestParams(cursor=cursor), 2)
+
+
+def test_a_name_that_leads_nowhere_is_told_at_once_however_long_it_is_and_however_many_there_are() -> (
+    None
+):
+    began = process_time()
+    for name in ("x" * 3_000_000, "tool_99999"):
+        assert "Unknown tool" in unknown("tool", name, [f"tool_{n}" for n in range(10_000)]).message
+    assert process_time() - began < 1

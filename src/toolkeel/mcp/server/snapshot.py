@@ -146,7 +146,7 @@ def _unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def unknown(what: str, name: object, known: Iterable[str]) -> MCPError:
     """What a client is told of a name that leads nowhere."""
-    near = difflib.get_close_matches(str(name), list(known), n=3, cutoff=0.5)
+    near = difflib.get_close_matches(str(name)[:100], list(known)[:1000], n=3, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return MCPError(types.INVALID_PARAMS, f"Unknown {what}: {str(name)[:100]!r}.{hint}")
 
