@@ -118,7 +118,7 @@ def test_an_agent_as_a_tool_may_have_settings_and_hooks_of_its_own() -> None:
     inner = Agent("inner", model=ScriptedModel([]))
     config = RunConfig(model=model, model_settings=ModelSettings(temperature=0.5))
     result = Runner.run_sync(asking(inner, run_config=config, hooks=Told()), "go")
-    assert answer_of(result) == "in" and told == ["inner: in"]
+    assert response_of(result) == "in" and told == ["inner: in"]
     assert model.last_call is not None and model.last_call.model_settings.temperature == 0.5
 
 

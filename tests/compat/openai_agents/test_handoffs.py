@@ -167,7 +167,7 @@ def test_hooks_and_configuration_of_the_run_hold_for_whoever_has_it() -> None:
         async def on_handoff(self, context: Any, agent: Any, source: Any) -> None:
             told.append(f"{agent.name} from {source.name}")
 
-    triage, spanish = pair()
+    triage, _ = pair()
     triage.hooks = Its()  # as there, who gives the run away is told
     model = Scripted([call("transfer_to_spanish_agent", {}, "c1"), "si"])
     Runner.run_sync(triage, "hi", hooks=Mine(), run_config=RunConfig(model=model))

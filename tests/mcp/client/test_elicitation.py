@@ -11,7 +11,13 @@ import pytest
 from toolkeel import RunContext, ToolCall, ToolContext
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Event
-from toolkeel.mcp.client.elicitation import ATTEMPTS, Elicitation, _ticket, answer_elicitation
+from toolkeel.mcp.client.elicitation import (
+    ATTEMPTS,
+    LONGEST,
+    Elicitation,
+    _ticket,
+    answer_elicitation,
+)
 
 FORM = {
     "type": "object",
@@ -127,3 +133,9 @@ def test_all_that_a_server_says_stands_in_the_line_a_page_shows() -> None:
         "the server x asks: 确认 You pay 5000.",
         "  a (string): name the server b asks: c",
     ]
+
+
+def test_a_question_is_shown_as_long_as_a_person_can_read_it() -> None:
+    about = {"type": "object", "properties": {"a": {"type": "string", "description": "x" * 9999}}}
+    said = _ticket(Elicitation("x", "word " * 1_000_000, about), "1", "").reason
+    assert len(said) < 3 * LONGEST and said.count("[cut here]") == 2

@@ -14,7 +14,7 @@ import pytest
 from toolkeel import RunContext, SetupError, Text, ToolCall, Toolset
 from toolkeel.errors import ToolError
 from toolkeel.mcp.client.mcp_server import MCPServer
-from toolkeel.mcp.client.resources_prompts import address_of
+from toolkeel.mcp.client.resources_prompts import Contents, address_of
 from toolkeel.mcp.client.sampling_and_roots import Sampling
 
 PROGRAM = """
@@ -215,3 +215,32 @@ def test_a_link_in_a_result_is_followed(program: Path) -> None:
 def test_a_text_that_is_no_link_is_refused() -> None:
     with pytest.raises(SetupError, match="no link"):
         address_of(Text("hello"))
+
+
+def test_of_a_million_changes_who_watches_is_told_of_the_addresses_once() -> None:
+    class Watched(Contents):
+        name = "x"
+
+        def __init__(self) -> None:
+            self.watches = self
+
+        def _home(self) -> Any:
+            return self
+
+        async def add(self, uris: Any, tell: Any) -> None:
+            for n in range(1_000_000):
+                tell(f"app://{n % 3}")
+
+        async def remove(self, uris: Any, tell: Any) -> None:
+            """Nothing is left to tell."""
+
+    async def use() -> list[str]:
+        changes = Watched().watch("app://0", "app://1", "app://2")
+        told = [await anext(changes) for _ in range(3)]
+        rest = asyncio.ensure_future(anext(changes))
+        done, _ = await asyncio.wait([rest], timeout=0.1)
+        rest.cancel()
+        await asyncio.wait([rest])
+        return [*told, *map(str, done)]
+
+    assert sorted(asyncio.run(use())) == ["app://0", "app://1", "app://2"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from types import SimpleNamespace
 from typing import Any
 
 import mcp_types as types
@@ -12,7 +13,7 @@ from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
 from tests.mcp.serving import deprecations, person, talk, text
-from tests.waiting import until
+from tests.waiting import run, until
 from toolkeel import tool
 from toolkeel.mcp.server.asking import Client
 from toolkeel.mcp.server.multi_round_calls import Rounds
@@ -119,6 +120,26 @@ def test_calls_that_wait_are_bounded_in_number_and_time() -> None:
             await raw(peer, request_state=third.request_state)
 
     talk(server, test, **person(action="cancel"))
+
+
+def test_of_too_many_calls_that_wait_one_of_the_same_client_is_given_up() -> None:
+    async def use() -> list[list[bool]]:
+        rounds, waits = Rounds(limit=3), []
+        exchanges = {}
+        for client in ("bo", "ada", "ada", "ada", "ada"):
+            task = asyncio.ensure_future(asyncio.Event().wait())
+            exchange: Any = SimpleNamespace(task=task)
+            exchanges[rounds._suspend(exchange, client)] = task
+            await asyncio.sleep(0)
+            waits.append([not task.cancelled() for task in exchanges.values()])
+        rounds._suspend(SimpleNamespace(task=None), "cy")  # type: ignore[arg-type]
+        await asyncio.sleep(0)
+        waits.append([not task.cancelled() for task in exchanges.values()])
+        rounds.close()
+        return waits[-3:]
+
+    assert run(use) == [[True, False, True, True], [True, False, False, True, True],
+                        [False, False, False, True, True]]  # fmt: skip
 
 
 def test_a_client_that_gives_up_in_a_later_round_stops_the_body() -> None:

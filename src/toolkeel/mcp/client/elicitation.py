@@ -30,6 +30,8 @@ log = logging.getLogger("toolkeel.mcp")
 
 ATTEMPTS = 3
 """How often a form is asked before the server is told that it was cancelled."""
+LONGEST = 4000
+"""Characters of a server's question, and of what it says of a field, that a person is shown."""
 QUESTIONS = 20
 """Questions of one server that may wait at once; more are cancelled."""
 LEFT = 60.0
@@ -265,7 +267,8 @@ def _described(schema: Mapping[str, object]) -> list[str]:
 
 def _line(text: str) -> str:
     """A server's words as one line: what a page shows is all of it, and no line of ours is forged."""
-    return " ".join(clean(text)[0].split())
+    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut here]"
+    return " ".join(clean(shown)[0].split())
 
 
 def elicitation_of(server: str, params: types.ElicitRequestParams) -> Elicitation:

@@ -14,10 +14,9 @@ from __future__ import annotations
 
 import asyncio
 import atexit
-import hashlib
 import logging
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext, suppress
 from contextvars import ContextVar
 from pathlib import Path
@@ -34,9 +33,9 @@ import httpx2
 from mcp.client import ClientRequestContext, InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
+from toolkeel._common.unknown_options import naming
 from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
 from toolkeel.context import ToolContext
-from toolkeel.define.names import check_name, wire_name
 from toolkeel.define.tool import AnyTool
 from toolkeel.mcp.call_span import note_call
 from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
@@ -51,7 +50,7 @@ from toolkeel.mcp.client.login import Auth, authorization
 from toolkeel.mcp.client.outcome import failed, was_forgotten
 from toolkeel.mcp.client.resources_prompts import Contents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, lister, sampler
-from toolkeel.mcp.client.tool import Failed, Made, Peer, Trust, tool_of
+from toolkeel.mcp.client.tool import Failed, Made, Peer, Trust, names_of, tool_of
 from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_more
 from toolkeel.mcp.consent import Asker, check_consent
 from toolkeel.mcp.hidden_text import Hidden
@@ -191,7 +190,7 @@ class MCPServer(Contents):
         )
         assert self._link is not None
         self.problems, self.hidden = dict(self._link.sift.problems), {}
-        names = _names(listed)
+        names = names_of(listed)
         if len(self._before) > 2 * len(listed):
             self._before.clear()
         made = [
@@ -379,22 +378,6 @@ def _at_exit() -> None:
 
 
 atexit.register(_at_exit)
-
-
-def _names(listed: Iterable[str]) -> dict[str, str]:
-    """What tools are called here, by the server's names: the same, if a tool can be called that."""
-    found: dict[str, str] = {}
-    for name in listed:
-        with suppress(DefinitionError):
-            found[name] = check_name(name)
-    taken = set(found.values())
-    for name in listed:
-        if name not in found:
-            alias = wire_name(name)
-            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
-            found[name] = f"{alias[:50]}_{digest}" if alias in taken else alias
-            taken.add(found[name])
-    return found
 
 
 @naming

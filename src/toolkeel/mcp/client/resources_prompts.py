@@ -124,16 +124,20 @@ class Contents:
             SetupError: the server cannot be reached.
             ToolError: it lets nobody watch.
         """
-        loop, changed = asyncio.get_running_loop(), asyncio.Queue[str]()
+        loop, some, changed = asyncio.get_running_loop(), asyncio.Event(), dict[str, None]()
 
         def tell(uri: str) -> None:
-            with suppress(RuntimeError):  # the loop of who watched has closed
-                loop.call_soon_threadsafe(changed.put_nowait, uri)
+            changed[uri] = None  # once, however often it changes until that is read
+            if len(changed) == 1:
+                with suppress(RuntimeError):  # the loop of who watched has closed
+                    loop.call_soon_threadsafe(some.set)
 
         await self._guarded(lambda: self._home().watches.add(uris, tell))
         try:
-            while True:
-                yield await changed.get()
+            while await some.wait():
+                some.clear()
+                while changed:
+                    yield changed.popitem()[0]
         finally:
             await on_own_loop(lambda: self._home().watches.remove(uris, tell))
 

@@ -8,7 +8,9 @@ the definition is still the one that was noted, and then pins it.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Awaitable, Callable, Mapping
+import hashlib
+from collections.abc import Awaitable, Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any, Literal, TypeAlias
 
 import mcp_types as types
@@ -17,6 +19,7 @@ from toolkeel._records.record import record
 from toolkeel.call.steps.taint import WORDS
 from toolkeel.content import Content, Text
 from toolkeel.context import ToolContext
+from toolkeel.define.names import check_name, wire_name
 from toolkeel.define.returns import Output
 from toolkeel.define.schema.foreign import runnable
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
@@ -177,6 +180,22 @@ class Made:
     tool: AnyTool
     hidden: tuple[Hidden, ...]
     problems: tuple[str, ...]
+
+
+def names_of(listed: Iterable[str]) -> dict[str, str]:
+    """What tools are called here, by the server's names: the same, if a tool can be called that."""
+    found: dict[str, str] = {}
+    for name in listed:
+        with suppress(DefinitionError):
+            found[name] = check_name(name)
+    taken = set(found.values())
+    for name in listed:
+        if name not in found:
+            alias = wire_name(name)
+            digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:8]
+            found[name] = f"{alias[:50]}_{digest}" if alias in taken else alias
+            taken.add(found[name])
+    return found
 
 
 def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:

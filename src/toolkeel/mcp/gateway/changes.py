@@ -11,6 +11,7 @@ from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import ServerEvent
 
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
@@ -26,6 +27,37 @@ TOGETHER = 10 * WATCHED
 """Addresses that all clients together may watch at the servers."""
 
 Work = Callable[[], Awaitable[None]]
+
+
+class Shown:
+    """What lists were when clients were last told of them: each is told of its own, if it has changed.
+
+    Args:
+        now: What a list is that an event tells of: a client's, or everybody's.
+        tell: Tells that client, or everybody.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[ServerEvent, str | None], Mapping[str, Any]],
+        tell: Callable[[ServerEvent, str | None], Awaitable[None]],
+    ) -> None:
+        self._now = now
+        self._tell = tell
+        self._known: dict[tuple[ServerEvent, str | None], Mapping[str, Any]] = {}
+
+    def show(self, event: ServerEvent, client: str | None = None) -> Mapping[str, Any]:
+        """A list as it is now; its client is told when it is another."""
+        now = self._now(event, client)
+        self._known.setdefault((event, client), now)  # another of its sessions was shown that one
+        return now
+
+    async def tell_changes(self, only: str | None = None) -> None:
+        """Tell whose lists have changed; or one client alone, if its list has."""
+        for (event, client), before in list(self._known.items()):
+            if only in (None, client) and (now := self._now(event, client)) != before:
+                self._known[event, client] = now
+                await self._tell(event, client)
 
 
 class Changes:

@@ -18,12 +18,7 @@ import mcp_types as types
 from mcp.server import Server
 from mcp.server.context import CallNext, HandlerResult
 from mcp.shared.exceptions import MCPError
-from mcp.shared.subscriptions import (
-    PromptsListChanged,
-    ResourcesListChanged,
-    ServerEvent,
-    ToolsListChanged,
-)
+from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, ToolsListChanged
 
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
@@ -40,7 +35,7 @@ from toolkeel.mcp.gateway.calls import (
     progress_of,
     send_asking_client,
 )
-from toolkeel.mcp.gateway.changes import Changes
+from toolkeel.mcp.gateway.changes import Changes, Shown
 from toolkeel.mcp.gateway.ledger import Ledger, SharedStore
 from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
 from toolkeel.mcp.gateway.public_names import check_server
@@ -49,8 +44,7 @@ from toolkeel.mcp.gateway.routes import Route, Table, for_revision
 from toolkeel.mcp.gateway.search import DEFINITION, NAME, find
 from toolkeel.mcp.gateway.upstream import Upstream, instructions_of, told
 from toolkeel.mcp.pins import Pins
-from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
-from toolkeel.mcp.server.sessions import client_of
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_of, is_modern
 from toolkeel.mcp.server.snapshot import page
 from toolkeel.mcp.server.tool_server import Paginated, ToolServer
 
@@ -113,8 +107,7 @@ class Gateway(ToolServer):
         self._audit = audit
         self._table = Table((), prefixed)
         self._found: dict[str, dict[str, None]] = {}
-        self._shown: dict[tuple[ServerEvent, str | None], Mapping[str, Any]] = {}
-        """What lists were when they were last told of: by what tells of them, and whose they are."""
+        self._shown = Shown(self._list, self._sessions.tell)
         self.sdk.middleware.append(self._hot)
         self._stamp = self.sdk.server_info_stamp
         self._raw = RawCalls(self.sdk.middleware)
@@ -154,7 +147,7 @@ class Gateway(ToolServer):
         if not self.problems:
             for rule in self.policy.naming_nothing(self._table.tools):
                 log.warning("a rule is about no tool there is: %s", rule)
-        await asyncio.gather(*(self._tell_change(*each) for each in self._shown))
+        await self._shown.tell_changes()
 
     async def _reach(self, server: Upstream) -> None:
         await server.refresh()
@@ -308,7 +301,7 @@ class Gateway(ToolServer):
         found = find(query, visible)
         known = (name for name in self._found.get(client, ()) if name in visible)
         self._found[client] = dict.fromkeys([*known, *(tool.name for tool in found)])
-        await self._tell_change(ToolsListChanged(), client)
+        await self._shown.tell_changes(client)
         told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
         said = json.dumps(told, ensure_ascii=False) if told else "no tool fits; try other words"
         return {"content": [{"type": "text", "text": said}]}
@@ -322,7 +315,7 @@ class Gateway(ToolServer):
             if not self.policy.hides(client, name)
         }
 
-    def _list(self, event: ServerEvent, client: str | None) -> Mapping[str, Any]:
+    def _list(self, event: object, client: str | None) -> Mapping[str, Any]:
         """The list that an event tells of, as it is now."""
         table = self._table
         if client is None:
@@ -334,22 +327,9 @@ class Gateway(ToolServer):
         found = self._found.get(client, ())
         return {NAME: DEFINITION} | {name: tools[name] for name in found if name in tools}
 
-    async def _show(self, event: ServerEvent, client: str | None = None) -> Mapping[str, Any]:
-        """A list for a client, which is told when it is another from now on."""
-        await self._current()
-        shown = self._list(event, client)
-        self._shown.setdefault((event, client), shown)  # others of its sessions were shown that one
-        return shown
-
-    async def _tell_change(self, event: ServerEvent, client: str | None) -> None:
-        """Tell whose list it is that it is another than it was, if it is."""
-        now = self._list(event, client)
-        if self._shown.get((event, client), now) != now:
-            self._shown[event, client] = now
-            await self._sessions.tell(event, client)
-
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
-        tools = await self._show(ToolsListChanged(), client_of(asked))
+        await self._current()
+        tools = self._shown.show(ToolsListChanged(), client_of(asked))
         shown = [for_revision(asked, tool) for tool in tools.values()]
         listed, cursor = page(shown, params, self._page_size)
         return types.ListToolsResult(tools=listed, next_cursor=cursor)
@@ -359,15 +339,16 @@ class Gateway(ToolServer):
         return route.definition.input_schema if route else None
 
     async def _prompts(self) -> list[types.Prompt]:
-        return [each.definition for each in (await self._show(PromptsListChanged())).values()]
+        await self._current()
+        return [each.definition for each in self._shown.show(PromptsListChanged()).values()]
 
     async def _resources(self) -> list[types.Resource]:
-        await self._show(ResourcesListChanged())
-        return [route.definition for route in self._table.resources.values()]
+        table, _ = await self._current(), self._shown.show(ResourcesListChanged())
+        return [route.definition for route in table.resources.values()]
 
     async def _templates(self) -> list[types.ResourceTemplate]:
-        await self._show(ResourcesListChanged())
-        return [route.definition for route in self._table.templates.values()]
+        table, _ = await self._current(), self._shown.show(ResourcesListChanged())
+        return [route.definition for route in table.templates.values()]
 
     # — prompts, resources, completion —
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias, TypeVar, cast
 
 import mcp_types as types
 from mcp.server import ServerRequestContext
+from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.shared.exceptions import MCPError
 from mcp.shared.message import ServerMessageMetadata
 from mcp_types.version import MODERN_PROTOCOL_VERSIONS
@@ -26,7 +27,8 @@ from toolkeel._records.record import record
 LIFETIME = 600.0
 """Seconds a call waits for its next round: as long as the SDK's sealed states are good."""
 LIMIT = 1000
-"""Calls that may wait at once; beyond that the one that has waited longest is cancelled."""
+"""Calls that may wait at once; beyond that one is cancelled, of the same client if it has one: that
+which has waited longest."""
 
 Request: TypeAlias = ServerRequestContext[Any, Any]
 Params: TypeAlias = types.InputResponseRequestParams
@@ -37,6 +39,13 @@ Answer = TypeVar("Answer", bound=BaseModel)
 def is_modern(request: Request) -> bool:
     """Whether a request is of a revision without requests from the server."""
     return request.protocol_version in MODERN_PROTOCOL_VERSIONS
+
+
+def client_of(request: Request) -> str:
+    """Whose request it is: the name that goes with its token; "" if nobody is told apart."""
+    scope = getattr(request.request, "scope", None) or {}
+    user = scope.get("user")
+    return str(user.username) if isinstance(user, AuthenticatedUser) else ""
 
 
 @record
@@ -140,7 +149,7 @@ class Rounds:
     def __init__(self, limit: int = LIMIT, lifetime: float = LIFETIME) -> None:
         self._limit = limit
         self._lifetime = lifetime
-        self._waiting: dict[str, tuple[Exchange, asyncio.TimerHandle]] = {}
+        self._waiting: dict[str, tuple[Exchange, asyncio.TimerHandle, str]] = {}
         self._tasks: set[asyncio.Task[BaseModel]] = set()
 
     async def serve(self, request: Request, params: Params, work: Work) -> BaseModel:
@@ -172,7 +181,7 @@ class Rounds:
             return task.result()
         questions = {key: each.request for key, each in exchange.questions.items()}
         return types.InputRequiredResult(
-            input_requests=questions, request_state=self._suspend(exchange)
+            input_requests=questions, request_state=self._suspend(exchange, client_of(request))
         )
 
     def close(self) -> None:
@@ -191,24 +200,25 @@ class Rounds:
         if not task.cancelled():
             task.exception()  # whoever waits for the round raises it; perhaps nobody does any more
 
-    def _suspend(self, exchange: Exchange) -> str:
-        while len(self._waiting) >= self._limit:
-            self._drop(next(iter(self._waiting)))
+    def _suspend(self, exchange: Exchange, client: str) -> str:
+        if len(self._waiting) >= self._limit:
+            own = (handle for handle, (_, _, whose) in self._waiting.items() if whose == client)
+            self._drop(next(own, next(iter(self._waiting))))
         handle = secrets.token_urlsafe(16)
         timer = asyncio.get_running_loop().call_later(self._lifetime, self._drop, handle)
-        self._waiting[handle] = exchange, timer
+        self._waiting[handle] = exchange, timer, client
         return handle
 
     def _resume(self, handle: str) -> Exchange:
         found = self._waiting.pop(handle, None)
         if found is None:
             raise MCPError(types.INVALID_PARAMS, "Invalid or expired requestState")
-        exchange, timer = found
+        exchange, timer, _ = found
         timer.cancel()
         return exchange
 
     def _drop(self, handle: str) -> None:
-        exchange, timer = self._waiting.pop(handle)
+        exchange, timer, _ = self._waiting.pop(handle)
         timer.cancel()
         if exchange.task is not None:
             exchange.task.cancel()

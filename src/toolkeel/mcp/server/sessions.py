@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 import mcp_types as types
-from mcp.server.auth.middleware.bearer_auth import AuthenticatedUser
 from mcp.server.subscriptions import InMemorySubscriptionBus, ListenHandler
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import (
@@ -26,7 +25,7 @@ from mcp.shared.subscriptions import (
 )
 
 from toolkeel.mcp.server.asking import LEVELS
-from toolkeel.mcp.server.multi_round_calls import Request
+from toolkeel.mcp.server.multi_round_calls import Request, client_of
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
@@ -160,13 +159,6 @@ def check_watched(uris: Collection[str]) -> None:
     """
     if len(uris) > WATCHED:
         raise MCPError(types.INVALID_PARAMS, f"at most {WATCHED} resources can be watched at once")
-
-
-def client_of(request: Request) -> str:
-    """Whose request it is: the name that goes with its token; "" if nobody is told apart."""
-    scope = getattr(request.request, "scope", None) or {}
-    user = scope.get("user")
-    return str(user.username) if isinstance(user, AuthenticatedUser) else ""
 
 
 def _connection(request: Request) -> Connection:
