@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import socket
+from contextlib import ExitStack, suppress
 
 import httpx2
 import pytest
 
 from tests.inspector.serving import Served, served
+from toolkeel.mcp.server import kept_connections
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +96,32 @@ def test_every_answer_lets_nothing_run_but_our_script(page: Served) -> None:
         assert headers["x-content-type-options"] == "nosniff"
         assert headers["cache-control"] == "no-store"
     assert len(nonces) == 5
+
+
+def test_who_says_half_of_something_or_reads_nothing_keeps_nobody_out(
+    page: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kept_connections, "MOST", 20)
+    monkeypatch.setattr(kept_connections, "ARRIVES", 1.0)
+    place = page.origin.removeprefix("http://").split(":")
+    token = page.inspector.token.encode()
+    half = b"GET /sessions HTTP/1.1\r\nHost: " + ":".join(place).encode() + b"\r\nX: "
+    asks = b"\r\nAuthorization: Bearer " + token + b"\r\n\r\n"
+    with ExitStack() as stack:
+        for n in range(200):
+            one = stack.enter_context(socket.create_connection((place[0], int(place[1]))))
+            with suppress(ConnectionError):  # it is let go while it speaks
+                one.sendall(half + asks * (n % 2))
+        assert page.client.get("/tools").status_code == 200
+        page.post("/sessions", text="Hi.", name="meanwhile")
+        page.until("/sessions/meanwhile", "Hello")
+        with suppress(ConnectionError):
+            assert one.recv(1 << 16).startswith(b"HTTP/1.1 200")
+
+
+def test_what_anybody_may_send_to_log_in_is_short(page: Served) -> None:
+    for length, code in ((100, 401), (5000, 413)):
+        sent = {"key": "x" * length}
+        headers = {"Origin": page.origin}
+        answer = httpx2.post(f"{page.origin}/login", data=sent, headers=headers, timeout=60)
+        assert answer.status_code == code

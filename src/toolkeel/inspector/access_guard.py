@@ -7,6 +7,7 @@ import hmac
 import secrets
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
@@ -88,7 +89,10 @@ class Guard:
     async def _log_in(self, request: Request) -> Response:
         given = request.query_params.get("key", "")
         if request.method == "POST":
-            given = (await form(request, LOGIN)).get("key", "").strip()  # of anybody
+            try:
+                given = (await form(request, LOGIN)).get("key", "").strip()
+            except HTTPException as error:
+                return PlainTextResponse("This is no form to log in by.", error.status_code)
         if _is(given, self._token) or _is(given, self.once):
             self.once = secrets.token_urlsafe(24) if _is(given, self.once) else self.once
             answer = RedirectResponse(f"{self.place}/", 303)
