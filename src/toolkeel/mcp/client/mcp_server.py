@@ -33,7 +33,6 @@ import httpx2
 from mcp.client import ClientRequestContext, InputRequiredRoundsExceededError
 from mcp.shared.exceptions import MCPError
 
-from toolkeel._common.unknown_options import naming
 from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool
