@@ -68,7 +68,7 @@ class Gullible:
 
 def world(text: str, ran: list[str]) -> list[AnyTool]:
     """Tools that read a stranger's text, and tools that do something."""
-    strange = reads(stranger=True, private=True)
+    strange = reads(stranger=True)
     made: list[AnyTool] = []
 
     def source(name: str, effects: Effects, value: Any) -> None:
