@@ -21,7 +21,7 @@ from tests.compat.petshop import DOCUMENT, Petshop
 from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.compat.openapi.tools import from_openapi
-from toolkeel.content import Image
+from toolkeel.content import File, Image
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -296,3 +296,12 @@ def test_an_agent_uses_the_service(url: str) -> None:
     answered = result.messages[2]
     assert isinstance(answered, ToolMessage)
     assert "毛毛" in json.loads(answered.text)["body"]
+
+
+def test_a_file_has_the_type_that_its_server_tells_and_a_part_of_one_is_not_shown() -> None:
+    packed = answered(b"PK\x03\x04...", Content_Type="application/zip; x=1")
+    assert packed.content == (File(b"PK\x03\x04...", media_type="application/zip"),)
+    paper = answered(b"%PDF-1.7", Content_Type="application/octet-stream")
+    assert paper.content == (File(b"%PDF-1.7", media_type="application/pdf"),)
+    large = answered(bytes(3 << 20), Content_Type="video/mp4")
+    assert large.content == "[video/mp4, more than 2,000,000 bytes, which are not shown]"

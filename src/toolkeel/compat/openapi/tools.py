@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Collection, Mapping
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.compat.openapi import document as openapi_document
 from toolkeel.compat.openapi.document import Operation, Parameter, server_url
 from toolkeel.compat.openapi.request import Parts, request_parts
+from toolkeel.content import File, block_of
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
@@ -243,4 +245,9 @@ def _value(response: httpx2.Response, data: bytes, whole: bool) -> object:
     if "json" in kind or kind.startswith("text/") or "xml" in kind or not kind:
         text = _text(response, data)
         return text if whole else f"{text}\n[cut off after {MAX_BYTES:,} bytes]"
-    return data
+    if not whole:
+        return f"[{kind}, more than {MAX_BYTES:,} bytes, which are not shown]"
+    block = block_of(data)
+    if isinstance(block, File) and block.media_type != "application/pdf":
+        return replace(block, media_type=kind.partition(";")[0].strip())
+    return block
