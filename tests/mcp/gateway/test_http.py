@@ -12,10 +12,12 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import httpx2
+import mcp_types as types
 import pytest
 import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
+from mcp.shared.exceptions import MCPError
 
 from tests.mcp.gateway.behind import config
 from tests.waiting import until
@@ -274,5 +276,35 @@ def test_a_client_that_opens_session_after_session_ends_its_own_and_no_others(
                 for name, session in zip(names, sessions, strict=True)
             ]
             assert asked == [200, *[404] * 6, *[200] * 3]
+
+    asyncio.run(use())
+
+
+def test_what_a_client_was_asked_about_its_call_is_answered_with_its_token_alone(
+    tmp_path: Any,
+) -> None:
+    file = tmp_path / "policy.toml"
+    file.write_text(TOKENS + "[approval]\nask = ['new__echo']\n")
+    policy = read_policy(file)
+
+    async def person(context: Any, params: Any) -> types.ElicitResult:
+        raise AssertionError("the rounds are made by hand")
+
+    async def use() -> None:
+        async with (
+            serving(Gateway([config("new")], policy), policy) as url,
+            client(url, "0123456789abcdef-ada", elicitation_callback=person) as ada,
+            client(url, "0123456789abcdef-bo", elicitation_callback=person) as bo,
+        ):
+            call: dict[str, Any] = {"name": "new__echo", "arguments": {"text": "x"}}
+            call |= {"allow_input_required": True}
+            asked: Any = await ada.session.call_tool(**call)
+            [key] = asked.input_requests
+            yes = types.ElicitResult(action="accept", content={"approve": True})
+            call |= {"input_responses": {key: yes}, "request_state": asked.request_state}
+            with pytest.raises(MCPError, match="requestState"):
+                await bo.session.call_tool(**call)
+            done: Any = await ada.session.call_tool(**call)
+            assert done.content[0].text == "x"
 
     asyncio.run(use())
