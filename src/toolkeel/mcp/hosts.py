@@ -1,8 +1,8 @@
 """Files of servers as other hosts write them: each host a small table, read to one form.
 
 Claude Desktop and Claude Code, Cursor, VS Code, Windsurf, Zed, Codex (TOML), Gemini, Copilot CLI and
-Junie agree on a name, a command or an address, and on little else. What a server's entry says stands
-in `toolkeel.mcp.server_entries`.
+Junie agree on a name, a command or an address, and on little else. The tables are in ``hosts.toml``;
+what a server's entry says is read by `toolkeel.mcp.server_entries`.
 """
 
 from __future__ import annotations
@@ -46,23 +46,11 @@ class Host:
     tilde: bool = False
 
 
-HOSTS = (
-    Host("VS Code", ".vscode/mcp.json", "servers", puts="env", tilde=True),
-    Host("VS Code", "Code/User/mcp.json", "servers", puts="env", tilde=True),
-    Host("Cursor", ".cursor/mcp.json", puts="env"),
-    Host("Windsurf", "windsurf/mcp_config.json", puts="file"),
-    Host("Windsurf", "/.codeium/mcp_config.json", puts="file"),
-    Host("Zed", ".zed/settings.json", "context_servers", puts="none"),
-    Host("Zed", "zed/settings.json", "context_servers", puts="none"),
-    Host("Codex", ".codex/config.toml", "mcp_servers", puts="none"),
-    Host("Codex", "config.toml", "mcp_servers", puts="none"),
-    Host("Gemini", ".gemini/settings.json", dollar=True),
-    Host("Copilot CLI", ".github/mcp.json"),
-    Host("Copilot CLI", "mcp-config.json"),
-    Host("Junie", ".junie/mcp/mcp.json"),
-    Host("Air", ".air/mcp.json"),
-    Host("Claude Desktop", "claude_desktop_config.json", puts="none"),
-    Host("Claude Code", "/.claude.json"),
+TABLES = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text("utf-8"))
+HOSTS = tuple(
+    Host(place=place, **{key: said for key, said in each.items() if key != "places"})
+    for each in TABLES["hosts"]
+    for place in each["places"]
 )
 ANY = Host("mcp.json", "mcp.json")
 ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")

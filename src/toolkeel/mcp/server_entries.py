@@ -10,28 +10,11 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.hosts import ANY, Host
+from toolkeel.mcp.hosts import ANY, TABLES, Host
 
-_OURS = frozenset(
-    ("command", "args", "env", "cwd", "url", "headers", "type", "tls", "protocolVersion")
-)
-_LEFT = frozenset(
-    ("description", "icon", "icons", "gallery", "dev", "name", "source", "version", "required",
-     "alwaysLoad", "supports_parallel_tool_calls", "settings", "enabled", "disabled", "envFile")
-)  # fmt: skip
-_APPROVES = frozenset(
-    ("trust", "autoApprove", "autoApproved", "alwaysAllow", "default_tools_approval_mode", "tools")
-)
-_REFUSED: Mapping[str, str] = {
-    "sandboxEnabled": "it shall run in a sandbox, which only that host can make",
-    "sandbox": "it shall run in a sandbox, which only that host can make",
-    "headersHelper": "a program of that host makes its headers",
-    "remote": "it shall run on another machine",
-    "bearer_token": "a token stands in the file itself; name a variable by bearer_token_env_var",
-}
-_RENAMED: Mapping[str, str] = {
-    "httpUrl": "url", "serverUrl": "url", "environment": "env", "http_headers": "headers",
-}  # fmt: skip
+_SAID: Mapping[str, Any] = TABLES["entry"]
+_OURS, _LEFT, _APPROVES = (frozenset(_SAID[key]) for key in ("ours", "left", "approves"))
+_REFUSED, _RENAMED, _LOGIN = (_SAID[key] for key in ("refused", "renamed", "login"))
 _WITHOUT = ("disabledTools", "excludeTools", "disabled_tools")
 _ONLY = ("includeTools", "enabled_tools")
 _CALL: Mapping[str, float] = {"tool_timeout_sec": 1, "timeout": 0.001}
@@ -40,11 +23,6 @@ _LEAST = 1000
 _MOST = 1e12
 """What no time comes to in any unit: beyond that lie numbers which clocks do not take."""
 _CONNECT: Mapping[str, float] = {"startup_timeout_sec": 1, "startup_timeout_ms": 0.001}
-_LOGIN: Mapping[str, str] = {
-    "clientId": "client_id", "client_id": "client_id", "CLIENT_ID": "client_id",
-    "clientSecret": "client_secret", "client_secret": "client_secret",
-    "CLIENT_SECRET": "client_secret", "scopes": "scope", "scope": "scope", "callbackPort": "port",
-}  # fmt: skip
 _KINDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
     list: ("a list of names", ("env_vars", *_WITHOUT, *_ONLY)),
     Mapping: ("an object", ("env_http_headers", "env", "environment", "headers", "http_headers")),
