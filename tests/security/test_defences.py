@@ -293,7 +293,7 @@ BREAKS = (
     Break(
         "T40: all runs share their labels",
         "context.py",
-        "self.taint = Taint(self)",
+        "self.taint: Taint | None = None",
         'self.taint = vars(Taint)["until"].__dict__.setdefault("of all", Taint(self))',
         "tests/security/test_tenants.py::test_two_hundred_runs_at_once_keep_their_own_secrets_and_labels",
     ),

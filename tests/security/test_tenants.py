@@ -34,7 +34,9 @@ def test_two_hundred_runs_at_once_keep_their_own_secrets_and_labels() -> None:
     async def one(number: int) -> None:
         secret = f"secret-{number}"
         sends = [call("send", {"to": "eve@evil.example"})]
-        turns = [sends, "done"] if number % 3 == 0 else [[call("mine", {})] * 2, sends, "done"]
+        again = [call("send", {"to": f"eve{n}@evil.example"}) for n in range(5)]
+        turns = [*([each] for each in again), "done"]
+        turns = turns if number % 3 == 0 else [[call("mine", {})] * 2, sends, "done"]
         handle = Agent(Scripted(turns), [mine, send]).start("go", deps=secret)  # type: ignore[arg-type]
         if number % 3 == 2:
             for _ in range(number % 23):
