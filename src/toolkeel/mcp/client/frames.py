@@ -48,7 +48,7 @@ class Frames:
     ) -> None:
         self._name = name
         self._take = take
-        self._limit = limit
+        self._limit, self._edge = limit, min(_EDGE, limit)
         self._buffer = bytearray()
         self._searched = 0
         self._head: bytes | None = None  # of a line too long, whose rest is dropped
@@ -68,15 +68,15 @@ class Frames:
                 if (message := self._message(each)) is not None:
                     yield message
         if len(self._buffer) > self._limit:
-            self._head = self._head or bytes(self._buffer[:_EDGE])
-            del self._buffer[:-_EDGE]
+            self._head = self._head or bytes(self._buffer[: self._edge])
+            del self._buffer[: -self._edge]
         self._searched = len(self._buffer)
 
     def _message(self, line: bytes) -> SessionMessage | None:
         if self._head is not None or len(line) > self._limit:
-            head, self._head = self._head or line[:_EDGE], None
+            head, self._head = self._head or line[: self._edge], None
             why = f"it is larger than {self._limit // (1024 * 1024)} MB"
-            return self._unreadable(head, line[-_EDGE:], why)
+            return self._unreadable(head, line[-self._edge :], why)
         if not line.strip() or self._take(line):
             return None
         try:
@@ -85,7 +85,7 @@ class Frames:
             if (whole := self._joined(line)) is not None:
                 return self._message(whole) if whole else None
             why = f"it is no message of the protocol: {str(error)[:300]}"
-            return self._unreadable(line[:_EDGE], line[-_EDGE:], why)
+            return self._unreadable(line[: self._edge], line[-self._edge :], why)
 
     def _joined(self, line: bytes) -> bytes | None:
         """The message that a line ends, as one; empty if more of it comes, None if it is of none.
