@@ -129,7 +129,7 @@ class Approval:
             guards = self._guards
             prepared = await show_guards(edited, context, guards, guards) if guards else edited
 
-    async def _why(self, prepared: Prepared, context: ToolContext[Any]) -> str | None:
+    async def _why(self, prepared: Prepared, context: ToolContext) -> str | None:
         """Why the call must be asked about; None if it need not be.
 
         Raises:
@@ -202,16 +202,15 @@ class ApprovalQuestion:
         return self.digest == ticket.digest and self.masked == ticket.arguments
 
 
-async def _asked_for(needs: Needs, prepared: Prepared, context: ToolContext[Any]) -> str | None:
+async def _asked_for(needs: Needs, prepared: Prepared, context: ToolContext) -> str | None:
     """Why the tool itself asks; None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
         answer = needs(*(prepared.arguments, context)[: 1 + _sees_context(needs)])
         wanted = await answer if inspect.isawaitable(answer) else answer
-        if isinstance(wanted, str):
-            return wanted or None
-        return "the tool asks for these arguments" if wanted else None
+        why = wanted if isinstance(wanted, str) else "the tool asks for these arguments"
+        return why if wanted else None
     except Denied:
         raise
     except Exception as error:

@@ -16,7 +16,6 @@ run_lifecycle  what holds for a run
 stream         streamed runs: `Runner.run_streamed` gives them
 hooks          methods that are awaited as a run goes
 output         types of answers
-behavior       when results of tools are the answer
 agent_tool     agents as tools of others
 agent          `Agent`
 tracing        traces and spans, handed to processors, sent to nobody
@@ -43,21 +42,18 @@ if TYPE_CHECKING:
     from toolkeel.builtin.web.search import WebSearchTool as WebSearchTool
     from toolkeel.builtin.web.search import WebSearchToolFilters as WebSearchToolFilters
     from toolkeel.compat.openai_agents.agent import *
-    from toolkeel.compat.openai_agents.behavior import *
     from toolkeel.compat.openai_agents.context import *
     from toolkeel.compat.openai_agents.exceptions import *
-    from toolkeel.compat.openai_agents.guardrails.agent_guardrails import *
-    from toolkeel.compat.openai_agents.guardrails.tool_guardrails import *
+    from toolkeel.compat.openai_agents.guardrails import *
     from toolkeel.compat.openai_agents.handoffs import *
     from toolkeel.compat.openai_agents.hooks import *
     from toolkeel.compat.openai_agents.items import *
     from toolkeel.compat.openai_agents.models.custom_models import *
-    from toolkeel.compat.openai_agents.models.model_input import *
     from toolkeel.compat.openai_agents.models.named import *
+    from toolkeel.compat.openai_agents.models.requests import *
     from toolkeel.compat.openai_agents.models.scripted import *
     from toolkeel.compat.openai_agents.output import *
     from toolkeel.compat.openai_agents.ready_tools.hosted import *
-    from toolkeel.compat.openai_agents.ready_tools.mcp import *
     from toolkeel.compat.openai_agents.ready_tools.mcp_servers import *
     from toolkeel.compat.openai_agents.ready_tools.shell import *
     from toolkeel.compat.openai_agents.result import *

@@ -19,35 +19,29 @@ from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.tool_sources import ToolOrSource, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.foreign_options import only_known, value_of
-from toolkeel.compat.openai_agents.agent_tool import (
-    AsToolOptions,
-    Extractor,
-    agent_as_tool,
-)
-from toolkeel.compat.openai_agents.behavior import decider, deciding
+from toolkeel.compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
-    InputGuardrail,
-    OutputGuardrail,
-)
+from toolkeel.compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail
 from toolkeel.compat.openai_agents.handoffs import as_handoffs, strict_handoffs
 from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
 from toolkeel.compat.openai_agents.models import custom_models
-from toolkeel.compat.openai_agents.models.model_input import filtered, instructed, prompted
 from toolkeel.compat.openai_agents.models.named import (
     LaterModel,
     default_settings,
     resolve,
     unnamed,
 )
+from toolkeel.compat.openai_agents.models.requests import (
+    decider,
+    deciding,
+    filtered,
+    instructed,
+    prompted,
+)
 from toolkeel.compat.openai_agents.output import output_type_of
 from toolkeel.compat.openai_agents.run_lifecycle import Begun
 from toolkeel.compat.openai_agents.settings import MAX_TURNS, ModelSettings, RunConfig
-from toolkeel.compat.openai_agents.tools import (
-    FunctionTool,
-    as_strict,
-    refusal_as_result,
-)
+from toolkeel.compat.openai_agents.tools import FunctionTool, as_strict, refusal_as_result
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
@@ -229,7 +223,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         """
         return core.Agent(**self._core_options(run, before))
 
-    def _begin_within(self, prompt: Any, call: ToolContext[Any], deps: object) -> Run[Any]:
+    def _begin_within(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
         """Begin a run that is a call of another: as there, with that one's settings."""
         within: Begun | None = of_run.get()
         if within is None or within.agent is not self:

@@ -162,17 +162,9 @@ _KINDS: Mapping[str, type[MessageOutputItem | ReasoningItem]] = {
     "reasoning": ReasoningItem,
 }
 _ORDER = (
-    "annotations",
-    "arguments",
-    "call_id",
-    "name",
-    "id",
-    "summary",
-    "content",
-    "role",
-    "status",
+    "annotations", "arguments", "call_id", "name", "id", "summary", "content", "role", "status",
     "text",
-)
+)  # fmt: skip
 """In which order the keys of an item stand first: those of OpenAI's types, as programs print them."""
 
 

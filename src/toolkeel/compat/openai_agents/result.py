@@ -11,11 +11,9 @@ from toolkeel._records.record import record
 from toolkeel.agent import result as core_result
 from toolkeel.agent.run_state import RunState as SavedRun
 from toolkeel.compat.openai_agents.context import RunContextWrapper, TResponseInputItem
-from toolkeel.compat.openai_agents.guardrails.agent_guardrails import (
+from toolkeel.compat.openai_agents.guardrails import (
     InputGuardrailResult,
     OutputGuardrailResult,
-)
-from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
     ToolInputGuardrailResult,
     ToolOutputGuardrailResult,
 )

@@ -8,9 +8,9 @@ from typing import Any, Unpack
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.openai_agents.agent import Agent
-from toolkeel.compat.openai_agents.behavior import FunctionToolResult
 from toolkeel.compat.openai_agents.context import raw_call
 from toolkeel.compat.openai_agents.items import ToolCallOutputItem
+from toolkeel.compat.openai_agents.models.requests import FunctionToolResult
 from toolkeel.compat.openai_agents.result import RunResult
 from toolkeel.compat.openai_agents.run_lifecycle import Begun, RunnerOptions
 from toolkeel.compat.openai_agents.settings import MAX_TURNS

@@ -108,14 +108,10 @@ class Begun:
     """
 
     def __init__(
-        self,
-        agent: Any,
-        input: object,
-        options: RunnerOptions,
-        streamed: bool = False,
+        self, agent: Any, input: object, options: RunnerOptions, streamed: bool = False
     ) -> None:
         self.streamed = streamed
-        self.before_turn: Callable[[RunContext[Any]], Any] | None = None
+        self.before_turn: Callable[[RunContext], Any] | None = None
         given = only_known(options, RunnerOptions, "Runner.run", _REFUSED)
         self.handlers = _handlers(given.get("error_handlers") or {})
         config = given.get("run_config")
@@ -165,9 +161,7 @@ class Begun:
             given = self.asked = messages_of(given)
         return given
 
-    async def turn(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
-    ) -> AssistantMessage:
+    async def turn(self, request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
         """A step around each request: what was said and done until then is in the session."""
         await self._keep(run.messages)
         if self.before_turn is not None:

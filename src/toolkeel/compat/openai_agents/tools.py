@@ -10,10 +10,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.compat.foreign_options import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel.compat.openai_agents.exceptions import ToolTimeoutError, UserError
-from toolkeel.compat.openai_agents.guardrails.tool_guardrails import (
-    ToolInputGuardrail,
-    ToolOutputGuardrail,
-)
+from toolkeel.compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
 from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core

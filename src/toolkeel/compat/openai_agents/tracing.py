@@ -160,13 +160,8 @@ class Trace(_Timed):
 
     def export(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "object": "trace",
-            "id": self.trace_id,
-            "workflow_name": self.name,
-            "group_id": self.group_id,
-            "metadata": self.metadata,
-        }
+        about = {"group_id": self.group_id, "metadata": self.metadata}
+        return {"object": "trace", "id": self.trace_id, "workflow_name": self.name, **about}
 
 
 class SpanData:
@@ -212,16 +207,10 @@ class Span(_Timed):
 
     def export(self) -> dict[str, Any]:
         """As plain data."""
-        return {
-            "object": "trace.span",
-            "id": self.span_id,
-            "trace_id": self.trace_id,
-            "parent_id": self.parent_id,
-            "started_at": self.started_at,
-            "ended_at": self.ended_at,
-            "span_data": self.span_data.export(),
-            "error": self.error,
-        }
+        ids = {"id": self.span_id, "trace_id": self.trace_id, "parent_id": self.parent_id}
+        times = {"started_at": self.started_at, "ended_at": self.ended_at}
+        about = {"span_data": self.span_data.export(), "error": self.error}
+        return {"object": "trace.span", **ids, **times, **about}
 
 
 class TracingExporter(ABC):

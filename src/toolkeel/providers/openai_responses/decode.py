@@ -43,8 +43,7 @@ class StoredItems(StoredConversation):
         called: set[object] = set()
         for item in wires:
             kind = as_text(item.get("type"))
-            if kind in CALLS or (kind in NATIVE_CALLS and tools.native(NATIVE_CALLS[kind].tools)):
-                called |= {item.get("call_id"), item.get("id")} - {None}
+            called |= _called(item, kind, tools)
             answered = item.get("call_id") or item.get("approval_request_id")
             # An answer to nothing belongs to the reply before it, if there is one.
             alone = answered in called or not reply if kind in _OUTPUT_ITEMS else _is_said(item)
@@ -95,6 +94,12 @@ class StoredItems(StoredConversation):
                 url = as_text(block.get("file_data")) or as_text(block.get("file_url"))
                 return inline(File(url=url, name=as_text(block.get("filename")) or "file"))
         return unknown_block(WIRE, block)
+
+
+def _called(item: Json, kind: str, tools: WireTools) -> set[object]:
+    """The ids of a call; none if it is none that a tool takes."""
+    native = kind in NATIVE_CALLS and tools.native(NATIVE_CALLS[kind].tools)
+    return {item.get("call_id"), item.get("id")} - {None} if native or kind in CALLS else set()
 
 
 def _is_said(item: Json) -> bool:

@@ -52,12 +52,8 @@ def create_static_tool_filter(
     allowed_tool_names: Sequence[str] | None = None, blocked_tool_names: Sequence[str] | None = None
 ) -> dict[str, list[str]] | None:
     """Which of a server's tools are taken."""
-    made = {}
-    if allowed_tool_names is not None:
-        made["allowed_tool_names"] = list(allowed_tool_names)
-    if blocked_tool_names is not None:
-        made["blocked_tool_names"] = list(blocked_tool_names)
-    return made or None
+    given = {"allowed_tool_names": allowed_tool_names, "blocked_tool_names": blocked_tool_names}
+    return {key: list(names) for key, names in given.items() if names is not None} or None
 
 
 async def taken(tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterContext) -> bool:
@@ -84,14 +80,22 @@ def asked_about(approvals: Any) -> frozenset[str]:
     """
     each = dict(approvals) if isinstance(approvals, Mapping) else {"": approvals}
     lists = {word: each.pop(word) for word in ("always", "never") if word in each}
-    named = all(isinstance(one, Mapping) and {*one} <= {"tool_names"} for one in lists.values())
-    if not named or any(one not in (None, "always", "never", True, False) for one in each.values()):
+    if not (
+        all(map(_names_tools, lists.values())) and all(map(_WORDS.__contains__, each.values()))
+    ):
         raise SetupError(
             "require_approval is 'always', 'never', a function, {tool: 'always'}, or "
             "{'always': {'tool_names': [...]}, 'never': ...}"
         )
     asked = {name for name, one in each.items() if one in ("always", True)}
     return frozenset(asked | set(lists.get("always", {}).get("tool_names", ())))
+
+
+_WORDS = (None, "always", "never", True, False)
+
+
+def _names_tools(given: object) -> bool:
+    return isinstance(given, Mapping) and {*given} <= {"tool_names"}
 
 
 class ServerOptions(TypedDict, total=False):
@@ -134,7 +138,7 @@ class MCPServer(CoreServer):
             timeout=options.get("client_session_timeout_seconds", 5),
         )
 
-    async def get_tools(self, run: RunContext[Any] | None = None) -> list[AnyTool]:
+    async def get_tools(self, run: RunContext | None = None) -> list[AnyTool]:
         """The server's tools that its filter lets through."""
         run = run or RunContext()
         context = ToolFilterContext(RunContextWrapper.of(run), run.agent, self.name)
@@ -323,14 +327,12 @@ class MCPUtil:
         return as_strict(tools, every=True) if convert_schemas_to_strict else tools
 
 
-def _decided(
-    decide: Callable[..., Any], tool: AnyTool, _: object, context: ToolContext[Any]
-) -> Any:
+def _decided(decide: Callable[..., Any], tool: AnyTool, _: object, context: ToolContext) -> Any:
     """Whether a person must approve a call, by a function of the run, the agent and the tool."""
     return decide(RunContextWrapper.of(context.run), context.agent, tool)
 
 
-async def _as_said(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+async def _as_said(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
     """A step: the model reads what a server says of a failure as it says it, as there."""
     said = await proceed(prepared)
     if isinstance(said, ToolMessage) and said.kind == "tool_error":
