@@ -228,3 +228,10 @@ def test_a_providers_own_tool_stands_beside_others() -> None:
     model = Scripted(["done"])
     create_agent(model, [{"type": "web_search"}, look_up]).invoke({"messages": "go"})
     assert [one.name for one in model.requests[0].tools] == ["web_search", "look_up"]
+
+
+def test_an_agent_answers_several_inputs_side_by_side() -> None:
+    agent = create_agent(Scripted(["a", "b"]))
+    states = agent.batch([{"messages": "one"}, {"messages": "two"}], {"tags": ["t"]})
+    assert [state["messages"][0].content for state in states] == ["one", "two"]
+    assert sorted(state["messages"][1].content for state in states) == ["a", "b"]

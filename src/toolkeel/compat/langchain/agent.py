@@ -12,7 +12,7 @@ from typing_extensions import is_typeddict
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
-from toolkeel.call.body.sync_bridge import Pieces, run_sync
+from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.compat.foreign_options import only_known
 from toolkeel.compat.langchain.chat_models import ChatModel, with_output_type
@@ -41,7 +41,7 @@ from toolkeel.compat.langchain.threads import (
     InMemorySaver,
     StateSnapshot,
 )
-from toolkeel.compat.langchain.tool_node import Config, ToolNode, check_config
+from toolkeel.compat.langchain.tool_node import Config, Invoked, ToolNode, check_config
 from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
 from toolkeel.compat.missing import missing
 from toolkeel.context import RunContext
@@ -92,14 +92,13 @@ _ELSEWHERE: Mapping[str, str] = {
     "update_state": "a thread's transcript is not rewritten; tools and middleware change the state",
     "get_state_history": "saver.thread(config).entries() has all that happened in a thread",
     "stream_events": "astream(...), or the events of .agent.stream(prompt)",
-    "batch": "call invoke for each",
     "get_graph": "there are no graphs",
     "with_config": "give the config to invoke",
 }
 """By what LangGraph's agents have: what to write instead."""
 
 
-class CompiledAgent:
+class CompiledAgent(Invoked):
     """An agent that takes and gives a state with messages; made by `create_agent`.
 
     Args:
@@ -216,15 +215,6 @@ class CompiledAgent:
     async def ainvoke(
         self, state: Any, config: Config = None, *, context: object = None
     ) -> dict[str, Any]:
-        """Run to the end; see `invoke`."""
-        prompt, options, shared = await self._begin(state, config, context)
-        run = self.agent.start(prompt, **options)
-        await run
-        return await self._ended(run, shared)
-
-    def invoke(
-        self, state: Any, config: Config = None, *, context: object = None
-    ) -> dict[str, Any]:
         """Run to the end.
 
         Args:
@@ -241,7 +231,10 @@ class CompiledAgent:
         Raises:
             GraphRecursionError: the model was asked as often as ``recursion_limit`` allows.
         """
-        return run_sync(lambda: self.ainvoke(state, config, context=context))
+        prompt, options, shared = await self._begin(state, config, context)
+        run = self.agent.start(prompt, **options)
+        await run
+        return await self._ended(run, shared)
 
     async def astream(
         self,
@@ -276,7 +269,7 @@ class CompiledAgent:
         """Run to the end, and tell what happens as it does.
 
         Args:
-            state: See `invoke`, as the others.
+            state: See `ainvoke`, as the others.
             config: The same.
             given: ``context``, and ``stream_mode``: ``updates``: what the model or a tool added;
                 ``values``: the messages so far; ``messages``: pieces of replies; ``custom``: what

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
 from collections.abc import AsyncGenerator, Iterable, Iterator, Mapping
 from dataclasses import replace
@@ -14,11 +13,11 @@ from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.agent.reply_assembly import Assembly
-from toolkeel.call.body.sync_bridge import Pieces, run_sync
+from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolset
 from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
-from toolkeel.compat.langchain.tool_node import Config, NoChains, check_config
+from toolkeel.compat.langchain.tool_node import Config, Invoked, check_config
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
@@ -89,18 +88,13 @@ def choice_of(choice: Any) -> Any:
     return "required" if choice is True or choice == "any" else choice or None
 
 
-class StructuredModel:
+class StructuredModel(Invoked):
     """A model that answers with an instance of a type; made by `with_structured_output`."""
 
     def __init__(self, agent: Agent[Any, Any]) -> None:
         self._agent = agent
 
     async def ainvoke(self, messages: object, config: Config = None) -> Any:
-        """Ask; see `invoke`."""
-        check_config(config)
-        return (await self._agent.run(convert_to_messages(messages))).output
-
-    def invoke(self, messages: object, config: Config = None) -> Any:
         """Ask the model, and have it correct an answer that is not of the type.
 
         Args:
@@ -110,10 +104,11 @@ class StructuredModel:
         Raises:
             OutputError: it gave no such answer.
         """
-        return run_sync(lambda: self.ainvoke(messages, config))
+        check_config(config)
+        return (await self._agent.run(convert_to_messages(messages))).output
 
 
-class ChatModel(NoChains):
+class ChatModel(Invoked):
     """A model that is asked with `invoke` and told of its tools with `bind_tools`."""
 
     def __init__(self, bound: Bound) -> None:
@@ -199,29 +194,17 @@ class ChatModel(NoChains):
         """The same, not awaited."""
         return iter(Pieces(partial(self.astream, messages, config)))
 
-    async def abatch(self, inputs: Iterable[object], config: Config = None) -> list[AIMessage]:
-        """Ask for each, side by side."""
-        return await asyncio.gather(*(self.ainvoke(one, config) for one in inputs))
-
-    def batch(self, inputs: Iterable[object], config: Config = None) -> list[AIMessage]:
-        """The same, not awaited."""
-        return run_sync(lambda: self.abatch(inputs, config))
-
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
-        """Ask; see `invoke`."""
-        check_config(config)
-        [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
-        assert isinstance(reply, AIMessage)
-        return reply
-
-    def invoke(self, messages: object, config: Config = None) -> AIMessage:
         """Ask the model once.
 
         Args:
             messages: A text, or messages in any form `convert_to_messages` reads.
             config: Its tags and names tell nobody; callbacks are refused.
         """
-        return run_sync(lambda: self.ainvoke(messages, config))
+        check_config(config)
+        [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
+        assert isinstance(reply, AIMessage)
+        return reply
 
 
 def init_chat_model(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, get_args, get_type_hints
@@ -123,7 +124,26 @@ class NoChains:
     __ror__ = __or__
 
 
-class ToolNode:
+class Invoked(NoChains):
+    """What is asked with `ainvoke`: also by sync code, and for several inputs."""
+
+    __slots__ = ()
+    ainvoke: Any
+
+    def invoke(self, *given: Any, **more: Any) -> Any:
+        """`ainvoke`, for sync code."""
+        return run_sync(lambda: self.ainvoke(*given, **more))
+
+    async def abatch(self, inputs: Iterable[object], *given: Any, **more: Any) -> list[Any]:
+        """`ainvoke` for each, side by side; the first failure is raised."""
+        return await asyncio.gather(*(self.ainvoke(one, *given, **more) for one in inputs))
+
+    def batch(self, inputs: Iterable[object], *given: Any, **more: Any) -> list[Any]:
+        """`abatch`, for sync code."""
+        return run_sync(lambda: self.abatch(inputs, *given, **more))
+
+
+class ToolNode(Invoked):
     """Tools that answer the calls of the last reply.
 
     Args:
@@ -157,7 +177,16 @@ class ToolNode:
         return {tool.name: tool for tool in self.tools}
 
     async def ainvoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
-        """Run the calls; see `invoke`."""
+        """Run the calls of the last message, side by side.
+
+        Args:
+            state: A dict or object with the messages, the messages, or a list of calls.
+            config: Handed to tools that ask for a `RunnableConfig`.
+            given: See `run_of`.
+
+        Returns:
+            One `ToolMessage` per call, in order: a list for a list of messages, else in a dict.
+        """
         if not isinstance(state, Mapping | list) and hasattr(state, self._key):
             state = vars(state)  # a dataclass or a model
         held, in_state = state, False
@@ -169,19 +198,6 @@ class ToolNode:
         run = run_of(config, **given)
         results = convert_to_messages([*await self.tools.run([*asked], run), *run.said])
         return {self._key: results} if in_state or calls else results
-
-    def invoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
-        """Run the calls of the last message, side by side.
-
-        Args:
-            state: A dict or object with the messages, the messages, or a list of calls.
-            config: Handed to tools that ask for a `RunnableConfig`.
-            given: See `run_of`.
-
-        Returns:
-            One `ToolMessage` per call, in order: a list for a list of messages, else in a dict.
-        """
-        return run_sync(lambda: self.ainvoke(state, config, **given))
 
 
 def _is_call(given: Any) -> bool:

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
 from toolkeel._common.peers_words import telling
 from toolkeel._records.record import NOTHING
-from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.direct_invoke import as_call
 from toolkeel.compat.langchain.convert_tool import Schema
 from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.runtime import InjectedToolCallId
-from toolkeel.compat.langchain.tool_node import Config, NoChains, run_of
+from toolkeel.compat.langchain.tool_node import Config, Invoked, run_of
 from toolkeel.compat.langchain.wrapping import Command, told
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
@@ -48,7 +46,7 @@ CORE_NAMES: Mapping[str, str] = {
 """By LangChain's word for an option: the core's."""
 
 
-class BaseTool(NoChains, base_tool.BaseTool):
+class BaseTool(Invoked, base_tool.BaseTool):
     """A tool as a class, called as LangChain's are: ``invoke(input, config)``.
 
     Of `_run` and `_arun` the async one runs, unless all it does is to raise `NotImplementedError`.
@@ -113,7 +111,21 @@ class BaseTool(NoChains, base_tool.BaseTool):
     async def ainvoke(  # type: ignore[override]  # a config where the core takes a run
         self, input: object = "", config: Config = None, **given: Any
     ) -> Any:
-        """`invoke`, to be awaited."""
+        """Run it.
+
+        Args:
+            input: A dict of arguments, a text for a tool of one parameter, or a call.
+            config: Handed to tools that ask for a `RunnableConfig`.
+            given: ``state``, ``store``, ``context``, and values of injected parameters by name.
+
+        Returns:
+            A `ToolMessage` for a call, else the body's own value; of content and artifact the content.
+
+        Raises:
+            CallError: the call failed, no handler made a text of it, and `input` was no call. What
+                the body itself raised comes as it is.
+            InjectionError: a value to inject is missing.
+        """
         for one in () if as_call(input) is not None else self.tool.injected:
             if isinstance(one.marker, InjectedToolCallId) and not one.optional:
                 raise InjectionError(
@@ -133,26 +145,6 @@ class BaseTool(NoChains, base_tool.BaseTool):
         alone = self.response_format == "content_and_artifact" and isinstance(result, tuple)
         return result[0] if alone else result
 
-    def invoke(  # type: ignore[override]
-        self, input: object = "", config: Config = None, **given: Any
-    ) -> Any:
-        """Run it.
-
-        Args:
-            input: A dict of arguments, a text for a tool of one parameter, or a call.
-            config: Handed to tools that ask for a `RunnableConfig`.
-            given: ``state``, ``store``, ``context``, and values of injected parameters by name.
-
-        Returns:
-            A `ToolMessage` for a call, else the body's own value; of content and artifact the content.
-
-        Raises:
-            CallError: the call failed, no handler made a text of it, and `input` was no call. What
-                the body itself raised comes as it is.
-            InjectionError: a value to inject is missing.
-        """
-        return run_sync(lambda: self.ainvoke(input, config, **given))
-
     def run(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
         """`invoke` by its older name."""
         return self.invoke(tool_input, config, **given)
@@ -160,14 +152,6 @@ class BaseTool(NoChains, base_tool.BaseTool):
     async def arun(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
         """`ainvoke` by its older name."""
         return await self.ainvoke(tool_input, config, **given)
-
-    def batch(self, inputs: Sequence[object], config: Config = None) -> list[Any]:
-        """Run it for each input, side by side."""
-        return run_sync(lambda: self.abatch(inputs, config))
-
-    async def abatch(self, inputs: Sequence[object], config: Config = None) -> list[Any]:
-        """`batch`, to be awaited."""
-        return await asyncio.gather(*(self.ainvoke(one, config) for one in inputs))
 
 
 class StructuredTool(BaseTool):
