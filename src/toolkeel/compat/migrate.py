@@ -15,7 +15,6 @@ import tokenize
 import warnings
 from collections.abc import Container, Iterator, Mapping, Sequence
 from importlib import import_module
-from itertools import chain
 from types import ModuleType
 from typing import TypeAlias
 
@@ -87,14 +86,22 @@ def migrate(source: str, own: Container[str] = ()) -> Migrated:
         own: Packages that are the program's own, though they are called as another library's.
 
     Raises:
-        SyntaxError: it is none.
+        SyntaxError: it is none, or nested too deeply.
     """
-    tree = _parsed(source)
+    try:
+        with warnings.catch_warnings(action="ignore"):  # of what Python warns when it runs
+            return _migrated(source, own)
+    except (RecursionError, MemoryError) as error:
+        raise SyntaxError(f"it is nested too deeply: {error}") from None
+
+
+def _migrated(source: str, own: Container[str]) -> Migrated:
+    nodes = [*ast.walk(ast.parse(source))]
     lines = lines_of(source)
     notes: list[Note] = []
     edits: list[tuple[_Import, list[str]]] = []
     modules: dict[str, str] = {}
-    for node in ast.walk(tree):
+    for node in nodes:
         made = None
         if mine := [name for name in _packages(node) if name in own]:
             about = f"{mine[0]} stays: this program has a module of its own that is called so"
@@ -106,30 +113,15 @@ def migrate(source: str, own: Container[str] = ()) -> Migrated:
         if made is not None:
             assert isinstance(node, ast.Import | ast.ImportFrom)
             edits.append((node, made))
-    notes += [*_used(tree, modules), *_named(tree)]
+    notes += [*(_used([*nodes, *_quoted(nodes)], modules) if modules else ()), *_named(nodes)]
     for node, statements in sorted(edits, key=lambda edit: _place(edit[0]), reverse=True):
         _replace(lines, node, statements)
     return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
 
 
-def _parsed(source: str) -> ast.Module:
-    """Its tree.
-
-    Raises:
-        SyntaxError: it is no Python, or nested too deeply.
-    """
-    try:
-        with warnings.catch_warnings(action="ignore"):  # what it is warned of when it runs
-            tree = ast.parse(source)
-        ast.unparse(tree)  # as deep as anything here goes
-    except (RecursionError, MemoryError) as error:
-        raise SyntaxError(f"it is nested too deeply: {error}") from None
-    return tree
-
-
-def _quoted(tree: ast.AST) -> Iterator[ast.AST]:
+def _quoted(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """What stands in annotations that are texts, each on the line of its text."""
-    for node in ast.walk(tree):
+    for node in nodes:
         for name in ("annotation", "returns"):
             for part in ast.walk(getattr(node, name, None) or ast.Pass()):
                 if isinstance(part, ast.Constant) and isinstance(part.value, str):
@@ -227,18 +219,18 @@ def _module(ours: str, name: str, modules: dict[str, str]) -> str:
     return f"from {place} import {last}{'' if name == last else f' as {name}'}"
 
 
-def _used(tree: ast.AST, modules: Mapping[str, str]) -> Iterator[Note]:
+def _used(nodes: Sequence[ast.AST], modules: Mapping[str, str]) -> Iterator[Note]:
     """What is used of whole modules and is not here."""
-    for node in chain(ast.walk(tree), _quoted(tree)):
+    for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             ours = modules.get(node.value.id)
             if ours is not None and (problem := _missing(ours, node.attr)):
                 yield Note(node.lineno, f"{node.value.id}.{node.attr}: {problem}")
 
 
-def _named(tree: ast.AST) -> Iterator[Note]:
+def _named(nodes: Sequence[ast.AST]) -> Iterator[Note]:
     """Modules that are named in texts: what is imported or replaced as the program runs."""
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Call(func=called, args=[ast.Constant(value=str(text)), *_]):
                 name, ours = ast.unparse(called), LIBRARIES.get(text.split(".")[0])
