@@ -21,7 +21,7 @@ from toolkeel.effects import UNKNOWN
 from toolkeel.errors import Denied, SetupError
 from toolkeel.hosted import Hosted, Native
 
-Approve: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext[Any]], Any]
+Approve: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext], Any]
 """``(tool, arguments, context)`` gives ``{"approve": ..., "reason": ...}``; may be async."""
 _BETA = "mcp-client-2025-11-20"
 _ASKED = {
@@ -83,7 +83,7 @@ class HostedMCP:
         """What is put before names that another source of tools has, too."""
         return f"{self.server_name}_"
 
-    async def get_tools(self, run: RunContext[Any]) -> list[AnyTool]:
+    async def get_tools(self, run: RunContext) -> list[AnyTool]:
         """The server's tools, or the one that stands for them at a provider that hosts them.
 
         Raises:
@@ -105,7 +105,7 @@ class HostedMCP:
     def _passed(self, hosted: Hosted) -> AnyTool:
         """What stands for the server: it is called when the provider asks about a call."""
 
-        async def approve(context: ToolContext[Any], given: dict[str, Any]) -> Data:
+        async def approve(context: ToolContext, given: dict[str, Any]) -> Data:
             answer: dict[str, object] = {"approve": True}
             if self._approve is not None:
                 answer = await self._answer(given["name"], _arguments(given), context)
@@ -169,9 +169,7 @@ class HostedMCP:
         asks = True if self._trusted and self._approve is None else tool.approval
         return replace(tool, effects=UNKNOWN, steps=steps, approval=asks)
 
-    async def _approved(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def _approved(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         """Let a call through that the function approves.
 
         Raises:
@@ -184,7 +182,7 @@ class HostedMCP:
         return await proceed(prepared)
 
     async def _answer(
-        self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext[Any]
+        self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
     ) -> dict[str, object]:
         """What the function says; anything but a clear yes means no."""
         assert self._approve is not None

@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
-from typing import Any, Protocol
+from typing import Protocol
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
@@ -68,7 +68,7 @@ class Executor(Protocol):
         """
         ...
 
-    async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """Run the body.
 
         Returns:

@@ -86,7 +86,7 @@ class Futures:
         """See `Executor`."""
         check_sendable(tool, "Futures(...)")
 
-    async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """See `Executor`."""
         body, context.body = context.body, "" if context.body == "runs" else context.body
         await self._room.enter()
@@ -96,7 +96,7 @@ class Futures:
         finally:
             self._room.leave()
 
-    async def _run(self, prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def _run(self, prepared: Prepared, context: ToolContext) -> object:
         tool, loop = prepared.tool, asyncio.get_running_loop()
         done = asyncio.Event()
 

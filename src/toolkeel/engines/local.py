@@ -26,7 +26,7 @@ class _Here:
     def __init__(self) -> None:
         self._tools: WeakKeyDictionary[AnyTool, AnyTool] = WeakKeyDictionary()
 
-    def _moved(self, prepared: Prepared, context: ToolContext[Any]) -> Prepared:
+    def _moved(self, prepared: Prepared, context: ToolContext) -> Prepared:
         """The call as it runs here; its deadline is kept around it."""
         tool = self._tools.get(prepared.tool)
         if tool is None:
@@ -41,7 +41,7 @@ def moved(tool: AnyTool, **changes: Any) -> AnyTool:
     return dataclasses.replace(tool, executor=None, timeout=None, inline=True, **changes)
 
 
-def run_by_hand(prepared: Prepared, context: ToolContext[Any]) -> object:
+def run_by_hand(prepared: Prepared, context: ToolContext) -> object:
     """Run a sync body in this thread. It never waits and needs no loop, so it may make one itself."""
     tool = prepared.tool
     if tool.body == "sync":
@@ -83,7 +83,7 @@ class Inline(_Here):
     def check_tool(self, tool: AnyTool) -> None:
         """It runs any."""
 
-    async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """See `Executor`."""
         return await invoke(self._moved(prepared, context), context)
 
@@ -115,7 +115,7 @@ class Thread(_Here):
                 f"{tool.name}: its body is async, and Thread() runs sync ones; leave out executor="
             )
 
-    async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """See `Executor`."""
         job = self._pool.submit(partial(run_by_hand, self._moved(prepared, context), context))
         try:

@@ -19,7 +19,6 @@ import os
 import sys
 from collections.abc import Callable, Hashable
 from pathlib import Path
-from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
@@ -96,7 +95,7 @@ class Process:
         """See `Executor`."""
         check_sendable(tool, "Process()")
 
-    async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """Run the body; when this is cancelled, the process is killed before it ends."""
         body, context.body = context.body, "" if context.body == "runs" else context.body
         await self._room.enter_within(self._queue_timeout, prepared.tool.name)

@@ -21,7 +21,7 @@ import time
 import traceback
 from collections.abc import Callable
 from types import ModuleType
-from typing import Any, NoReturn
+from typing import NoReturn
 from weakref import WeakKeyDictionary
 
 from pydantic_core import from_json, to_json
@@ -165,7 +165,7 @@ def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
         return None
 
 
-class AwayContext(ToolContext[Any]):
+class AwayContext(ToolContext):
     """What a body in another process may see of its call; the rest stays with the run.
 
     Args:
@@ -177,7 +177,7 @@ class AwayContext(ToolContext[Any]):
     __slots__ = ("_key", "_tell")
 
     def __init__(self, call: ToolCall, order: Message, tell: Tell) -> None:
-        run: RunContext[Any] = RunContext()
+        run: RunContext = RunContext()
         run.id = order["run"]
         super().__init__(call, call.name, run)
         self._key: str = order["key"]
@@ -207,7 +207,7 @@ class AwayContext(ToolContext[Any]):
         self._tell({"emit": value})
 
 
-def _stays(context: ToolContext[Any]) -> NoReturn:
+def _stays(context: ToolContext) -> NoReturn:
     raise SetupError(
         "a body in another process has of its context the call, progress, emit, time_left and "
         "idempotency_key; the rest stays with the run: give it as arguments, or leave out executor="

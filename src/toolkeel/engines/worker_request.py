@@ -78,7 +78,7 @@ def place_of(tool: AnyTool) -> tuple[str, str, str]:
     )
 
 
-def order_of(prepared: Prepared, context: ToolContext[Any]) -> Message:
+def order_of(prepared: Prepared, context: ToolContext) -> Message:
     """What another process needs to run a call; plain JSON."""
     tool = prepared.tool
     module, file, attribute = place_of(tool)
@@ -102,7 +102,7 @@ def order_of(prepared: Prepared, context: ToolContext[Any]) -> Message:
     }
 
 
-def tell(message: Message, context: ToolContext[Any]) -> None:
+def tell(message: Message, context: ToolContext) -> None:
     """Pass on what a body reported from there: its progress, or a value."""
     if "emit" in message:
         context.emit(message["emit"])

@@ -125,7 +125,7 @@ class OpenTelemetry:
         if take is not None:
             take(self, event, None)
 
-    async def step(self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    async def step(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         """A `Step`: run the body with its span as the current one."""
         run = self._runs.get(context.run.id)
         call = run.calls.get(context.call.id) if run is not None else None
@@ -138,7 +138,7 @@ class OpenTelemetry:
             otel_context.detach(token)
 
     async def model_step(
-        self, request: ModelRequest, run: RunContext[Any], proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: Ask
     ) -> AssistantMessage:
         """A `ModelStep`, the last of its agent: it shows the spans what each request holds.
 

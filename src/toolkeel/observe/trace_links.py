@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.context import RunContext
 
@@ -18,7 +16,7 @@ _W3C = TraceContextTextMapPropagator()
 _WORD = "traceparent"
 
 
-def link(run: RunContext[Any], span: Span) -> None:
+def link(run: RunContext, span: Span) -> None:
     """Link a run's span to that of the run it goes on from, and leave word for who goes on from it.
 
     A run within another is in the trace of that one, and has no link.

@@ -16,7 +16,7 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 from toolkeel._records.entries import CallEnded, CallIntended, key_of
 from toolkeel._records.record_json import plain
@@ -114,7 +114,7 @@ class JournalledCode:
             self._before[outer] = [(key, *known) for key, known in made.items()]
 
     async def run(
-        self, calls: Sequence[ToolCall], tools: Toolset, run: RunContext[Any]
+        self, calls: Sequence[ToolCall], tools: Toolset, run: RunContext
     ) -> list[ToolMessage]:
         """As `Toolset.run`."""
         check_calls(calls)
@@ -148,7 +148,7 @@ class JournalledCode:
         return [known[n] if n in known else next(ran) for n in range(len(calls))]
 
     def _intended(
-        self, call: ToolCall, effects: Effects, run: RunContext[Any]
+        self, call: ToolCall, effects: Effects, run: RunContext
     ) -> tuple[CallIntended, int]:
         """The intent of a call, and the entry of its outcome if that is known."""
         outer = making()
@@ -179,7 +179,7 @@ def _effects(tools: Toolset, call: ToolCall) -> Effects:
         return Effects(read_only=True)
 
 
-def _masked(call: ToolCall, run: RunContext[Any]) -> ToolCall:
+def _masked(call: ToolCall, run: RunContext) -> ToolCall:
     """A call without secrets."""
     if run.mask is None:
         return call

@@ -69,9 +69,7 @@ def say(text: str) -> dict[str, Any]:
     return {"message": dump_message(UserMessage(text))}
 
 
-async def watch(
-    journal: SessionJournal, database: Database, session: int, run: RunContext[Any]
-) -> None:
+async def watch(journal: SessionJournal, database: Database, session: int, run: RunContext) -> None:
     """While a run goes on: what is said joins it before its next request; a cancel stops it."""
     look = partial(posted, database, session)
     while True:
@@ -85,7 +83,7 @@ async def watch(
         await journal.commit()
 
 
-def deliver(journal: SessionJournal, run: RunContext[Any]) -> None:
+def deliver(journal: SessionJournal, run: RunContext) -> None:
     """Hand what is queued to the run, which takes it into its transcript before its next request."""
     if run.recorder is None:
         return

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 from toolkeel._records.entries import CallEnded, RunEnded
 from toolkeel._records.taint_sources import Source
@@ -33,7 +32,7 @@ def decisions_that_count(
     return counted, bool(counted or late)
 
 
-def hand_over(journal: SessionJournal, run: RunContext[Any], goes_on: bool) -> None:
+def hand_over(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
     """Give a run what the session knows, and what writes it."""
     fold = journal.fold
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0

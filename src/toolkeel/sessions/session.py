@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from time import time
-from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
@@ -265,7 +264,7 @@ class Session:
 
     @asynccontextmanager
     async def going(
-        self, run: RunContext[Any], said: Sequence[Message], decisions: Sequence[Decision]
+        self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
     ) -> AsyncIterator[Going]:
         """See `Conversation.going`."""
         info = await asyncio.to_thread(self._find_or_make)
@@ -307,7 +306,7 @@ class Session:
         self,
         journal: SessionJournal,
         info: SessionInfo,
-        run: RunContext[Any],
+        run: RunContext,
         given: tuple[Sequence[Message], Sequence[Decision]],
     ) -> Going:
         said, decisions = given
@@ -337,7 +336,7 @@ class Session:
         return going
 
     def _say_now(
-        self, journal: SessionJournal, run: RunContext[Any], going: Going, said: Sequence[Message]
+        self, journal: SessionJournal, run: RunContext, going: Going, said: Sequence[Message]
     ) -> Going:
         """No call waits: what was said before this, and this, come next."""
         deliver(journal, run)

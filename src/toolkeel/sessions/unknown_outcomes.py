@@ -11,7 +11,6 @@ import json
 from collections.abc import Mapping
 from contextlib import suppress
 from time import time
-from typing import Any
 
 from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, key_of
 from toolkeel._records.record_json import plain
@@ -31,7 +30,7 @@ QUESTION = (
 
 
 async def recover(
-    journal: SessionJournal, run: RunContext[Any], decisions: Mapping[str, Decision]
+    journal: SessionJournal, run: RunContext, decisions: Mapping[str, Decision]
 ) -> list[Ticket]:
     """Find out what became of the calls that the crash of a run has left open.
 

@@ -64,9 +64,7 @@ def call_tool(recorder: Recorder) -> CallTool:
     Its events go to `recorder`. A `RunContext` to inject from may be given as the second argument.
     """
 
-    def call(
-        tool: Toolish, run: RunContext[Any] | None = None, /, **arguments: object
-    ) -> ToolMessage:
+    def call(tool: Toolish, run: RunContext | None = None, /, **arguments: object) -> ToolMessage:
         tools = Toolset([tool])
         run = run or RunContext()
         run.listeners = (*run.listeners, recorder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 from toolkeel._records.messages_json import load_message
 from toolkeel.agent.bind_tools import Binds
@@ -104,9 +103,7 @@ class TapedTools:
     def __init__(self, cassette: Cassette) -> None:
         self._cassette = cassette
 
-    async def __call__(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         """The recorded result, or what the body gives while the cassette records."""
         call = prepared.call
         kept = self._cassette.result_of(call, prepared.tool.name)

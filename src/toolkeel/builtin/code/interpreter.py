@@ -149,7 +149,7 @@ class CodeInterpreterTool:
             )
         return " ".join(parts)
 
-    async def _run(self, code: str, context: ToolContext[Any]) -> ToolOutput:
+    async def _run(self, code: str, context: ToolContext) -> ToolOutput:
         """Run Python.
 
         Args:
@@ -180,7 +180,7 @@ class CodeInterpreterTool:
         shown = [*ran.images, *(one for one in saved if one is not None)]
         return shown[: self.limits.images]
 
-    def _session(self, run: RunContext[Any]) -> _Session:
+    def _session(self, run: RunContext) -> _Session:
         session = self._sessions.get(run.id)
         if session is None:
             folder = CodeFolder(self._folder, self._files)

@@ -64,7 +64,7 @@ class KernelInterpreter:
         self._drain: asyncio.Task[None] | None = None
         self._client: AsyncKernelClient | None = None
 
-    async def run(self, code: str, call: ToolContext[Any]) -> Ran:
+    async def run(self, code: str, call: ToolContext) -> Ran:
         """Run a piece of code.
 
         Raises:

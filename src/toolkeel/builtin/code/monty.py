@@ -46,7 +46,7 @@ class MontyInterpreter:
         self._awaited: dict[str, frozenset[int]] = {}
         self._fed = 0
 
-    async def run(self, code: str, call: ToolContext[Any]) -> Ran:
+    async def run(self, code: str, call: ToolContext) -> Ran:
         """Run a piece of code.
 
         Raises:
@@ -129,12 +129,12 @@ def _called_late(*_: object, **__: object) -> None:
 class _Feed:
     """Answers what one piece of code asks of the host."""
 
-    def __init__(self, tools: CodeTools, limits: CodeLimits, call: ToolContext[Any]) -> None:
+    def __init__(self, tools: CodeTools, limits: CodeLimits, call: ToolContext) -> None:
         self._tools = tools
         self._limits = limits
         self._call = call
         outer = call.run
-        self._run: RunContext[Any] = outer.within(call, call.tool_name, call.deps)
+        self._run: RunContext = outer.within(call, call.tool_name, call.deps)
         self._run.state, self._run.lock = outer.state, outer.lock
         # No run of its own in a journal: what is called here stands under the call that runs the code.
         self._run.recorder, self._run.waiting = outer.recorder, outer.waiting

@@ -59,7 +59,7 @@ class CodeTools:
         name: str,
         given: tuple[Sequence[object], Mapping[str, object]],
         id: str,
-        run: RunContext[Any],
+        run: RunContext,
     ) -> dict[str, Any]:
         """Call one; what it gives, or the exception the code shall see, as monty takes it.
 

@@ -89,7 +89,7 @@ class SafetyCheck:
     id: str
     code: str
     message: str
-    context: ToolContext[Any]
+    context: ToolContext
 
 
 OnSafetyCheck: TypeAlias = Callable[[SafetyCheck], "bool | Awaitable[bool]"]
@@ -158,7 +158,7 @@ class ComputerTool:
     async def _run(
         self,
         actions: list[Action],
-        context: ToolContext[Any],
+        context: ToolContext,
         safety_checks: list[dict[str, str | None]] | None = None,
     ) -> ToolOutput | ToolMessage:
         """Use the computer.
@@ -191,9 +191,7 @@ class ComputerTool:
             )
         return ToolOutput(content, details=details)
 
-    async def _checked(
-        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
-    ) -> object:
+    async def _checked(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         """Ask about the provider's warnings.
 
         Raises:

@@ -293,7 +293,7 @@ class Workspace:
         metadata={"shell": "command"},
     )
     async def bash(
-        self, command: str, timeout: float = TIMEOUT, *, context: ToolContext[Any]
+        self, command: str, timeout: float = TIMEOUT, *, context: ToolContext
     ) -> ToolOutput:
         """Run a shell command in the root folder; tells its output and whether it failed.
 

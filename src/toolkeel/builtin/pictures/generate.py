@@ -110,7 +110,7 @@ class ImageGenerationTool:
             hosted=Hosted({"openai-responses": Native(body)}, self.where),
         )(self._generate)
 
-    async def _generate(self, prompt: str, context: ToolContext[Any]) -> ToolOutput:
+    async def _generate(self, prompt: str, context: ToolContext) -> ToolOutput:
         """Make a picture from a description.
 
         Args:

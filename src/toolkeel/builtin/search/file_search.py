@@ -139,7 +139,7 @@ class FileSearchTool:
                     raise ToolError(told) from None
             return self._stores[id]
 
-    def _run(self, query: str, context: ToolContext[Any]) -> ToolOutput:
+    def _run(self, query: str, context: ToolContext) -> ToolOutput:
         """Search the indexed documents for passages that answer a question.
 
         Args:

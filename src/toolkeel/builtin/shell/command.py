@@ -7,7 +7,6 @@ import copy
 import functools
 import os
 from collections.abc import Callable
-from typing import Any
 
 from toolkeel.builtin.files.line_window import human
 from toolkeel.builtin.shell.git_identity import git_identity
@@ -46,7 +45,7 @@ async def run_command(
     timeout: float | None = None,
     cwd: str | None = None,
     tail: Tail | None = None,
-    context: ToolContext[Any] | None = None,
+    context: ToolContext | None = None,
 ) -> ToolOutput:
     """Run a command to its end and say what came of it.
 
@@ -90,7 +89,7 @@ async def run_command(
 
 
 def _reading(
-    sandbox: Sandbox, words: list[str], context: ToolContext[Any] | None
+    sandbox: Sandbox, words: list[str], context: ToolContext | None
 ) -> Callable[[str], dict[str, object]]:
     """What tells, of what a command said, which files with secrets it has read."""
     line = words[-1] if _TELLING in words else " ".join(words)
@@ -99,7 +98,7 @@ def _reading(
 
 
 def _cancelled(
-    tail: Tail, context: ToolContext[Any], read: Callable[[str], dict[str, object]]
+    tail: Tail, context: ToolContext, read: Callable[[str], dict[str, object]]
 ) -> Cancelled:
     """What is told of a command that was cancelled: its output so far first."""
     tail.close()

@@ -82,7 +82,7 @@ def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
         working_directory: str | None = None,
         env: dict[str, str] | None = None,
         *,
-        context: ToolContext[Any],
+        context: ToolContext,
     ) -> ToolOutput:
         """Run a command, without a shell, and tell its output.
 
@@ -123,7 +123,7 @@ def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
         timeout_ms: float | None = None,
         max_output_length: int | None = None,
         *,
-        context: ToolContext[Any],
+        context: ToolContext,
     ) -> ToolOutput:
         """Run lines of shell in order; tells standard output, standard error and outcome of each.
 

@@ -89,7 +89,7 @@ def fetch_tool(**options: Unpack[FetchOptions]) -> AnyTool:
         metadata={TRUSTED: trusted},
         hosted=Hosted(_natives(only), where),
     )
-    async def fetch(url: str, context: ToolContext[Any], start: int = 0) -> ToolOutput:
+    async def fetch(url: str, context: ToolContext, start: int = 0) -> ToolOutput:
         """Read a page, file or picture from the web. HTML and PDF are given as text.
 
         Args:

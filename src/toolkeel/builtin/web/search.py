@@ -110,7 +110,7 @@ class WebSearchTool:
             max_output=None,
         )(self._search)
 
-    async def _search(self, query: str, context: ToolContext[Any]) -> ToolOutput:
+    async def _search(self, query: str, context: ToolContext) -> ToolOutput:
         """Search the web.
 
         Args:

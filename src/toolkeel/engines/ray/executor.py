@@ -17,7 +17,7 @@ import dataclasses
 import json
 import time
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Literal
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
@@ -90,7 +90,7 @@ class Ray:
         """See `Executor`."""
         check_sendable(tool, "Ray()")
 
-    async def __call__(self, prepared: Prepared, context: ToolContext[Any]) -> object:
+    async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """Run the body; when this is cancelled, it is ended before this ends."""
         tool, since = prepared.tool, time.monotonic()
         body, context.body = context.body, "" if context.body == "runs" else context.body
@@ -161,9 +161,7 @@ class _Call:
         streams: Whether what its body reports is told at once.
     """
 
-    def __init__(
-        self, context: ToolContext[Any], body: _Body, packed: bytes, streams: bool
-    ) -> None:
+    def __init__(self, context: ToolContext, body: _Body, packed: bytes, streams: bool) -> None:
         self.context, self.packed, self.streams = context, packed, streams
         self._body: _Body = body
 
