@@ -4,80 +4,61 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
-from types import ModuleType
 from typing import Any, Final
 
 from toolkeel.errors import DefinitionError
 
-Mistake = tuple[Callable[[Any], bool], Callable[[Any], str]]
-
-
-def _kind(item: object) -> str:
-    return type(item).__name__
-
-
-MISTAKES: Final[tuple[Mistake, ...]] = (
+_VALUE = (type(None), bool, int, float, bytes)
+MISTAKES: Final[tuple[tuple[Callable[[Any], bool], str], ...]] = (
     (
         lambda item: isinstance(item, str),
-        lambda item: f"{item!r:.60} is a text: give the function itself, [{_as_name(item)}]",
+        "{item!r:.60} is a text: give the function itself, [{called}]",
     ),
     (
         lambda item: isinstance(item, type),
-        lambda item: (
-            f"{item.__name__} is a class: give methods of an object of it, "
-            f"[{item.__name__}(...).method], or what tool({item.__name__}) makes, whose calls make objects"
-        ),
+        "{item.__name__} is a class: give methods of an object of it, [{item.__name__}(...).method], "
+        "or what tool({item.__name__}) makes, whose calls make objects",
     ),
     (
         lambda item: hasattr(item, "with_prefix") and hasattr(item, "run_sync"),
-        lambda item: f"{item!r:.60} is a set of tools: join sets with +, the_set + [other_tool]",
+        "{item!r:.60} is a set of tools: join sets with +, the_set + [other_tool]",
     ),
     (
         lambda item: hasattr(item, "as_tool") and hasattr(item, "run_sync"),
-        lambda item: f"{_kind(item)} is an agent: give agent.as_tool()",
+        "{kind} is an agent: give agent.as_tool()",
+    ),
+    (
+        inspect.iscoroutine,
+        "{item.__name__} was called already: give the function itself, without the brackets",
     ),
     (
         inspect.isawaitable,
-        lambda item: (
-            f"{getattr(item, '__name__', _kind(item))} was called already: give the "
-            "function itself, without the brackets"
-        ),
+        "{kind} was called already: give the function itself, without the brackets",
     ),
     (
-        lambda item: isinstance(item, ModuleType),
-        lambda item: (
-            f"{item.__name__} is a module: give its functions, [{item.__name__}.a_function]"
-        ),
+        inspect.ismodule,
+        "{item.__name__} is a module: give its functions, [{item.__name__}.a_function]",
     ),
     (
         lambda item: isinstance(item, Mapping),
-        lambda item: (
-            f"{item!r:.60} describes a tool and does not run: give "
-            "Tool.from_schema(name, description, parameters, on_invoke)"
-        ),
+        "{item!r:.60} describes a tool and does not run: give Tool.from_schema(name, description, "
+        "parameters, on_invoke)",
     ),
     (
         lambda item: isinstance(item, list | tuple | set | frozenset),
-        lambda item: (
-            f"{item!r:.60} is a {_kind(item)} within the list: write its tools out, [*them]"
-        ),
+        "{item!r:.60} is a {kind} within the list: write its tools out, [*them]",
     ),
     (
-        lambda item: item is None or isinstance(item, bool | int | float | bytes),
-        lambda item: (
-            f"{item!r:.60} is what a function returns, and no tool: give the function "
-            "itself, without the brackets"
-        ),
+        lambda item: isinstance(item, _VALUE),
+        "{item!r:.60} is what a function returns, and no tool: give the function itself, without "
+        "the brackets",
     ),
     (
         lambda item: not callable(item),
-        lambda item: (
-            f"an object of {_kind(item)} cannot be called: give its methods, "
-            f"[{_kind(item).lower()}.method]"
-        ),
+        "an object of {kind} cannot be called: give its methods, [{lower}.method]",
     ),
 )
-"""Whether something is this mistake, and what it should have been; the first that fits is told."""
+"""What is given for a tool and is none: how it is known, and what to write instead."""
 
 
 def not_a_tool(item: object) -> DefinitionError | None:
@@ -86,9 +67,12 @@ def not_a_tool(item: object) -> DefinitionError | None:
     >>> print(not_a_tool("add"))
     'add' is a text: give the function itself, [add]
     """
+    kind = type(item).__name__
     for is_this, told in MISTAKES:
         if is_this(item):
-            return DefinitionError(told(item))
+            called = _as_name(item) if isinstance(item, str) else ""
+            words = {"kind": kind, "lower": kind.lower(), "called": called}
+            return DefinitionError(told.format(item=item, **words))
     return None
 
 
