@@ -88,9 +88,7 @@ class Mask:
     def values(self, arguments: object) -> list[str]:
         """The texts of all secrets in JSON data."""
         found: list[str] = []
-        self._walk(
-            arguments, arguments, [self._root], lambda value, _: found.extend(_leaves(value))
-        )
+        self._walk(arguments, arguments, [self._root], lambda value, _: found.extend(texts(value)))
         return found
 
     def hides(self, path: Path) -> bool:
@@ -182,15 +180,16 @@ def _is_free(schema: Mapping[str, object], kind: str) -> bool:
     return wanted == kind or (isinstance(wanted, list) and kind in wanted)
 
 
-def _leaves(value: object) -> Iterator[str]:
-    """The texts of a value, and what its numbers look like."""
+def texts(value: object) -> Iterator[str]:
+    """Every text in a value, and every number as JSON has it; none for nothing."""
     if isinstance(value, str):
-        yield value
+        if value:
+            yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from _leaves(item)
+            yield from texts(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from _leaves(item)
+            yield from texts(item)
     elif not (value is None or isinstance(value, bool)):
         yield to_json(value, fallback=str).decode()

@@ -10,13 +10,14 @@ from __future__ import annotations
 import json
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
 from toolkeel._records.taint_sources import Taint, of_details
 from toolkeel.call.arguments.validate import ArgumentsView
 from toolkeel.content import Text
 from toolkeel.context import RunContext
+from toolkeel.define.secret import texts
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
@@ -43,17 +44,6 @@ def aims(prepared: Prepared) -> Mapping[str, object]:
     """The arguments that say where or whom: all, if none is declared."""
     shown, target = ArgumentsView(prepared), prepared.tool.effects.target
     return {name: shown[name] for name in target if name in shown} if target else shown
-
-
-def texts(value: object) -> Iterator[str]:
-    """Every text and number in a value; none for nothing."""
-    if isinstance(value, str):
-        yield from (value,) if value else ()
-    elif isinstance(value, Iterable):
-        for item in value.values() if isinstance(value, Mapping) else value:
-            yield from texts(item)
-    elif value is not None and not isinstance(value, bool):
-        yield str(value)
 
 
 def unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:

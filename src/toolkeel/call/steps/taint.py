@@ -24,10 +24,11 @@ from toolkeel._records.taint_sources import (
     of_details,
 )
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.named_by_person import aims, is_named, said, texts, unnamed
+from toolkeel.call.steps.named_by_person import aims, is_named, said, unnamed
 from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.secret import texts
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
