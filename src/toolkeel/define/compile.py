@@ -31,7 +31,7 @@ from toolkeel.define.reading.signature import (
 )
 from toolkeel.define.returns import Output, output_of
 from toolkeel.define.schema.argument_schema import (
-    Arguments,
+    ArgumentSchema,
     UnknownKeys,
     from_parameters,
     own_defaults,
@@ -77,7 +77,7 @@ class Blueprint:
     description: str
     function: Callable[..., Any]
     body: BodyKind
-    arguments: Arguments
+    arguments: ArgumentSchema
     injected: tuple[InjectedParameter, ...]
     positional: tuple[Parameter, ...]
     output: Output | None
@@ -150,7 +150,7 @@ def _schema_text(schema: ParametersSchema | None) -> str:
 
 def _from_model(
     name: str, model: type[BaseModel], signature: Signature, unknown_keys: UnknownKeys
-) -> tuple[Arguments, list[InjectedParameter]]:
+) -> tuple[ArgumentSchema, list[InjectedParameter]]:
     """Arguments of a pydantic model, and those of its fields that the program fills."""
     known = {parameter.name for parameter in signature.injected}
     own = {p.name for p in signature.parameters if p.default is not MISSING}
@@ -175,7 +175,7 @@ def _from_model(
 
 def _from_elsewhere(
     name: str, described: object, signature: Signature, unknown_keys: UnknownKeys
-) -> Arguments:
+) -> ArgumentSchema:
     """Arguments of a JSON Schema, or of a model of pydantic's first version.
 
     What reads those is loaded late: few programs need it, and it is a third of this chapter.
@@ -222,7 +222,9 @@ def _check_wrapper(name: str, signature: Signature) -> None:
         )
 
 
-def _unseen_defaults(signature: Signature, arguments: Arguments) -> Iterator[InjectedParameter]:
+def _unseen_defaults(
+    signature: Signature, arguments: ArgumentSchema
+) -> Iterator[InjectedParameter]:
     """Mutable defaults of parameters that a schema from elsewhere does not have: made by us."""
     known = arguments.schema.get("properties")
     for name, default in own_defaults(signature.parameters).items():

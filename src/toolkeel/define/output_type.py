@@ -22,7 +22,7 @@ from toolkeel.define.reading.annotations import modern
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import MISSING, Parameter
 from toolkeel.define.schema.argument_schema import (
-    Arguments,
+    ArgumentSchema,
     compile_arguments,
     from_parameters,
     reason_of,
@@ -116,12 +116,12 @@ def _rooted(schema: Mapping[str, Any]) -> dict[str, Any]:
     return {**root, "$defs": schema["$defs"]} if "$defs" in schema else root
 
 
-def _wrapped(name: str, output_type: TypeForm[Any]) -> Arguments:
+def _wrapped(name: str, output_type: TypeForm[Any]) -> ArgumentSchema:
     value = Parameter(_VALUE, output_type, MISSING, Kind.POSITIONAL_OR_KEYWORD)
     return from_parameters(name, [value], {}, "forbid")
 
 
-def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> Arguments:
+def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> ArgumentSchema:
     validate = adapter.validator.validate_json
 
     def given(text: str | bytes, **options: Any) -> Values:
@@ -130,7 +130,7 @@ def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> Argu
     return compile_arguments(name, schema, given, None, closing_facts(schema, True))
 
 
-def _tool(name: str, description: str, arguments: Arguments) -> AnyTool:
+def _tool(name: str, description: str, arguments: ArgumentSchema) -> AnyTool:
     def accept(**values: object) -> ToolOutput:
         return ToolOutput(ACCEPTED, artifact=values[_VALUE])
 

@@ -29,7 +29,7 @@ from toolkeel.define.options import check_names, check_on_invoke, checked_option
 from toolkeel.define.reading.docstring import DocstringUse
 from toolkeel.define.reading.signature import BodyKind, Parameter, calling_frame
 from toolkeel.define.returns import Output
-from toolkeel.define.schema.argument_schema import Arguments, UnknownKeys
+from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.effects import UNKNOWN, Effects
 from toolkeel.errors import DefinitionError, SetupError
 from toolkeel.hosted import Hosted
@@ -221,7 +221,7 @@ class Tool(InNotebooks, Generic[P, R], metaclass=_Raw):
     description: str
     function: Callable[P, R]
     body: BodyKind
-    arguments: Arguments
+    arguments: ArgumentSchema
     injected: tuple[InjectedParameter, ...] = ()
     positional: tuple[Parameter, ...] = ()
     output: Output | None = None

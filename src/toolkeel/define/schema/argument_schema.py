@@ -48,7 +48,7 @@ When = Callable[[Sequence[Mapping[str, Any]]], bool]
 
 
 @record
-class Arguments:
+class ArgumentSchema:
     """Everything about a tool's arguments that is known when it is defined.
 
     Args:
@@ -87,7 +87,7 @@ class Arguments:
 
 def from_parameters(
     title: str, parameters: Sequence[Parameter], docs: Mapping[str, str], unknown_keys: UnknownKeys
-) -> Arguments:
+) -> ArgumentSchema:
     """Arguments of a function.
 
     Args:
@@ -186,7 +186,9 @@ def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
     return False
 
 
-def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) -> Arguments:
+def _renaming(
+    title: str, made: ArgumentSchema, keys: Mapping[str, str], open: bool
+) -> ArgumentSchema:
     """Say which parameters go by another name; no two may go by one.
 
     Args:
@@ -204,7 +206,7 @@ def _renaming(title: str, made: Arguments, keys: Mapping[str, str], open: bool) 
     return replace(_reserved(title, made, keys) if open else made, keys=keys, nested=None)
 
 
-def _reserved(title: str, made: Arguments, keys: Mapping[str, str]) -> Arguments:
+def _reserved(title: str, made: ArgumentSchema, keys: Mapping[str, str]) -> ArgumentSchema:
     """Keep ``**kwargs`` from taking an unchecked value for a parameter that goes by another name."""
     names = set(keys) - set(keys.values())
 
@@ -244,14 +246,14 @@ def compile_arguments(
     validate: Callable[..., Values],
     fill: Callable[[Values], None] | None,
     facts: Facts,
-) -> Arguments:
+) -> ArgumentSchema:
     """Both ways to validate, from all that is known of a schema.
 
     Args:
         title: The tool's name.
         schema: What is advertised, closed.
         validate: pydantic's own.
-        fill: See `Arguments`.
+        fill: See `ArgumentSchema`.
         facts: About the schema.
     """
     # A frame of Python, and options to read, cost as much as validating a small object.
@@ -263,7 +265,7 @@ def compile_arguments(
     if gaps is not None or checks.bounded.is_recursive or checks.bounded.is_wide:
         validate = checks.validate
     mask = Mask(schema) if facts.secret else None
-    return Arguments(
+    return ArgumentSchema(
         schema,
         validate,
         checks.check,

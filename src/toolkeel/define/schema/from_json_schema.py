@@ -23,7 +23,7 @@ from toolkeel.define.explain.schema_limits import check_work, plain_schema
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.mutable_defaults import maker_of
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.argument_schema import Arguments, UnknownKeys
+from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.define.secret import mask_of
 from toolkeel.define.subschemas import (
     OTHER_TYPES,
@@ -157,7 +157,7 @@ def _is_of_a_pattern(error: Exception) -> bool:
 
 def arguments_of_schema(
     name: str, schema: Mapping[str, object], unknown_keys: UnknownKeys
-) -> Arguments:
+) -> ArgumentSchema:
     """A tool's arguments, advertised and validated by a JSON Schema.
 
     Args:
@@ -196,10 +196,10 @@ def arguments_of_schema(
     advertised = compiled.schema if isinstance(compiled.schema, Mapping) else {}
     fills = fill if compiled.has_defaults else None
     # Some value of a schema nearly always has no type, and asking costs more than looking.
-    return Arguments(advertised, validate, check, True, fills, mask=mask_of(advertised))
+    return ArgumentSchema(advertised, validate, check, True, fills, mask=mask_of(advertised))
 
 
-def defaulting(made: Arguments, own: Mapping[str, object]) -> Arguments:
+def defaulting(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchema:
     """Arguments described elsewhere, with the function's own defaults for the rest.
 
     Args:

@@ -11,7 +11,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.argument_schema import (
-    Arguments,
+    ArgumentSchema,
     UnknownKeys,
     compile_arguments,
     no_json_form,
@@ -24,7 +24,7 @@ from toolkeel.define.schema.model_fields import without
 
 def from_model(
     title: str, model: type[BaseModel], hidden: Sequence[str], unknown_keys: UnknownKeys
-) -> Arguments:
+) -> ArgumentSchema:
     """Arguments described by a pydantic model.
 
     Args:

@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeGuard
 
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.argument_schema import Arguments, UnknownKeys
+from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.define.schema.from_json_schema import arguments_of_schema
 from toolkeel.errors import FieldError
 
@@ -42,7 +42,7 @@ def _errors(error: ValueError) -> list[FieldError]:
 
 def arguments_of_old_model(
     title: str, model: type[OldModel], unknown_keys: UnknownKeys
-) -> Arguments:
+) -> ArgumentSchema:
     """Arguments checked strictly by the model's JSON Schema, and then made by the model.
 
     Args:
