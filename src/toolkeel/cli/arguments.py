@@ -22,7 +22,7 @@ _NOTHING: Any = object()
 
 
 def read_arguments(words: Sequence[str], tool: AnyTool) -> str | dict[str, object]:
-    """The arguments that `words` spell out.
+    """The arguments of a call, read from ``key=value`` words by the tool's schema.
 
     Args:
         words: Each ``key=value``: text or JSON, as the schema says; ``key=@file`` and ``key=-``
@@ -115,7 +115,7 @@ def _json_or_refuse(key: str, text: str) -> object:
 
 
 def convert(text: str, schema: Schema, root: Schema, lists: int = 8) -> object:
-    """What `text` means where `schema` holds.
+    """A text as a value of the type that a schema asks for.
 
     Args:
         text: As typed.

@@ -76,7 +76,7 @@ def short(ticket: Ticket) -> str:
 
 
 def deciding(tickets: Iterable[Ticket]) -> Iterator[str]:
-    """Words of a command that decide each of them."""
+    """Command-line options that would decide each ticket, to be shown to a person."""
     for ticket in tickets:
         yield from (
             ("--answer", f"{short(ticket)}=TEXT")
@@ -86,7 +86,7 @@ def deciding(tickets: Iterable[Ticket]) -> Iterator[str]:
 
 
 def answers(words: Iterable[str] | None) -> Iterator[tuple[str, str]]:
-    """Tickets and what is answered, of words such as ``ID=TEXT``.
+    """Ticket ids and answers, read from words such as ``ID=TEXT``.
 
     >>> list(answers(["0f=yes = no"]))
     [('0f', 'yes = no')]
@@ -99,7 +99,7 @@ def answers(words: Iterable[str] | None) -> Iterator[tuple[str, str]]:
 
 
 def free(path: Path) -> Path:
-    """`path`, if a state can be written there.
+    """The path, checked: a state can be written there, and overwrites nothing.
 
     Raises:
         UsageProblem: if it is taken, or its folder is not there.
@@ -137,7 +137,7 @@ def save(state: RunState, run_id: str, path: Path | None, terms: Sequence[str] =
 
 
 def load(path: Path) -> Saved:
-    """Back from the file.
+    """Read a saved run from its file.
 
     Raises:
         SetupError: if it was used already, cannot be read, could have been written by others, or

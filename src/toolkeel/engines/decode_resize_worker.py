@@ -32,7 +32,7 @@ Decoded = tuple[dict[str, object], bytes]
 
 
 def main() -> None:
-    """Carry out the order."""
+    """Read an order and a file from standard input, and write what was decoded of it."""
     sys.path.append(sys.argv[1])
     order = json.loads(sys.stdin.buffer.readline())
     data = sys.stdin.buffer.read()

@@ -39,7 +39,7 @@ def is_outcome(message: Message) -> bool:
 
 
 class Frames:
-    """Takes bytes as they come, and gives messages as they are whole."""
+    """Cuts a stream of bytes into messages, as they are complete."""
 
     def __init__(self) -> None:
         self._held = bytearray()

@@ -37,7 +37,7 @@ class Promise(Protocol):
     """What a pool gives for work it was handed: a future."""
 
     def cancel(self) -> object:
-        """Do not begin it; true if that is so."""
+        """Cancel it if it has not begun; whether it will not begin."""
         ...
 
     def result(self) -> Any:

@@ -134,7 +134,7 @@ class SessionJournal:
         self._write()
 
     def close(self) -> Future[None] | None:
-        """What is appended later is another writer's affair; the write to wait for, if there is one."""
+        """Write no more, since another may from now on; the last write, to be waited for, if there is one."""
         with self._lock:
             self._closed = True
         return self._write()

@@ -114,7 +114,7 @@ class Database:
         return self.write(do, erases=erases).result()
 
     def alone(self, connection: sqlite3.Connection) -> None:
-        """Within a transaction that writes: no other process writes what it reads. Here, as it is."""
+        """Keep other processes from writing until the transaction ends; here it does so by itself."""
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
         """Read what has been committed; waits for no writer.

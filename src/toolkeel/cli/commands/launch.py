@@ -135,7 +135,7 @@ AsJson = Annotated[
 
 @record
 class Launch:
-    """How a run shall be.
+    """All options of a run: its tools, model, rules, limits, and where it is kept.
 
     Args:
         targets: Where its tools are.
@@ -193,15 +193,15 @@ class Launch:
         return (rules or Rules()) | Rules(allow=self.yes_to)
 
     def resume_command(self, path: Path) -> list[str]:
-        """The words that go on from a state, on the same terms."""
+        """The command that resumes a saved run with the same options."""
         return ["toolkeel", "resume", str(path), *self.words()]
 
     def session_command(self) -> list[str]:
-        """The words that go on with its session, on the same terms."""
+        """The command that goes on with its session, with the same options."""
         return ["toolkeel", "run", "--session", self.session, *self.words()]
 
     def words(self) -> list[str]:
-        """The options that say on which terms it runs."""
+        """The command-line options that make the same run again."""
         words = [word for target in self.targets for word in ("-t", target)]
         words += ["-m", self.model]
         words += ["--rules", str(self.rules)] if self.rules else []
@@ -385,14 +385,14 @@ def _wait_in_session(tickets: Sequence[Ticket], launch: Launch) -> None:
 
 
 def show(tickets: Sequence[Ticket]) -> None:
-    """Each call that waits, whole."""
+    """Print each call that waits for a decision, with all its arguments."""
     for ticket in tickets:
         note(heading(ticket), YELLOW)
         note("\n".join(describe_call(ticket)))
 
 
 def heading(ticket: Ticket) -> str:
-    """Who waits, and why, on one line."""
+    """A line about one ticket: its id, its tool, and why it waits."""
     reason = visible_line(ticket.reason.split("\n")[0])
     wants = "an answer" if ticket.external else "approval"
     return f"{short(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"

@@ -239,7 +239,7 @@ def token_of(token: str, no_token: bool) -> str:
 
 
 def address(text: str) -> tuple[str, int]:
-    """Host and port.
+    """Host and port of ``HOST:PORT``.
 
     >>> address(":8000"), address("[::1]:80"), address("9000")
     (('127.0.0.1', 8000), ('::1', 80), ('127.0.0.1', 9000))

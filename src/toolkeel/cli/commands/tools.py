@@ -63,7 +63,7 @@ def described(tool: AnyTool) -> dict[str, object]:
 
 
 def table(tools: Sequence[AnyTool], width: int | None) -> list[str]:
-    """The lines of the table.
+    """The tools as a table for people, line by line.
 
     Args:
         tools: One row each.

@@ -50,7 +50,7 @@ class Keyboard:
 
     @contextmanager
     def open(self) -> Iterator[Keyboard]:
-        """Use it; afterwards the terminal is as it was, whatever happens."""
+        """Read keys for the length of a block; then the terminal is as it was, whatever happens."""
         atexit.register(self._restore)  # the program may end while a thread waits for a key
         try:
             yield self

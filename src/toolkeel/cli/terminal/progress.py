@@ -33,12 +33,12 @@ _TAIL = 400
 
 
 class Display(Protocol):
-    """Something that shows events."""
+    """What shows the events of a run to a person."""
 
     def __call__(self, event: events.Event) -> None: ...
 
     def hide(self) -> None:
-        """Take what moves off the screen."""
+        """Take lines that move off the screen."""
         return
 
     def show(self) -> None:

@@ -21,7 +21,7 @@ _HEAD = b"\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n"
 
 
 class Browser:
-    """Brings a person through a login.
+    """Opens a login page in a browser, and waits for the address it ends at.
 
     Args:
         server: What is logged in to.

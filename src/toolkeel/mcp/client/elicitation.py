@@ -94,7 +94,7 @@ class OpenCalls(Generic[Call]):
             del self._open[id(call)]
 
     def leave(self, owner: object) -> None:
-        """A call of an owner is given up: its server may go on with it all the same."""
+        """Note that a call was given up, though its server may go on with it."""
         now = monotonic()
         self._left = {each: until for each, until in list(self._left.items()) if until > now}
         self._left[owner] = now + LEFT

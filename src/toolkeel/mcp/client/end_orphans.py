@@ -41,7 +41,7 @@ def guard(group: int) -> None:
 
 
 def release(group: int) -> None:
-    """Leave a group alone again: it is gone, and its number will be another's."""
+    """Guard a process group no more: it has ended, and its number may be another's."""
     with _lock:
         if _pipe:
             _say("-", group)

@@ -32,7 +32,7 @@ log = logging.getLogger("toolkeel.mcp")
 
 
 class Frames:
-    """Lines of bytes as messages.
+    """Cuts what a server sends into lines, and reads each as a message (JSON-RPC).
 
     Args:
         name: Of the server, for the log.

@@ -39,7 +39,7 @@ _KEEP_OPEN = 3600.0
 
 
 class Bounded(httpx2.AsyncBaseTransport):
-    """Another transport, with bounded bodies and failures as answers.
+    """A transport around another: bodies are bounded, and failures become responses.
 
     Args:
         inner: What sends.

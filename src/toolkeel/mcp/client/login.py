@@ -40,7 +40,7 @@ Visit: TypeAlias = Callable[[str], Awaitable[str]]
 @checked
 @record
 class OAuth:
-    """How to log in.
+    """How to log in to a server by OAuth: client, scope, port, and where tokens are kept.
 
     Args:
         scope: What to ask for; what the server names by default.
@@ -143,7 +143,7 @@ def _registered(auth: OAuth, redirect: str) -> OAuthClientInformationFull | None
 
 
 def kept(config: ServerConfig) -> httpx2.Auth | None:
-    """What authorizes requests to a server somebody has logged in to; None if nobody has."""
+    """The login to a server, if somebody has logged in to it before; else None."""
     given = any(name.lower() == "authorization" for name in config.headers)
     if not config.url or given or not _path(OAuth(), config).is_file():
         return None

@@ -15,7 +15,7 @@ from toolkeel.mcp.client.tool import Failed
 
 
 def failed(error: MCPError, tool: str, server: str, first: bool = True) -> Failed:
-    """What becomes of a call that the protocol ended with an error.
+    """The result message of a call that ended with an error of the protocol.
 
     Args:
         error: As the SDK raised it.

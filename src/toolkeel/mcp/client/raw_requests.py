@@ -65,11 +65,11 @@ class RawRequests:
         return self._stdin is not None
 
     def begin(self, stdin: asyncio.StreamWriter) -> None:
-        """The process runs, and reads there."""
+        """Begin to send to a process that has started."""
         self._stdin = stdin
 
     def end(self) -> None:
-        """Nothing more will come: who waits learns it."""
+        """Fail all open requests, since no response will come any more."""
         self._stdin = None
         for waiting in self._waiting.values():
             _fail(waiting, types.ErrorData(code=types.CONNECTION_CLOSED, message=_CLOSED))
@@ -140,7 +140,7 @@ class RawRequests:
     # — what comes back —
 
     def takes(self, line: bytes) -> bool:
-        """Whether a line belongs to one of these requests; then it is done with."""
+        """Take a line that is about one of these requests (response, progress); whether it is."""
         if not self._waiting:
             return False
         try:

@@ -22,7 +22,7 @@ RELISTEN = 1.0
 
 
 class Watches:
-    """Who watches what, on one server.
+    """Subscriptions to the resources of one server, and who is told of changes.
 
     Args:
         client: Gives a living connection.
@@ -36,7 +36,7 @@ class Watches:
         self._listeners: dict[str, asyncio.Task[None]] = {}
 
     async def add(self, uris: Iterable[str], tell: Tell) -> None:
-        """Begin to tell of changes.
+        """Subscribe somebody to a resource.
 
         Raises:
             MCPError: the server lets nobody watch.
@@ -48,7 +48,7 @@ class Watches:
             self._told.setdefault(uri, []).append(tell)
 
     async def remove(self, uris: Iterable[str], tell: Tell) -> None:
-        """Tell no more."""
+        """Unsubscribe somebody."""
         for uri in uris:
             told = self._told.get(uri, [])
             if tell in told:

@@ -111,7 +111,7 @@ class Tokens:
         await self._save({"client": _as_json(client_info)})
 
     async def forget_client(self) -> bool:
-        """The server knows the client no more; whether another may be registered."""
+        """Forget a registered client that the server no longer knows; whether to register anew."""
         await self._save({"client": None, "tokens": None})
         return self._registered is None
 
@@ -127,7 +127,7 @@ class Tokens:
 
     @asynccontextmanager
     async def alone(self) -> AsyncIterator[None]:
-        """While nobody else renews this login."""
+        """Lock a login for the length of a block, so that one process at a time refreshes it."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
         try:

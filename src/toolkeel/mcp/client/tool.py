@@ -101,7 +101,7 @@ class DefinitionGate:
         self._noted: dict[ToolContext[Any], Pin | None] = {}
 
     async def step(self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        """Note what the server says of the tool now: around the call.
+        """The step around each call: note the tool's definition as the server has it now.
 
         Raises:
             ToolError: the server cannot be reached.
@@ -147,7 +147,7 @@ class DefinitionGate:
         return "" if trusted else self._peer.name
 
     async def pass_on(self, context: ToolContext[Any]) -> None:
-        """Pin what this call was let through with.
+        """Pin the definition with which this call was approved.
 
         Raises:
             Failed: the definition changed again while somebody was asked, or the tool is gone.

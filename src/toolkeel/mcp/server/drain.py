@@ -34,7 +34,7 @@ DRAIN: Final = 30
 
 
 class Draining:
-    """Whether a server is told to end, and what it is at.
+    """The end of a server (graceful shutdown): whether it has begun, and which requests are open.
 
     Args:
         figures: What its calls came to.
@@ -48,7 +48,7 @@ class Draining:
         self._streams: set[asyncio.Event] = set()
 
     def begin(self) -> None:
-        """Be told to end."""
+        """Begin to end: new requests are refused, open ones are awaited."""
         self.begun = True
         self._let_go()
         for stream in self._streams:
@@ -77,7 +77,7 @@ class Draining:
         return heard, told
 
     def forget(self, stream: asyncio.Event) -> None:
-        """A stream has ended."""
+        """Note that a stream has ended."""
         self._streams.discard(stream)
 
 
@@ -126,7 +126,7 @@ class Drained:
 
 
 def end_gently(draining: Draining, linger: float = LINGER) -> None:
-    """Have TERM begin the end, and what handled it before come after a moment; Ctrl-C at once.
+    """On SIGTERM let open calls end first, for so many seconds; Ctrl-C ends at once.
 
     For the web server's own thread, once it has its handlers; in others nothing happens.
     """

@@ -162,7 +162,7 @@ async def serve_app(app: Starlette, host: str, port: int, drain: int = DRAIN) ->
 
 
 def gently(app: Starlette) -> Starlette:
-    """The same, to be called by a web server that has its handlers of signals already."""
+    """An `asgi` application that ends gently on SIGTERM, for web servers that handle signals."""
     end_gently(app.state.draining)
     return app
 

@@ -63,7 +63,7 @@ class BoundedConnection(H11Protocol):
         return not (answers or self.transport.is_closing())
 
     def end(self) -> None:
-        """Let it go at once."""
+        """Close the connection at once."""
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
@@ -78,12 +78,12 @@ class BoundedConnection(H11Protocol):
             self._late = self.loop.call_later(ARRIVES, self.end)
 
     def pause_writing(self) -> None:
-        """More waits to be read than shall be."""
+        """Stop sending, and watch whether the client reads at all."""
         super().pause_writing()
         self._unread(2**62)
 
     def resume_writing(self) -> None:
-        """It has been read."""
+        """Send again: the client has read."""
         self._slow = stopped(self._slow)
         super().resume_writing()
 
@@ -132,7 +132,7 @@ class KeptConnection(BoundedConnection):
 
 
 def stopped(timer: TimerHandle | None) -> TimerHandle | None:
-    """No timer, in the place of one that is stopped."""
+    """A timer that never fires, in the place of one that was stopped."""
     if timer is not None:
         timer.cancel()
     return None
@@ -141,7 +141,7 @@ def stopped(timer: TimerHandle | None) -> TimerHandle | None:
 def web_config(
     make: Callable[[], Starlette], host: str, port: int, drain: int, **options: Any
 ) -> uvicorn.Config:
-    """How a server is served.
+    """Configuration of the web server (uvicorn).
 
     Args:
         make: Makes what is served, in the process that serves it.

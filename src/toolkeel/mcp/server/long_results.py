@@ -25,7 +25,7 @@ def kept_results(name: str) -> str:
 
 
 def keeping(tools: Toolset, resources: Iterable[Resource[..., object]]) -> Toolset:
-    """The tools, telling where to read what is cut of their results, if clients can."""
+    """The tools with a note in each cut result: which resource holds all of it."""
     if tools.keeper is not None or all(each is not kept_results for each in resources):
         return tools
     told = tools.around()

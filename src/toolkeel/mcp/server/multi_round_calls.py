@@ -108,7 +108,7 @@ class Exchange:
         return unique
 
     def enter(self, request: Request, answers: types.InputResponses | None) -> None:
-        """Begin a round with what the client answers; what it does not answer is asked again."""
+        """Begin a round with the client's answers; what it has not answered is asked again."""
         self.request = request
         self._said = dict(answers or {})
         for key in [key for key in self.questions if key in self._said]:

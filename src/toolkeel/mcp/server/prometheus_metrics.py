@@ -42,7 +42,7 @@ class Figures:
         self._seconds += seconds
 
     def text(self) -> str:
-        """All of it, a figure a line."""
+        """All figures in Prometheus' text format, one a line."""
         totals = list(accumulate(self._within))
         lines = ["# TYPE toolkeel_calls_total counter"]
         lines += [

@@ -104,7 +104,7 @@ class Part(Generic[P, R]):
 
 
 async def whole_value(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-    """The step around every part: its value as it is, not as a model would read it."""
+    """A step that gives a prompt's or resource's value unchanged, not as text for a model."""
     return ToolOutput("", artifact=await proceed(prepared))
 
 
