@@ -70,11 +70,7 @@ class Batch:
     """
 
     def __init__(
-        self,
-        calls: Sequence[ToolCall],
-        tools: Finds,
-        run: RunContext,
-        width: int | None = None,
+        self, calls: Sequence[ToolCall], tools: Finds, run: RunContext, width: int | None = None
     ) -> None:
         self.calls = calls
         self._tools = tools

@@ -13,7 +13,7 @@ from typing import Annotated, Any, get_args
 import typer
 
 from toolkeel._records.record import record
-from toolkeel.cli.terminal.streams import print_result
+from toolkeel.cli.terminal.streams import echo
 from toolkeel.define.dialect.definition import Form
 from toolkeel.providers.model_by_name import AUTO
 
@@ -58,7 +58,7 @@ def command(
     """
     parent: Any = context.parent
     known = sorted(_commands_below(parent.command, ()), key=lambda each: -len(each.words))
-    print_result("\n".join(_fish(known) if shell is Shell.FISH else _bash(known, shell)))
+    echo("\n".join(_fish(known) if shell is Shell.FISH else _bash(known, shell)))
 
 
 def _commands_below(group: Any, above: tuple[str, ...]) -> Iterator[Known]:

@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import Any, NoReturn
 
 from toolkeel.cli import exit_codes
-from toolkeel.cli.terminal.streams import RED, note, prepare_streams, print_result, show_warnings
+from toolkeel.cli.terminal.streams import RED, echo, note, prepare_streams, show_warnings
 from toolkeel.errors import CallError, ModelError, SetupError
 
 COMMANDS = {
@@ -170,7 +170,7 @@ def _version(asked: bool) -> None:
     if asked:
         from importlib.metadata import version  # slow, and needed here alone
 
-        print_result(f"toolkeel {version('toolkeel')}")
+        echo(f"toolkeel {version('toolkeel')}")
         sys.exit(exit_codes.OK)
 
 

@@ -166,9 +166,7 @@ _BY_TYPE = (ToolContext, RunContext, CancelToken)
 
 
 def inject(
-    parameters: tuple[InjectedParameter, ...],
-    values: Mapping[str, object],
-    context: ToolContext,
+    parameters: tuple[InjectedParameter, ...], values: Mapping[str, object], context: ToolContext
 ) -> dict[str, object]:
     """The injected values beside the validated ones.
 

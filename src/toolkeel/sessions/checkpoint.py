@@ -11,14 +11,7 @@ from typing import TypeVar
 
 from toolkeel._records import entries
 from toolkeel._records.entries_json import dump_entry, load_entry
-from toolkeel._records.record_json import (
-    Json,
-    Kinds,
-    dump_record,
-    load_record,
-    plain,
-    read_fields,
-)
+from toolkeel._records.record_json import Json, Kinds, dump_record, load_record, plain, read_fields
 from toolkeel.agent.history import Cut, View
 from toolkeel.messages import Usage
 from toolkeel.sessions.journal_state import SAID, Fold

@@ -10,9 +10,9 @@ import pytest
 
 from tests.cli.commandline import Terminal, toolkeel
 from toolkeel.cli.terminal.streams import (
+    echo,
     layout,
     note,
-    print_result,
     prints_delayed,
     show_warnings,
     stdout_kept_clean,
@@ -61,7 +61,7 @@ def test_a_pipe_is_utf8_whatever_the_locale(folder: Path) -> None:
 def test_answers_and_notes_go_their_own_ways(capsys: pytest.CaptureFixture[str]) -> None:
     with stdout_kept_clean():
         print("printed by a tool")
-        print_result("the answer")
+        echo("the answer")
         layout(["a line"])
         note("a note", "31")
     print("after")

@@ -103,10 +103,7 @@ class Masking:
 
 
 def cover(
-    run: RunContext,
-    tools: Iterable[AnyTool],
-    aliases: Mapping[str, str],
-    calls: Iterable[ToolCall],
+    run: RunContext, tools: Iterable[AnyTool], aliases: Mapping[str, str], calls: Iterable[ToolCall]
 ) -> None:
     """Let a run mask the secrets of these tools.
 

@@ -113,10 +113,7 @@ def rechecks(steps: Sequence[Step]) -> tuple[Recheck, ...]:
 
 
 async def show_guards(
-    prepared: Prepared,
-    context: ToolContext,
-    checks: Sequence[Recheck],
-    everyone: Sequence[Recheck],
+    prepared: Prepared, context: ToolContext, checks: Sequence[Recheck], everyone: Sequence[Recheck]
 ) -> Prepared:
     """Show changed arguments to the guards further out, until none of them changes more.
 

@@ -39,9 +39,9 @@ from toolkeel.cli.terminal.streams import (
     DIM,
     RED,
     YELLOW,
+    echo,
     layout,
     note,
-    print_result,
     stdout_is_terminal,
     stdout_kept_clean,
     width_of,
@@ -207,7 +207,7 @@ class Chat:
                 told = visible_line(said.message.text)
                 note(f"not read yet, joins what you say next: {told}", YELLOW)
         if result.has_output and shown.said != result.output:
-            print_result(str(result.output))
+            echo(str(result.output))
         if result.reason not in ("answered", "returned"):
             note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
 

@@ -15,7 +15,7 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.cli.commands.launch import heading
 from toolkeel.cli.suspended_run import Saved, load
 from toolkeel.cli.terminal.approve import TerminalApprover, can_ask
-from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, note, print_result
+from toolkeel.cli.terminal.streams import DIM, RED, YELLOW, echo, note
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import (
     count,
@@ -59,10 +59,10 @@ def command(
         return
     saved = load(state)
     if as_json:
-        print_result(pretty([_data(ticket, saved) for ticket in saved.state.pending]))
+        echo(pretty([_data(ticket, saved) for ticket in saved.state.pending]))
         return
     for ticket in saved.state.pending:
-        print_result("\n".join([heading(ticket), *_details(ticket, saved)]))
+        echo("\n".join([heading(ticket), *_details(ticket, saved)]))
     if not saved.state.pending:
         note("nothing waits in this run", DIM)
 
@@ -71,7 +71,7 @@ def _list_runs(as_json: bool) -> None:
     folder = state_folder() / "runs"
     paths = sorted(folder.glob("*.json"), key=lambda path: path.stat().st_mtime)
     if as_json:
-        print_result(pretty([str(path) for path in paths]))
+        echo(pretty([str(path) for path in paths]))
         return
     for path in paths:
         try:
@@ -80,9 +80,7 @@ def _list_runs(as_json: bool) -> None:
             note(str(error), RED)
             continue
         names = ", ".join(visible_line(ticket.tool) for ticket in waiting)
-        print_result(
-            f"{path}  {count(len(waiting), 'call')} to decide{': ' if names else ''}{names}"
-        )
+        echo(f"{path}  {count(len(waiting), 'call')} to decide{': ' if names else ''}{names}")
     if not paths:
         note(f"no saved run in {folder}", YELLOW)
 
@@ -92,10 +90,10 @@ def _at_desk(desk: Desk, as_json: bool) -> None:
         asyncio.run(_decide(desk))
         return
     if as_json:
-        print_result(pretty([ticket.to_dict() for ticket in desk.waiting()]))
+        echo(pretty([ticket.to_dict() for ticket in desk.waiting()]))
         return
     for ticket in desk.waiting():
-        print_result("\n".join([heading(ticket), *describe_call(ticket)]))
+        echo("\n".join([heading(ticket), *describe_call(ticket)]))
 
 
 async def _decide(desk: Desk) -> None:

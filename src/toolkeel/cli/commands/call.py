@@ -15,7 +15,7 @@ from toolkeel.cli.arguments import read_arguments
 from toolkeel.cli.exit_codes import FAILED, INTERRUPTED, UsageProblem
 from toolkeel.cli.terminal.interrupt import BY_HAND, run_interruptible
 from toolkeel.cli.terminal.progress import view
-from toolkeel.cli.terminal.streams import DIM, RED, note, print_result, stdout_kept_clean
+from toolkeel.cli.terminal.streams import DIM, RED, echo, note, stdout_kept_clean
 from toolkeel.context import CancelToken, RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.events import Event, ToolFinished, event_dict
@@ -71,7 +71,7 @@ def call_one(
         call = ToolCall("call_1", tool.name, read_arguments(rest, tool))
         message, shown, token = _run(tools, call, yes)
     if as_json:
-        print_result(pretty(shown))
+        echo(pretty(shown))
     elif message.failed:
         note(f"{message.kind}: {message.text}", RED)
         if not details and "error" in message.details:
@@ -79,7 +79,7 @@ def call_one(
         if message.kind == "denied" and not yes:
             note("--yes approves it", DIM)
     else:
-        print_result(message.text)
+        echo(message.text)
     if details:
         _show_details(message, shown)
     if message.failed:

@@ -13,7 +13,7 @@ import typer
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.cli.exit_codes import UsageProblem
-from toolkeel.cli.terminal.streams import YELLOW, note, print_result
+from toolkeel.cli.terminal.streams import YELLOW, echo, note
 from toolkeel.define.import_definition import parse_definition
 from toolkeel.errors import DefinitionError, ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
@@ -59,7 +59,7 @@ def command(
     made = _encoded(_wire(target), messages, _tools(given), model)
     _report(given, messages, pretty(made))
     key = _KEYS.get(_wire(target), "messages")
-    print_result(pretty(made if isinstance(given, dict) else made[key]))
+    echo(pretty(made if isinstance(given, dict) else made[key]))
 
 
 @record

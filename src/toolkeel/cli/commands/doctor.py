@@ -15,7 +15,7 @@ from toolkeel.cli.doctor import python as check_python
 from toolkeel.cli.doctor import sandbox as check_sandbox
 from toolkeel.cli.doctor.section import Check, Look, Section
 from toolkeel.cli.exit_codes import FAILED
-from toolkeel.cli.terminal.streams import BOLD, DIM, GREEN, YELLOW, layout, print_result, styled
+from toolkeel.cli.terminal.streams import BOLD, DIM, GREEN, YELLOW, echo, layout, styled
 from toolkeel.cli.terminal.text import cells, padded
 from toolkeel.observe.wording import one_line, pretty
 
@@ -46,7 +46,7 @@ def command(
     looks = (*SECTIONS, check_sandbox.probed) if deep else SECTIONS
     sections = [look() for look in looks]
     if as_json:
-        print_result(pretty([described(section) for section in sections]))
+        echo(pretty([described(section) for section in sections]))
     else:
         layout(report_lines(sections))
     if any(check.state == "problem" for section in sections for check in section.checks):

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from toolkeel.builtin.files.line_window import count
-from toolkeel.cli.terminal.streams import YELLOW, is_lively, note, print_result
+from toolkeel.cli.terminal.streams import YELLOW, echo, is_lively, note
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import pretty
 
@@ -72,7 +72,7 @@ def command(
     if model and not embeddings:
         note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
     searched = display_name(id) if as_json else _searched(display_name(id), embeddings, base_url)
-    print_result((_json if as_json else _report_text)(searched, path, passages, report))
+    echo((_json if as_json else _report_text)(searched, path, passages, report))
 
 
 def _name_of(folder: Path) -> str:

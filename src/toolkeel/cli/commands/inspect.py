@@ -12,7 +12,7 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.tools_by_place import ALL
 from toolkeel.cli.commands.approvals import Store
 from toolkeel.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
-from toolkeel.cli.terminal.streams import DIM, note, print_result, stdout_kept_clean
+from toolkeel.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
 from toolkeel.sessions import Desk, KeyValueStore, Sessions
 
 
@@ -52,7 +52,7 @@ def command(
     page = Inspector(agent, Sessions(file), target=chosen[0], port=port, audit=audit, desk=desk)
 
     def ready() -> None:
-        print_result(page.url)
+        echo(page.url)
         note(f"token: {page.token}", DIM)
         note(f"model: {agent.model.name}; Ctrl-C ends it", DIM)
 

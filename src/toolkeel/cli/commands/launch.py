@@ -33,8 +33,8 @@ from toolkeel.cli.terminal.reply import Spoken
 from toolkeel.cli.terminal.streams import (
     DIM,
     YELLOW,
+    echo,
     note,
-    print_result,
     stdout_is_terminal,
     stdout_kept_clean,
 )
@@ -260,7 +260,7 @@ def run_to_end(
     if not launch.as_json:
         note(_summary(seen, result, perf_counter() - began), DIM)
         if result.has_output and result.output and said != result.output:
-            print_result(result.output)
+            echo(result.output)
     _end(result, token, launch)
 
 

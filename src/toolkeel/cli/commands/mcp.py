@@ -30,9 +30,9 @@ from toolkeel.cli.terminal.streams import (
     GREEN,
     RED,
     YELLOW,
+    echo,
     layout,
     note,
-    print_result,
     stdout_kept_clean,
     styled,
     width_of,
@@ -190,7 +190,7 @@ def list_servers(file: File = None, as_json: AsJson = False) -> None:
         for name, config in servers.items()
     ]
     if as_json:
-        print_result(pretty(rows))
+        echo(pretty(rows))
         return
     if not rows:
         note(f"{path} names no servers; toolkeel mcp add NAME COMMAND adds one", DIM)
@@ -209,7 +209,7 @@ def tools(server: Server, file: File = None, as_json: AsJson = False) -> None:
         made, said = found.tools(), run_sync(found.instructions)
         changed = _changes(found)
     if as_json:
-        print_result(pretty([described(item) for item in made]))
+        echo(pretty([described(item) for item in made]))
         return
     layout(table(made, width_of(sys.stdout)))
     for line in said.splitlines():
@@ -258,7 +258,7 @@ def read(
     """Read one resource of a server; what is no text is described."""
     for part in _ask_server(server, file, lambda found: found.read(uri)):
         if is_text_type(part.media_type):
-            print_result(escaped(part.data.decode("utf-8", "replace")))
+            echo(escaped(part.data.decode("utf-8", "replace")))
         else:
             note(f"{part.name}: {part.media_type}, {len(part.data):,} bytes", DIM)
 
@@ -281,7 +281,7 @@ def prompt(
     """Fill in a prompt of a server, and print its messages."""
     arguments: Any = _pairs("arguments", words).get("arguments", {})
     for message in _ask_server(server, file, lambda found: found.prompt(name, arguments)):
-        print_result(escaped(f"{type(message).__name__}: {message.text}"))
+        echo(escaped(f"{type(message).__name__}: {message.text}"))
 
 
 @app.command("complete", epilog=EPILOG)
@@ -294,7 +294,7 @@ def complete(
 ) -> None:
     """Say what an argument of a prompt, or a part of an address, could be."""
     for value in _ask_server(server, file, lambda found: found.complete(of, argument, typed)):
-        print_result(escaped(value))
+        echo(escaped(value))
 
 
 @app.command("watch", epilog=EPILOG)
@@ -307,7 +307,7 @@ def watch(
 
     async def follow() -> None:
         async for uri in found.watch(*uris):
-            print_result(escaped(uri))
+            echo(escaped(uri))
 
     found = _server(server, file)
     run_sync(follow)
@@ -316,7 +316,7 @@ def watch(
 def _print_list(found: Iterable[Any], keys: tuple[str, ...], as_json: bool) -> None:
     rows = [each.model_dump(mode="json", by_alias=True, exclude_none=True) for each in found]
     if as_json:
-        print_result(pretty(rows))
+        echo(pretty(rows))
         return
     for row in rows:
         head = next(str(row[key]) for key in keys if key in row)

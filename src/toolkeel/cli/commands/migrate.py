@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from toolkeel.cli import exit_codes
-from toolkeel.cli.terminal.streams import YELLOW, note, print_result
+from toolkeel.cli.terminal.streams import YELLOW, echo, note
 from toolkeel.compat.migrate import LIBRARIES, lines_of, migrate, migrate_notebook
 from toolkeel.errors import SetupError
 
@@ -79,7 +79,7 @@ def _migrate_file(file: Path, write: bool) -> int:
         old, new = (
             [line.rstrip("\r\n") for line in lines_of(text)] for text in (source, made.source)
         )
-        print_result("\n".join(difflib.unified_diff(old, new, str(file), str(file), lineterm="")))
+        echo("\n".join(difflib.unified_diff(old, new, str(file), str(file), lineterm="")))
     return len(made.notes)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from toolkeel.cli.exit_codes import UsageProblem
-from toolkeel.cli.terminal.streams import print_result
+from toolkeel.cli.terminal.streams import echo
 from toolkeel.engines.sandbox.confine import Features, Mode, Sandbox, features
 from toolkeel.observe.wording import pretty
 
@@ -37,7 +37,7 @@ def command(
     run. Without a command: what this machine has to confine commands with.
     """
     if not words:
-        print_result(_as_json(features()) if as_json else "\n".join(rows(features())))
+        echo(_as_json(features()) if as_json else "\n".join(rows(features())))
         return
     modes: dict[str, Mode] = {"workspace": "workspace", "read-only": "read-only", "off": "off"}
     if mode not in modes:

@@ -9,7 +9,7 @@ import typer
 from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.cli.exit_codes import UsageProblem
-from toolkeel.cli.terminal.streams import YELLOW, note, print_result, stdout_kept_clean
+from toolkeel.cli.terminal.streams import YELLOW, echo, note, stdout_kept_clean
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.define.tool import AnyTool
@@ -53,7 +53,7 @@ def command(
     aliases = wire_names(tools.names, POLICIES[form])
     chosen = [tools[tool]] if tool else list(tools)
     bodies = [_body(each, aliases[each.name], form, strict) for each in chosen]
-    print_result(pretty(bodies[0] if tool else bodies))
+    echo(pretty(bodies[0] if tool else bodies))
 
 
 def _body(tool: AnyTool, alias: str, form: Form, strict: bool) -> dict[str, Any]:

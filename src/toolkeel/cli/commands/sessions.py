@@ -15,7 +15,7 @@ from toolkeel._records.used_tickets import check_decision
 from toolkeel.cli.commands.launch import show
 from toolkeel.cli.exit_codes import FAILED, OPTIONS, UsageProblem
 from toolkeel.cli.suspended_run import answers, named
-from toolkeel.cli.terminal.streams import DIM, YELLOW, layout, note, print_result, width_of
+from toolkeel.cli.terminal.streams import DIM, YELLOW, echo, layout, note, width_of
 from toolkeel.cli.terminal.two_columns import beside
 from toolkeel.inspector.compare import compare
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
@@ -38,15 +38,13 @@ def list_command(file: File = None, as_json: AsJson = False) -> None:
     sessions = Sessions(file)
     found = sessions.list()
     if as_json:
-        print_result(pretty([_data(info) for info in found]))
+        echo(pretty([_data(info) for info in found]))
         return
     for info in found:
         when = datetime.fromtimestamp(info.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
         said = visible_line(info.first)
         ended = "" if info.ended == "answered" else f"  [{info.ended or 'not ended'}]"
-        print_result(
-            f"{visible_line(info.name)}  {when}  {count(info.turns, 'turn')}{ended}  {said}"
-        )
+        echo(f"{visible_line(info.name)}  {when}  {count(info.turns, 'turn')}{ended}  {said}")
     if not found:
         note(f"no session in {sessions.path}", YELLOW)
 
@@ -62,10 +60,10 @@ def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None
     session = Sessions(file)[name]
     if as_json:
         for line in Sessions(file).export(name):
-            print_result(line, end="")
+            echo(line, end="")
         return
     for message in session.messages:
-        print_result(_line(message))
+        echo(_line(message))
     show(session.pending)
 
 
@@ -92,7 +90,7 @@ def compare_command(
     sessions = Sessions(file)
     found = compare(sessions[name], sessions[other])
     if as_json:
-        print_result(pretty(asdict(found)))
+        echo(pretty(asdict(found)))
     else:
         layout(beside(found, width_of(sys.stdout)))
     if found.differ:
@@ -154,7 +152,7 @@ def export_command(
     lines = Sessions(file).export(name)
     if output is None:
         for line in lines:
-            print_result(line, end="")
+            echo(line, end="")
         return
     if output.exists():
         raise UsageProblem(f"{output} exists already")
@@ -195,6 +193,6 @@ def prune_command(
     """Delete sessions that nobody has written to for a while; without --really, only list them."""
     gone = Sessions(file).prune(days, dry=not really)
     for info in gone:
-        print_result(visible_line(info.name))
+        echo(visible_line(info.name))
     done = "deleted" if really else "would be deleted; --really does it"
     note(f"{count(len(gone), 'session')} {done}", DIM)

@@ -13,8 +13,8 @@ from toolkeel.cli.terminal.streams import (
     BOLD,
     CYAN,
     DIM,
+    echo,
     layout,
-    print_result,
     stdout_kept_clean,
     styled,
     width_of,
@@ -37,7 +37,7 @@ def command(
     with stdout_kept_clean():
         tools = list(load_target(target))
     if as_json:
-        print_result(pretty([described(item) for item in tools]))
+        echo(pretty([described(item) for item in tools]))
     else:
         layout(table(tools, width_of(sys.stdout)))
 

@@ -18,7 +18,7 @@ from rich.live import Live
 from rich.text import Text
 
 from toolkeel import events
-from toolkeel.cli.terminal.streams import is_lively, note, print_result
+from toolkeel.cli.terminal.streams import echo, is_lively, note
 from toolkeel.cli.terminal.text import fit, signature, wrapped
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import TextDelta
@@ -115,7 +115,7 @@ class JsonView(Display):
         if self._gone:
             return
         try:
-            print_result(compact(events.event_dict(event)))
+            echo(compact(events.event_dict(event)))
         except BrokenPipeError:
             self._gone = True
             self.stop()

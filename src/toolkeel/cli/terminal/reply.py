@@ -10,7 +10,7 @@ import sys
 
 from toolkeel.cli.terminal.pictures import drawing_protocol, drawn, keep, pictures_in, place_line
 from toolkeel.cli.terminal.progress import Display
-from toolkeel.cli.terminal.streams import DIM, note, print_result, width_of
+from toolkeel.cli.terminal.streams import DIM, echo, note, width_of
 from toolkeel.content import Image
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
 from toolkeel.model_interface import TextDelta
@@ -64,12 +64,12 @@ class Spoken:
             self._inner.close()
         self._open = True
         self.said += text
-        print_result(text, end="")
+        echo(text, end="")
 
     def end_line(self) -> None:
         """Begin a new line, if the reply has not."""
         if self._open and not self.said.endswith("\n"):
-            print_result("")
+            echo("")
         self._open = False
 
     def _show_pictures(self) -> None:

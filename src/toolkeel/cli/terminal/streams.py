@@ -63,7 +63,7 @@ def stdout_is_terminal() -> bool:
     return _stdout().isatty()
 
 
-def print_result(text: str, end: str = "\n") -> None:
+def echo(text: str, end: str = "\n") -> None:
     """Write what was asked for to stdout."""
     out = _stdout()
     print(escaped(text) if out.isatty() else text, end=end, file=out, flush=True)

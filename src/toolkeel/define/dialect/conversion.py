@@ -6,14 +6,7 @@ import json
 from collections.abc import Mapping
 
 from toolkeel._records.record import record
-from toolkeel.define.dialect.normal_form import (
-    ROOT,
-    Node,
-    Schema,
-    Where,
-    spelled,
-    within,
-)
+from toolkeel.define.dialect.normal_form import ROOT, Node, Schema, Where, spelled, within
 from toolkeel.define.dialect.provider_facts import Dialect, Loss
 from toolkeel.define.subschemas import recursive
 

@@ -184,11 +184,7 @@ def _is_of_another_kind(found: _Found) -> bool:
 
 
 def _whole_union(
-    branches: Iterable[list[_Found]],
-    tag: str | int | None,
-    path: Path,
-    root: Schema,
-    data: object,
+    branches: Iterable[list[_Found]], tag: str | int | None, path: Path, root: Schema, data: object
 ) -> _Found:
     """One error for all branches: at the key they are told apart by, or at the union."""
     path = path if tag is None else (*path, tag)
