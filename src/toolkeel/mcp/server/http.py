@@ -118,7 +118,6 @@ def asgi(
     return app
 
 
-@naming
 def _admit(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
     """Open a session; of too many one ends that is idle, of the same client's if it has one."""
     known: dict[str, Any] = manager._server_instances
@@ -133,6 +132,7 @@ def _admit(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
     return admit(owner)
 
 
+@naming
 async def serve_http(
     server: ToolServer,
     host: str = "127.0.0.1",
