@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import shlex
 import subprocess
+from time import process_time
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.call.steps.command_patterns import allowed, mentions, plain_words
+from toolkeel.call.steps.command_patterns import LONGEST, allowed, mentions, plain_words
 from toolkeel.call.steps.rules import Rules
 
 BYPASSES = r"""
@@ -220,3 +221,12 @@ def test_whatever_counts_as_plain_is_those_very_words_to_a_shell(line: str) -> N
 def test_a_hostile_line_is_decided_at_once() -> None:
     assert plain_words("a" * 4000 + ";") is None
     assert plain_words("'a' " * 1000 + "'") is None
+
+
+@pytest.mark.parametrize("piece", ["a", ";", "\n", "&", "\\", "'a' ", "$(", "${x", "<<A\n", "`"])
+def test_a_line_that_takes_long_to_read_is_not_read_but_counts_as_a_match(piece: str) -> None:
+    began = process_time()
+    assert mentions("rm *", piece * 2_000_000)
+    assert not allowed("rm *", piece * 2_000_000)
+    mentions("rm *", (piece * LONGEST)[:LONGEST])
+    assert process_time() - began < 2

@@ -19,6 +19,8 @@ MAX_LENGTH = 4096
 """Longest line that is looked at, in characters; a longer one is not plain."""
 MAX_PARTS = 200
 """Most words of a line that a rule which forbids or asks looks through."""
+LONGEST = 50_000
+"""Longest line that such a rule looks into, in characters; a longer one counts as a match."""
 _QUOTES = re.compile(r"\\\n|[\\'\"]")
 _COARSE = re.compile(r"[\s;&|()<>`{}]+|\$\(")
 _FINE = re.compile(r"[\s;&|()<>`{}!=,:\[\]'\"]+|\$\(")
@@ -76,11 +78,14 @@ def mentions(pattern: str, command: str) -> bool:
     It is compared with the line, with each part between operators, quotes and signs, and with each
     of their ends, as they are written and without quotes and the folders of programs. A last ``*``
     of its own stands for no words, too. What only a shell can tell, such as a program that is named
-    by a variable, counts as a match (`shell_parser`); so does what stands beyond `MAX_PARTS`.
+    by a variable, counts as a match (`shell_parser`); so does what stands beyond `MAX_PARTS`, and a
+    line of more characters than `LONGEST`, which would hold up the loop.
 
     >>> mentions("rm *", "cd x && rm -rf ."), mentions("rm *", "find . | xargs rm")
     (True, True)
     """
+    if len(command) > LONGEST:
+        return True
     plain = _QUOTES.sub("", command)
     loose = pattern if pattern.endswith("*") else f"{pattern}*"
     for text, breaks in ((command, _COARSE), (plain, _COARSE), (command, _FINE)):
