@@ -16,7 +16,6 @@ from asyncio import TimerHandle, Transport
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
 
-import h11
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
@@ -70,7 +69,7 @@ class BoundedConnection(H11Protocol):
         """Take a part of a request, whose rest must come soon."""
         self._begin()
         super().data_received(data)
-        if self.conn.their_state not in (h11.IDLE, h11.SEND_BODY):
+        if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # the whole of it has come
             self._late, self._since = stopped(self._late), self.loop.time()
 
     def _begin(self) -> None:
