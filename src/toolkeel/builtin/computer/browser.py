@@ -241,7 +241,8 @@ class Browser:
     async def _opened(self, page: Page) -> None:
         """Keep as many pages as may be open."""
         if len(pages := page.context.pages) > PAGES:
-            await pages[0].close()
+            with suppress(PlaywrightError):  # it was closed meanwhile
+                await pages[0].close()
 
     async def _watch(self, session: CDPSession, context: BrowserContext) -> None:
         """Close all pages when they use too much memory together, and say so on a new one."""
@@ -251,8 +252,8 @@ class Browser:
             await asyncio.sleep(_LOOK)
             if await asyncio.to_thread(used_below, pid) > MEMORY:
                 pages = context.pages
-                told = await context.new_page()
                 with suppress(PlaywrightError):
+                    told = await context.new_page()
                     await asyncio.gather(*(page.close() for page in pages))
                     await told.set_content(f"<h1>{_CLOSED.format(MEMORY >> 20)}</h1>")
 
