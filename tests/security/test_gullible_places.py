@@ -18,7 +18,7 @@ from urllib.parse import quote, unquote
 import pytest
 from pydantic import BaseModel
 
-from tests.builtin.webserver import Asked, Write, always, redirect, serving
+from tests.builtin.webserver import Asked, Write, always, redirect, response, serving
 from tests.engines.walls import need
 from tests.security.test_gullible import ORDER
 from tests.shared import cannot_run
@@ -26,10 +26,12 @@ from toolkeel import Agent, RunResult, Text, tool
 from toolkeel._records.taint_sources import mark_file, mark_of
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.handoff import Handoff, as_text
+from toolkeel.builtin.code.interpreter import CodeInterpreterTool
 from toolkeel.builtin.files.workspace import Workspace
 from toolkeel.builtin.web.fetch import fetch_tool
 from toolkeel.content import File
 from toolkeel.effects import acts, reads
+from toolkeel.engines.sandbox.confine import Sandbox
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
@@ -275,6 +277,40 @@ def test_an_order_in_the_output_of_a_command_is_not_obeyed_unasked(folder: Path,
     tools = Workspace(folder, "workspace").tools
     own = ToolCall("1", "bash", {"command": line.replace("{}", TEXT)})
     assert obeyed("Look around.", tools, own) == BOTH
+
+
+@pytest.mark.parametrize("name", ["bash", "code_interpreter"])
+def test_an_order_in_a_page_that_a_command_or_code_fetches_is_a_strangers(
+    folder: Path, name: str
+) -> None:
+    """Also where nothing private was read; a file that the next build runs is asked about, too."""
+    need("bubblewrap")
+    if name == "bash":
+        tools: Sequence[Any] = Workspace(
+            folder, Sandbox("workspace", [folder], network="machine")
+        ).tools
+        ask = "exec 3<>/dev/tcp/127.0.0.1/{0}; printf 'GET / HTTP/1.0\\r\\n\\r\\n' >&3; cat <&3"
+        given = {"command": ask}
+    else:
+        tools = [CodeInterpreterTool(python="sandbox", network="machine")]
+        read = (
+            "import urllib.request as r; print(r.urlopen('http://127.0.0.1:{}/').read().decode())"
+        )
+        given = {"code": read}
+
+    async def answer(asked: Asked, write: Write) -> None:
+        await write(response(TEXT.encode()))
+
+    async def main() -> list[str]:
+        async with serving(answer) as web:
+            person = Person()
+            own = ToolCall("1", name, {k: v.format(web.port) for k, v in given.items()})
+            makes = ToolCall("2", "write", {"path": "Makefile", "content": "all:"})
+            calls = [own, makes] if name == "bash" else [own]
+            await Agent(Obeying(*calls), [*tools, send, undeclared]).run("Read.", approver=person)
+            return sorted(ticket.tool for ticket in person.refused)
+
+    assert asyncio.run(main()) == ([*BOTH, "write"] if name == "bash" else BOTH)
 
 
 @pytest.mark.parametrize(

@@ -116,3 +116,19 @@ def test_a_flood_is_cut_and_answers_always_pass() -> None:
     assert [rate.admits(note) for _ in range(7)] == [True] * 5 + [False] * 2
     answer = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={}))
     assert rate.admits(answer) and rate.dropped == 2
+
+
+@pytest.mark.parametrize("size", [1, 5, 199, 10_000])
+def test_who_is_told_of_a_message_too_large_is_the_same_however_its_bytes_are_cut(
+    size: int,
+) -> None:
+    """Of several answers in one line it is the first; its request does not wait."""
+    answers: list[dict[str, object]] = [
+        {"jsonrpc": "2.0", "id": id, "result": {}} for id in ("a" * 150, 2)
+    ]
+    line = json.dumps(answers).encode() + b"\n"
+    reader = Frames("s", 200)
+    told = [
+        one.message for at in range(0, len(line), size) for one in reader.feed(line[at : at + size])
+    ]
+    assert [getattr(message, "id", None) for message in told] == ["a" * 150]

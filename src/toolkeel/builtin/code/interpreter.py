@@ -107,6 +107,7 @@ class CodeInterpreterTool:
             effects=Effects(
                 open_world=bool(self._network),
                 private=self._folder is not None or bool(self._files),
+                stranger=bool(self._network),
                 safe_after=() if self._network else LABELS,
             ),
             timeout=self.limits.total,

@@ -141,13 +141,14 @@ def _why(finished: Finished, allowed: float) -> str:
 def command_effects(sandbox: Sandbox) -> Effects:
     """What a command in a sandbox can do: it writes all of the roots, or reads them.
 
-    Without walls it may touch any file.
+    Without walls it may touch any file. With a network it may bring anybody's text.
     """
     walls = sandbox.backend != "none"
     roots = tuple(Resource(f"file:{root}") for root in sandbox.roots)
     reads = sandbox.mode == "read-only" and not sandbox.network
     outside = bool(sandbox.network) or not walls
-    return Effects(read_only=reads, open_world=outside, resources=roots if walls else ("file:",))
+    files = roots if walls else ("file:",)
+    return Effects(read_only=reads, open_world=outside, resources=files, stranger=outside)
 
 
 def described(sandbox: Sandbox) -> str:
