@@ -74,7 +74,7 @@ def _media(kind: str, fields: Mapping[str, Any]) -> Block | None:
     if kind in _IMAGES:
         closely = {"detail": fields["detail"]} if fields.get("detail") in ("low", "high") else {}
         return Image(data, media_type or "image/png", url, {**closely, **extra})
-    if data and (kind in _AUDIO or (kind == "file" and media_type.startswith("audio/"))):
+    if data and (kind in _AUDIO or media_type.startswith("audio/")):
         return Audio(data, media_type or f"audio/{fields.get('format') or 'wav'}", extra)
     if kind not in _FILES:
         return None

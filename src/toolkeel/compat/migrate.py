@@ -102,40 +102,46 @@ def _migrated(source: str, own: Container[str]) -> Migrated:
     edits: list[tuple[_Import, list[str]]] = []
     modules: dict[str, str] = {}
     for node in nodes:
-        made = None
-        if mine := [name for name in _packages(node) if name in own]:
-            about = f"{mine[0]} stays: this program has a module of its own that is called so"
-            notes.append(Note(node.lineno, about))  # type: ignore[attr-defined]
-        elif isinstance(node, ast.Import):
-            made = _module_imports(node, notes, modules)
-        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            made = _rewritten(node, notes, modules)
-        if made is not None:
-            assert isinstance(node, ast.Import | ast.ImportFrom)
-            edits.append((node, made))
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            made = _changed(node, own, notes, modules)
+            edits += [] if made is None else [(node, made)]
     notes += [*(_used([*nodes, *_quoted(nodes)], modules) if modules else ()), *_named(nodes)]
     for node, statements in sorted(edits, key=lambda edit: _place(edit[0]), reverse=True):
         _replace(lines, node, statements)
     return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
 
 
+def _changed(
+    node: _Import, own: Container[str], notes: list[Note], modules: dict[str, str]
+) -> list[str] | None:
+    """The statements in place of an import; None if it stays."""
+    relative = isinstance(node, ast.ImportFrom) and (node.level or not node.module)
+    names = [str(getattr(node, "module", None) or alias.name) for alias in node.names]
+    mine = [name for name in names if name.split(".")[0] in own]
+    if mine and not relative:
+        told = f"{mine[0]} stays: this program has a module of its own that is called so"
+        notes.append(Note(node.lineno, told))
+    if mine or relative:
+        return None
+    if isinstance(node, ast.Import):
+        return _module_imports(node, notes, modules)
+    return _rewritten(node, notes, modules)
+
+
 def _quoted(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
     """What stands in annotations that are texts, each on the line of its text."""
     for node in nodes:
-        for name in ("annotation", "returns"):
-            for part in ast.walk(getattr(node, name, None) or ast.Pass()):
-                if isinstance(part, ast.Constant) and isinstance(part.value, str):
-                    with contextlib.suppress(SyntaxError):  # in Annotated[...] it may be anything
-                        read = ast.parse(part.value.strip(), mode="eval")
-                        yield from ast.walk(ast.increment_lineno(read, part.lineno - 1))
+        for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
+            for part in ast.walk(annotation) if annotation is not None else ():
+                yield from _read(part)
 
 
-def _packages(node: ast.AST) -> list[str]:
-    """The packages that an import asks."""
-    if isinstance(node, ast.ImportFrom):
-        return [] if node.level else [str(node.module).split(".")[0]]
-    names = node.names if isinstance(node, ast.Import) else ()
-    return [alias.name.split(".")[0] for alias in names]
+def _read(part: ast.AST) -> Iterator[ast.AST]:
+    """What stands in a text of an annotation; nothing if it is no Python, as in ``Annotated[...]``."""
+    if isinstance(part, ast.Constant) and isinstance(part.value, str):
+        with contextlib.suppress(SyntaxError):
+            read = ast.parse(part.value.strip(), mode="eval")
+            yield from ast.walk(ast.increment_lineno(read, part.lineno - 1))
 
 
 def lines_of(text: str) -> list[str]:
@@ -160,28 +166,33 @@ def migrate_notebook(source: str) -> Migrated:
     if not isinstance(book, dict) or "cells" not in book:
         raise ValueError("it has no cells")
     notes: list[Note] = []
-    changed = False
     for number, cell in enumerate(book["cells"], 1):
-        if cell["cell_type"] != "code":
-            continue
-        lines = lines_of("".join(cell["source"]))
-        if not _NAMED.search("".join(lines)):
+        before = "".join(cell["source"])
+        if cell["cell_type"] != "code" or not _NAMED.search(before):
             continue
         try:
-            if lines[0].startswith("%%") and not lines[0].startswith(_AROUND):
-                raise SyntaxError(f"it is for {lines[0].split()[0]}")
-            made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines))
+            made = _cell(before)
         except SyntaxError as error:
             notes.append(Note(error.lineno or 1, f"cell {number} stays as no Python: {error.msg}"))
             continue
         notes += [Note(one.line, f"cell {number}: {one.text}") for one in made.notes]
-        text = made.source.replace(_HIDDEN, "")
-        if text != "".join(lines):
-            changed = True
-            many = isinstance(cell["source"], list)
-            cell["source"] = lines_of(text) if many else text
+        many = isinstance(cell["source"], list)
+        cell["source"] = lines_of(made.source) if many else made.source
+    changed = book != json.loads(source)
     text = json.dumps(book, ensure_ascii=False, indent=1) + "\n" if changed else source
     return Migrated(text, tuple(notes))
+
+
+def _cell(text: str) -> Migrated:
+    """The program in a cell, magics apart.
+
+    Raises:
+        SyntaxError: it is none.
+    """
+    if text.startswith("%%") and not text.startswith(_AROUND):
+        raise SyntaxError(f"it is for {text.split()[0]}")
+    made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines_of(text)))
+    return Migrated(made.source.replace(_HIDDEN, ""), made.notes)
 
 
 _NAMED = re.compile("|".join([*LIBRARIES, *_PAGES]))

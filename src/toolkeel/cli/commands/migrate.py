@@ -57,30 +57,46 @@ _APART = re.compile(r"/(\.|site-packages/|node_modules/)")
 
 
 def _migrate_file(file: Path, write: bool) -> int:
-    """Migrate one file; how many notes there are on it."""
+    """Migrate one file; how many notes there are on it.
+
+    Raises:
+        SetupError: it cannot be read or written, or is no program.
+    """
+    source, encoding = _read(file)
     try:
-        raw = file.read_bytes()
-        encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
-        source = raw.decode(encoding)
         made = migrate_notebook(source) if file.suffix == ".ipynb" else migrate(source, _own(file))
-    except (OSError, UnicodeDecodeError) as error:
-        raise SetupError(f"{file} cannot be read: {error}") from None
     except (SyntaxError, ValueError, LookupError, TypeError) as error:
         raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
     for each in made.notes:
         note(f"{file}:{each.line}: {each.text}")
-    if write and made.source != source:
-        try:
-            file.write_bytes(made.source.encode(encoding))
-        except OSError as error:
-            raise SetupError(f"{file} cannot be written: {error}") from None
-        note(f"{file}: imports changed")
+    if made.source != source and write:
+        _write(file, made.source.encode(encoding))
     elif made.source != source:
         old, new = (
             [line.rstrip("\r\n") for line in lines_of(text)] for text in (source, made.source)
         )
         echo("\n".join(difflib.unified_diff(old, new, str(file), str(file), lineterm="")))
     return len(made.notes)
+
+
+def _read(file: Path) -> tuple[str, str]:
+    """A file's text, and its encoding."""
+    try:
+        raw = file.read_bytes()
+        encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
+        return raw.decode(encoding), encoding
+    except (OSError, UnicodeDecodeError) as error:
+        raise SetupError(f"{file} cannot be read: {error}") from None
+    except SyntaxError as error:
+        raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
+
+
+def _write(file: Path, text: bytes) -> None:
+    try:
+        file.write_bytes(text)
+    except OSError as error:
+        raise SetupError(f"{file} cannot be written: {error}") from None
+    note(f"{file}: imports changed")
 
 
 def _own(file: Path) -> list[str]:

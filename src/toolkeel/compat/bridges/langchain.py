@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
+from importlib import import_module
 from typing import Any, get_args, get_origin
 
 from pydantic import ValidationError
@@ -26,13 +27,16 @@ from toolkeel.messages import ToolMessage
 with needs_extra("toolkeel.compat.bridges.langchain", "langchain"):
     from langchain_core import messages, runnables, tools  # pyright: ignore[reportMissingImports]
     from langchain_core.tools import base  # pyright: ignore[reportMissingImports]
-try:
-    from langgraph import prebuilt, types  # pyright: ignore[reportMissingImports]
-except ImportError:  # its tools run without it
-    prebuilt = types = None  # type: ignore[assignment]
-
 RESERVED = ("config", "runtime", "run_manager", "callbacks")
 """Parameters that LangChain and LangGraph fill themselves."""
+
+
+def _langgraph(module: str) -> Any:
+    """A module of LangGraph; None if it is not installed: LangChain's tools run without it."""
+    try:
+        return import_module(f"langgraph.{module}")
+    except ImportError:
+        return None
 
 
 def from_langchain(theirs: tools.BaseTool) -> AnyTool:
@@ -93,13 +97,17 @@ def _taken(result: Any) -> object:
         return ToolMessage(content, *about, artifact=result.artifact)
     if isinstance(result, list) and any(hasattr(one, "update") for one in result):
         raise SetupError("a list of commands does not come along: return one Command")
-    if types is None or not isinstance(result, types.Command):
-        return result
-    update = dict(result._update_as_tuples())
+    types = _langgraph("types")
+    return _command(result) if types and isinstance(result, types.Command) else result
+
+
+def _command(theirs: Any) -> Command:
+    """A command of theirs, with its messages as ours."""
+    update = dict(theirs._update_as_tuples())
     if "messages" in update:
         told = messages.utils.convert_to_messages(update["messages"])
         update["messages"] = [_taken(m) if m.type == "tool" else (m.type, m.content) for m in told]
-    return Command(update, result.goto, result.graph, result.resume)
+    return Command(update, theirs.goto, theirs.graph, theirs.resume)
 
 
 def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.StructuredTool:
@@ -120,10 +128,8 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     """
     tool = as_tool(ours)
     inner = Ours(tool, run)
-    if taken := [name for name in RESERVED if name in properties_of(tool.parameters)]:
-        raise SetupError(
-            f"{tool.name!r}: LangChain fills {taken[0]!r} itself; rename the parameter"
-        )
+    if taken := [*filter(properties_of(tool.parameters).__contains__, RESERVED)]:
+        raise SetupError(f"{tool.name!r}: LangChain fills {taken[0]!r} itself; rename it")
 
     async def call_tool(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
         given = _of_graph(runtime)
@@ -131,18 +137,7 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
         message = await inner.run_call(arguments, config=config, **given)
         if message.failed:
             raise tools.ToolException(message.text)
-        content: Any = written(message.content)
-        if isinstance(content, list):  # a result there has no part of the type audio
-            content = [{**p, "type": "file"} if p["type"] == "audio" else p for p in content]
-        after = given.get("state")
-        if after == before or after is None:
-            return content, message.artifact
-        new: Any = object()
-        changed = {key: value for key, value in after.items() if before.get(key, new) != value}
-        told = messages.ToolMessage(
-            content, tool_call_id=message.tool_call_id, name=tool.name, artifact=message.artifact
-        )
-        return types.Command(update={**changed, "messages": [told]}), None
+        return _given_back(message, before, given.get("state"))
 
     def call_tool_sync(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
         return run_sync(lambda: call_tool(config, runtime, **arguments))
@@ -150,7 +145,7 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     # They find what to fill by its annotation: the class, not text.
     for function in (call_tool, call_tool_sync):
         function.__annotations__["config"] = runnables.RunnableConfig
-        function.__annotations__["runtime"] = prebuilt.ToolRuntime if prebuilt else Any
+        function.__annotations__["runtime"] = getattr(_langgraph("prebuilt"), "ToolRuntime", Any)
     return tools.StructuredTool(
         name=tool.name,
         description=tool.description,
@@ -160,8 +155,8 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
         response_format="content_and_artifact",
         handle_tool_error=True,
         return_direct=tool.ends_run,
-        tags=list(tool.tags),
-        metadata=dict(tool.metadata),
+        tags=[*tool.tags],
+        metadata={**tool.metadata},
         extras=dict(tool.provider_options) or None,
     )
 
@@ -174,6 +169,20 @@ def _of_graph(runtime: Any) -> dict[str, Any]:
     state = {key: deepcopy(value) for key, value in fields.items() if key != "messages"}
     known = {"store": runtime.store, "context": runtime.context, "call_id": runtime.tool_call_id}
     return {"state": state, **{key: value for key, value in known.items() if value is not None}}
+
+
+def _given_back(message: ToolMessage, before: Any, after: Any) -> tuple[Any, object]:
+    """A result as a tool there gives it; a command if the tool has changed the graph's state."""
+    content: Any = written(message.content)
+    if isinstance(content, list):  # a result there has no part of the type audio
+        content = [{**p, "type": "file"} if p["type"] == "audio" else p for p in content]
+    if after == before:
+        return content, message.artifact
+    new: Any = object()
+    changed = {key: value for key, value in after.items() if before.get(key, new) != value}
+    about = {"tool_call_id": message.tool_call_id, "name": message.name}
+    told = messages.ToolMessage(content, artifact=message.artifact, **about)
+    return _langgraph("types").Command(update={**changed, "messages": [told]}), None
 
 
 def _schema(theirs: tools.BaseTool) -> dict[str, Any]:

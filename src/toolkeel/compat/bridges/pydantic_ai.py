@@ -146,15 +146,25 @@ async def _waiting(prepared: Prepared, context: ToolContext[Any], proceed: Proce
     Raises:
         Suspend, Denied: it waits, or may not run.
     """
-    mine = [t for (call, _), (t, _) in context.run.decisions.items() if call == context.call.id]
+    kept = context.run.decisions.items()
+    mine = [ticket for (call, _), (ticket, _) in kept if call == context.call.id]
     outside = any(ticket is not None and ticket.external for ticket in mine)
     if prepared.tool.approval or not mine:
         try:
             return await proceed(prepared)
         except Crashed as crash:
             outside = isinstance(crash.__cause__, exceptions.CallDeferred)
-            if not (outside or isinstance(crash.__cause__, exceptions.ApprovalRequired)):
+            if not isinstance(
+                crash.__cause__, (exceptions.CallDeferred, exceptions.ApprovalRequired)
+            ):
                 raise
+    return await _agreed(prepared, context, proceed, outside)
+
+
+async def _agreed(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed, outside: bool
+) -> object:
+    """What a call gives once somebody has agreed to it, or answered it."""
     tool = dataclasses.replace(prepared.tool, executor=external) if outside else prepared.tool
     approval = Approval(True, None, ())
 

@@ -1,5 +1,6 @@
 """LangChain's names over this core: change the import lines, keep the tools.
 
+names             where the names are, and what to write instead of those that are not here
 messages          LangChain's messages and calls, over the core's records
 runtime           what a running tool is handed by marker or type: ids, state, config, runtime, callbacks
 interrupts        `interrupt` in a tool: its run waits for a value from outside
@@ -15,7 +16,6 @@ chat_models       `init_chat_model`, and a chat model with bound tools
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
 agent             `create_agent`, `create_react_agent`
 tools             `tool`, `StructuredTool.from_function`, `BaseTool`
-names             where the names are, and what to write instead of those that are not here
 """
 
 # ruff: noqa: F403

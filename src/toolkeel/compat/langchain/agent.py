@@ -34,7 +34,7 @@ from toolkeel.compat.langchain.middleware import (
     runtime_of,
     steps_of,
 )
-from toolkeel.compat.langchain.names import NAMES
+from toolkeel.compat.langchain.names import instead_of
 from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
@@ -43,7 +43,6 @@ from toolkeel.compat.langchain.threads import (
 )
 from toolkeel.compat.langchain.tool_node import Config, Invoked, ToolNode, check_config
 from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
-from toolkeel.compat.missing import missing
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
@@ -328,11 +327,7 @@ def create_agent(
         model = "offline"  # which nobody asks
     given: Any = model.model if isinstance(model, ChatModel) else model
     middleware = _middleware(options)
-    more = [tool for one in middleware for tool in getattr(one, "tools", ())]
-    own = tools if isinstance(tools, Toolset) else map(defined, tools or ())
-    held: Any = [*own, *more] if more or not isinstance(tools, Toolset) else tools
-    for one in middleware:
-        held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
+    held = _held(tools, middleware)
     telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
     asked, form = with_output_type(connect(given), options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
@@ -351,6 +346,16 @@ def create_agent(
     return CompiledAgent(agent, options)
 
 
+def _held(tools: Any, middleware: Sequence[Any]) -> Any:
+    """The tools, with those of middleware; those that are asked about wait for it."""
+    more = [tool for one in middleware for tool in getattr(one, "tools", ())]
+    held: Any = tools if isinstance(tools, Toolset) else [*map(defined, tools or ())]
+    held = [*held, *more] if more else held
+    for one in middleware:
+        held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
+    return held
+
+
 def _middleware(options: AgentOptions) -> list[Any]:
     """What stands around requests and calls.
 
@@ -360,14 +365,7 @@ def _middleware(options: AgentOptions) -> list[Any]:
     found = list(options.get("middleware") or ())
     for one in found:
         if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
-            name = type(one).__name__
-            try:
-                missing("LangChain", NAMES)(name)
-            except ImportError as error:
-                why = str(error)
-            except AttributeError:
-                why = f"{name} has no counterpart here; a step stands around calls: docs/steps.md"
-            raise SetupError(f"create_agent(middleware=...): {why}")
+            raise SetupError(f"create_agent(middleware=...): {instead_of(type(one).__name__)}")
     return found
 
 

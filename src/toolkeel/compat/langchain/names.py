@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from toolkeel.compat.missing import missing
+
 PLACES: Mapping[str, str] = {
     "compat.langchain.agent": "create_agent create_react_agent",
     "compat.langchain.chat_models": "ChatModel ProviderStrategy ToolStrategy init_chat_model",
@@ -57,3 +59,14 @@ NAMES: Mapping[str, str] = {
     r"\w*Callback\w*": "listeners=[...] of a run are told its events",
 }
 """By regular expression of the name."""
+
+
+def instead_of(name: str) -> str:
+    """What is told of an object of a class of that name, which nothing here takes."""
+    try:
+        missing("LangChain", NAMES)(name)
+    except ImportError as error:
+        return str(error)
+    except AttributeError:
+        pass
+    return f"{name} has no counterpart here; a step stands around calls: docs/steps.md"

@@ -115,24 +115,33 @@ async def _updated(
     for name in ("goto", "graph", "resume"):
         if getattr(value, name):
             raise SetupError(f"Command({name}=...): there is no graph here to go on in")
-    told = convert_to_messages(value.update.get("messages", ()))
-    results = [one for one in told if isinstance(one, ToolMessage)]
-    said = [one for one in told if isinstance(one, UserMessage)]
-    if strange := [one for one in told if one not in (*results, *said)]:
-        raise SetupError(
-            f"Command: a tool adds its result and what people say, not {strange[0]!r:.80}"
-        )
-    results = [one for one in results if one.tool_call_id == context.call.id]
-    if not results:
-        raise SetupError(
-            f"{prepared.tool.name!r} returned a Command without a ToolMessage for its call "
-            f"{context.call.id!r} under 'messages'"
-        )
+    result, said = _told(value, context.call.id, prepared.tool.name)
     for key, item in value.update.items():
         if key != "messages":
             put(context.state, key, item, reducers)
     context.run.said += said
-    return results[-1]
+    return result
+
+
+def _told(command: Command, call: str, tool: str) -> tuple[ToolMessage, list[UserMessage]]:
+    """The result that a command has for a call, and what people say beside it.
+
+    Raises:
+        SetupError: it has none, or a message of another kind.
+    """
+    told = convert_to_messages(command.update.get("messages", ()))
+    results = [one for one in told if isinstance(one, ToolMessage) and one.tool_call_id == call]
+    if not results:
+        raise SetupError(
+            f"{tool!r} returned a Command without a ToolMessage for its call {call!r} under "
+            "'messages'"
+        )
+    strange = [one for one in told if not isinstance(one, ToolMessage | UserMessage)]
+    if strange:
+        raise SetupError(
+            f"Command: beside its result a tool adds what people say, not {strange[0]!r:.80}"
+        )
+    return results[-1], [one for one in told if isinstance(one, UserMessage)]
 
 
 def told(value: object) -> ToolOutput:

@@ -22,7 +22,7 @@ from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.compat.openapi import document as openapi_document
 from toolkeel.compat.openapi.document import Operation, Parameter, server_url
 from toolkeel.compat.openapi.request import Parts, request_parts
-from toolkeel.content import File, block_of
+from toolkeel.content import Block, File, block_of
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
@@ -247,7 +247,12 @@ def _value(response: httpx2.Response, data: bytes, whole: bool) -> object:
         return text if whole else f"{text}\n[cut off after {MAX_BYTES:,} bytes]"
     if not whole:
         return f"[{kind}, more than {MAX_BYTES:,} bytes, which are not shown]"
+    return _file(data, kind.partition(";")[0].strip())
+
+
+def _file(data: bytes, media_type: str) -> Block:
+    """The block that fits bytes; a file that cannot be told by them is of the type that was said."""
     block = block_of(data)
     if isinstance(block, File) and block.media_type != "application/pdf":
-        return replace(block, media_type=kind.partition(";")[0].strip())
+        return replace(block, media_type=media_type)
     return block
