@@ -9,6 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
+from toolkeel._common.peers_words import by_word, telling
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
@@ -87,13 +88,15 @@ _REFUSED: Mapping[str, str] = {
     "cache": "@tool(steps=[Cache(...)]) with Cache of toolkeel.steps keeps results",
 }
 """By option of LangChain's agents that is refused: what to write instead."""
-_ELSEWHERE: Mapping[str, str] = {
-    "update_state": "a thread's transcript is not rewritten; tools and middleware change the state",
-    "get_state_history": "saver.thread(config).entries() has all that happened in a thread",
-    "stream_events": "astream(...), or the events of .agent.stream(prompt)",
-    "get_graph": "there are no graphs",
-    "with_config": "give the config to invoke",
-}
+_ELSEWHERE: Mapping[str, str] = by_word(
+    {
+        "Command(update=...) in a tool, or middleware: a transcript is not rewritten": "update_state aupdate_state",
+        "saver.thread(config).entries() for all that happened in a thread": "get_state_history aget_state_history",
+        "astream(...), or read the events of .agent.stream(prompt)": "astream_events stream_events",
+        "agents as tools of others: there are no graphs": "get_graph aget_graph",
+        "invoke(state, config)": "with_config",
+    }
+)
 """By what LangGraph's agents have: what to write instead."""
 
 
@@ -145,10 +148,7 @@ class CompiledAgent(Invoked):
         """`get_state`, to be awaited."""
         return self.get_state(config)
 
-    def __getattr__(self, name: str) -> Any:
-        instead = _ELSEWHERE.get(name.removeprefix("a"), "")
-        told = f": {instead}" if instead else ""
-        raise AttributeError(f"an agent of create_agent has no {name!r}{told}", name=name)
+    __getattr__ = telling(_ELSEWHERE)
 
     async def _begin(
         self, state: Any, config: Config, context: object
@@ -163,8 +163,7 @@ class CompiledAgent(Invoked):
         if (limit := (config or {}).get("recursion_limit")) is not None:
             given["limits"] = RunLimits(requests=(limit + 1) // 2)
         session = self._saver.thread(config) if self._saver is not None else None
-        if session is not None:
-            given["session"] = session
+        given |= {} if session is None else {"session": session}
         if isinstance(state, Command):
             if session is None:
                 raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
@@ -175,10 +174,8 @@ class CompiledAgent(Invoked):
         for key, value in state.items():
             if key != "messages":
                 put(shared, key, value, self._reducers)
-        begun: dict[str, Any] = {
-            **shared,
-            "messages": convert_to_messages(state.get("messages", ())),
-        }
+        said = convert_to_messages(state.get("messages", ()))
+        begun: dict[str, Any] = {**shared, "messages": said}
         run: RunContext[Any] = RunContext(context, store=self._store)
         if await self._hooks.told("before_agent", begun, run) is not None:
             raise SetupError("before_agent: jump_to is not here; raise an exception")
@@ -193,8 +190,8 @@ class CompiledAgent(Invoked):
                 "Recursion limit reached without hitting a stop condition: raise it by "
                 'config={"recursion_limit": ...}'
             )
-        kept = {key: value for key, value in run.context.state.items() if key != ANSWERS}
-        state = {**shared, **kept, "messages": convert_to_messages(result.messages)}
+        state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
+        state.pop(ANSWERS, None)
         if result.reason == "waiting":
             if self._saver is None:
                 asked = result.pending[0]
