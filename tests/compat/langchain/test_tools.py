@@ -373,8 +373,7 @@ def test_a_model_reads_what_a_body_returned_as_there(value: object, read: str) -
     assert give.invoke({}) == value
     message = both.invoke({**asked, "name": "both"})
     assert (message.content, message.artifact) == (read, [value])
-    assert both.invoke({}) == value
-    assert both.batch([{}, {}]) == [value, value]
+    assert both.batch([{}, {}]) == [(value, [value])] * 2
 
 
 def test_what_a_body_raises_comes_as_it_is_to_who_invokes_the_tool_itself() -> None:

@@ -119,7 +119,7 @@ class BaseTool(Invoked, base_tool.BaseTool):
             given: ``state``, ``store``, ``context``, and values of injected parameters by name.
 
         Returns:
-            A `ToolMessage` for a call, else the body's own value; of content and artifact the content.
+            A `ToolMessage` for a call, else the body's own value.
 
         Raises:
             CallError: the call failed, no handler made a text of it, and `input` was no call. What
@@ -140,10 +140,7 @@ class BaseTool(Invoked, base_tool.BaseTool):
             result = await self.tool.ainvoke(input, run_of(config, **given))
         except Crashed as crash:
             raise crash.__cause__ or crash from None
-        if isinstance(result, ToolMessage):
-            return convert_to_messages([result])[0]
-        alone = self.response_format == "content_and_artifact" and isinstance(result, tuple)
-        return result[0] if alone else result
+        return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result
 
     def run(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
         """`invoke` by its older name."""
