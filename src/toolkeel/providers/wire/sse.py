@@ -69,10 +69,15 @@ class SSEParser:
         if text.endswith("\r"):  # its "\n" may be the next piece's first byte
             self._skip_newline = True
         *lines, rest = _LINE.split(text)
-        events: list[str] = []
         if lines and self._line:  # it began in an earlier piece
             lines[0] = "".join([*self._line, lines[0]])
             self._line.clear()
+        if rest:
+            self._line.append(rest)
+        return self._events(lines)
+
+    def _events(self, lines: list[str]) -> list[str]:
+        events: list[str] = []
         for line in lines:
             if line:
                 field, _, value = line.partition(":")
@@ -81,8 +86,6 @@ class SSEParser:
             elif self._data:
                 events.append("\n".join(self._data))
                 self._data.clear()
-        if rest:
-            self._line.append(rest)
         return events
 
 
