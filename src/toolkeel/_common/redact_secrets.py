@@ -83,9 +83,7 @@ class Redactor:
 
     def _same(self, before: Any, after: Any) -> Any:
         items = before.items() if isinstance(before, Mapping) else enumerate(before)
-        changed = len(before) != len(after) or any(
-            not _has(after, key, item) for key, item in items
-        )
+        changed = len(before) != len(after) or any(not _has(after, k, v) for k, v in items)
         return after if changed else before
 
     def _record(self, value: Any) -> Any:

@@ -94,9 +94,7 @@ class RunResult(Generic[T]):
         if not self.has_output:
             bound = f" ({self.limit})" if self.limit else ""
             hint = _HINTS.get(self.reason, "")
-            said = (
-                one.text for one in reversed(self.messages) if isinstance(one, AssistantMessage)
-            )
+            said = (m.text for m in reversed(self.messages) if isinstance(m, AssistantMessage))
             raise OutputError(
                 f"there is no answer: the run ended with {self.reason!r}{bound}{hint}",
                 next(said, ""),

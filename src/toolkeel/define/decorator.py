@@ -65,7 +65,5 @@ def tool(
         function, name = None, function
     caller = calling_frame()
     if function is None:
-        return lambda wrapped: compile_tool(
-            wrapped, (name, description), parameters, options, caller
-        )
+        return lambda made: compile_tool(made, (name, description), parameters, options, caller)
     return compile_tool(function, (name, description), parameters, options, caller)

@@ -126,9 +126,7 @@ def _ollama(asker: _Asker) -> list[LocalModel] | None:
             can = asker.ask("/api/show", {"model": name}).get("capabilities")
         known = isinstance(can, list)
         if name and not (known and "completion" not in as_list(can)):
-            tools, vision = (
-                word in as_list(can) if known else None for word in ("tools", "vision")
-            )
+            tools, vision = (one in as_list(can) if known else None for one in ("tools", "vision"))
             models.append(LocalModel(name, tools, vision, name in loaded))
     return models
 

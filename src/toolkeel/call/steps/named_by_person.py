@@ -48,11 +48,9 @@ def aims(prepared: Prepared) -> Mapping[str, object]:
 
 def unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
     """Targets, and addresses anywhere in the arguments, that nobody here has named."""
-    addresses = [
-        found for text in texts(ArgumentsView(prepared)) for found in _ADDRESS.findall(text)
-    ]
+    found = [one for text in texts(ArgumentsView(prepared)) for one in _ADDRESS.findall(text)]
     heard = list(said(taint.root))
-    return [value for value in dict.fromkeys((*values, *addresses)) if not is_named(value, heard)]
+    return [value for value in dict.fromkeys((*values, *found)) if not is_named(value, heard)]
 
 
 def said(run: RunContext) -> Iterator[tuple[str, str]]:

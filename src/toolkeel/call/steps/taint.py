@@ -80,9 +80,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
             what = next(texts(aims(prepared)), "")[:200]
             found = [Source(label, tool.name, what) for label in labels]
             found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
-            found += [
-                Source("stranger", tool.name, f"{path} ({text})"[:300]) for path, text in marks
-            ]
+            found += [Source("stranger", tool.name, f"{path} ({by})"[:300]) for path, by in marks]
             for source in (*found, *(of_details(details) if isinstance(details, Mapping) else ())):
                 touch(context.run, source, context.call.id)
             if files and not tool.effects.read_only:

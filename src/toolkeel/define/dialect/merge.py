@@ -273,9 +273,7 @@ def _one_of_each(branches: Sequence[Node]) -> Node:
     for branch in branches:
         for name, schema in branch.get("properties", {}).items():
             kinds[name] = _join_lists(kinds.get(name, []), [schema])
-    return {
-        name: found[0] if len(found) == 1 else {"anyOf": found} for name, found in kinds.items()
-    }
+    return {name: each[0] if len(each) == 1 else {"anyOf": each} for name, each in kinds.items()}
 
 
 def admits_null(

@@ -28,9 +28,7 @@ def fixed_values(node: Node, place: Place, run: Conversion) -> Node:
         node = {**rest, "enum": [node["const"]]}
     if not run.dialect.string_enums or "enum" not in node:
         return node
-    fitting = [
-        value for value in node["enum"] if any(is_of(value, kind) for kind in _declared(node))
-    ]
+    fitting = [one for one in node["enum"] if any(is_of(one, kind) for kind in _declared(node))]
     node = {**node, "enum": fitting} if fitting else node
     kinds = types_of(node)
     if kinds == frozenset({"string"}) and _declared(node) in ([], ["string"]):

@@ -276,9 +276,7 @@ def widen(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | Non
     branches = [one[0] for one in found if one and isinstance(one[0], dict)]
     inside = place
     if len(branches) == len(found):
-        values = [
-            constants(branch) for branch in branches if not constrains(without(branch, *_LISTS))
-        ]
+        values = [constants(one) for one in branches if not constrains(without(one, *_LISTS))]
         if len(values) == len(found) and all(value is not None for value in values):
             merged = conjoin(rest, _one_enum(values))
             if isinstance(merged, dict):

@@ -111,14 +111,11 @@ class Mismatches:
         import jsonschema_rs  # long imported, by whoever compiled the schema
 
         assert self._form is not None
-        documents: list[tuple[str, Any]] = [
-            (_DOCUMENT, self._form.schema),
-            *self._documents.items(),
-        ]
+        known: list[tuple[str, Any]] = [(_DOCUMENT, self._form.schema), *self._documents.items()]
         try:
             compiled = type(self.validator)(
                 {"$ref": f"{_DOCUMENT}#{quote(pointer(where)[1:])}"},
-                registry=jsonschema_rs.Registry(documents),
+                registry=jsonschema_rs.Registry(known),
                 offline=True,
                 validate_formats=False,
                 pattern_options=self._engine,

@@ -95,9 +95,7 @@ def check_work(schema: Schema | bool) -> str:
     if isinstance(schema, bool):
         return ""
     parts = all_subschemas(schema)
-    branches = sum(
-        len(list_of(each, word)) for each in parts for word in ("anyOf", "oneOf", "allOf")
-    )
+    branches = sum(len(list_of(one, word)) for one in parts for word in ("anyOf", "oneOf", "allOf"))
     if branches > MAX_ALTERNATIVES:
         raise DefinitionError(
             f"The JSON Schema has {branches:,} alternatives, at most {MAX_ALTERNATIVES:,}."

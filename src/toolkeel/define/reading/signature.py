@@ -281,9 +281,7 @@ def _bound_by_partial(function: Function) -> list[str]:
     if inner is function:
         return []
     left = inspect.signature(function).parameters
-    return [
-        name for name in inspect.signature(inner).parameters if name in fixed or name not in left
-    ]
+    return [one for one in inspect.signature(inner).parameters if one in fixed or one not in left]
 
 
 def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:

@@ -156,9 +156,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         signed = any(WIRE in call.provider_options for call in message.tool_calls)
         known = bool(extra or signed or message.model)
         ours = known and self._profile.owns(message)
-        calls = [
-            self._call(call, id, ours) for call, id in zip(message.tool_calls, ids, strict=True)
-        ]
+        calls = [self._call(one, id, ours) for one, id in zip(message.tool_calls, ids, strict=True)]
         if calls and not any("thoughtSignature" in call for call in calls):
             calls = [{**call, **self._stand_in()} for call in calls]
         layout = as_list(extra.get("parts")) if ours else []

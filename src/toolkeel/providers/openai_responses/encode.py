@@ -242,9 +242,7 @@ class ResponsesEncoder(Encoder[Asked]):
     def _prompt(self, content: Content) -> object:
         if isinstance(content, str):
             return clean_text(content)
-        parts = [
-            part for one in content for part in encode_block(WIRE, one, _input_text, _media_blocks)
-        ]
+        parts = [p for one in content for p in encode_block(WIRE, one, _input_text, _media_blocks)]
         if all(part["type"] == "input_text" for part in parts):
             return "\n".join(as_text(part["text"]) for part in parts)
         return parts

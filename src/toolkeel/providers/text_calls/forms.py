@@ -124,9 +124,7 @@ def json_calls(text: str, schemas: Schemas) -> Iterator[Read]:
     >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
     [('f', {'a': 1})]
     """
-    values = [
-        one for value in _values(text) for one in (value if isinstance(value, list) else [value])
-    ]
+    values = [one for v in _values(text) for one in (v if isinstance(v, list) else [v])]
     if not values:
         raise ValueError("no call")
     for value in map(as_dict, values):
