@@ -6,13 +6,14 @@ import asyncio
 import base64
 import re
 from collections.abc import Awaitable, Callable
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, suppress
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run as run_async
+from tests.waiting import until
 from toolkeel.engines import proxy as module
 from toolkeel.engines.proxy import Proxy, _forwarded, _length, _place, _Refused
 from toolkeel.engines.reachable_hosts import Reach
@@ -64,7 +65,7 @@ def with_place(test: Callable[[Place], Awaitable[None]]) -> None:
     async def main() -> None:
         async with AsyncExitStack() as stack:
             echo = Echo()
-            server = await asyncio.start_server(echo.take, "127.0.0.1", 0)
+            server = await asyncio.start_server(lambda *ends: echo.take(*ends), "127.0.0.1", 0)
             stack.callback(server.close)
             port = server.sockets[0].getsockname()[1]
             reach = Reach([f"good.example:{port}"], ports=[port, 80], resolve=resolve)
@@ -227,5 +228,29 @@ def test_any_number_that_does_not_know_the_password_keeps_nobody_out_who_does(
             answer = await place.ask("CONNECT good.example:{port} HTTP/1.1", b"END")
             assert answer.startswith(b"HTTP/1.1 200 ")
             assert len(place.proxy._tasks) <= 6
+
+    with_place(test)
+
+
+def test_who_asks_for_much_and_does_not_read_it_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "IDLE", 0.5)
+    monkeypatch.setattr(module, "CONNECT", 0.5)
+
+    async def test(place: Place) -> None:
+        async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+            await reader.readuntil(b"\r\n\r\n")
+            with suppress(OSError):
+                while True:
+                    writer.write(b"x" * 65_536)
+                    await writer.drain()
+
+        place.echo.take = flood  # type: ignore[method-assign]
+        key = base64.b64encode(f"{place.proxy.user}:{place.proxy.password}".encode()).decode()
+        _, writer = await asyncio.open_connection("127.0.0.1", int(place.proxy.url[17:]))
+        head = f"GET http://good.example:{place.port}/ HTTP/1.1\r\nProxy-Authorization: Basic {key}"
+        writer.write(f"{head}\r\n\r\n".encode())
+        await until(lambda: place.proxy.received > 100_000)
+        await until(lambda: not place.proxy._tasks)  # though it could send for ever
+        writer.close()
 
     with_place(test)

@@ -250,5 +250,7 @@ def _forwarded(head: bytes, end: int, method: str, target: str) -> bytes:
 
 async def _close(writer: asyncio.StreamWriter) -> None:
     writer.close()
-    with suppress(OSError, asyncio.CancelledError):
-        await writer.wait_closed()
+    with suppress(OSError, asyncio.CancelledError, TimeoutError):
+        async with asyncio.timeout(CONNECT):
+            await writer.wait_closed()
+    writer.transport.abort()  # what is left was not read
