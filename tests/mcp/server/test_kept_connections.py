@@ -344,3 +344,59 @@ def test_who_does_not_read_is_let_go_and_who_reads_slowly_is_not(
                 each.close()
 
     run(main)
+
+
+def test_who_leaves_the_rest_of_a_closed_answer_unread_keeps_nobody_out(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_connections, "MOST", 5)
+    monkeypatch.setattr(kept_connections, "READS", 600.0)
+    much = b"x" * (8 << 20)
+
+    async def app(scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            for end in ("startup", "shutdown"):
+                await receive()
+                await send({"type": f"lifespan.{end}.complete"})
+            return
+        close = [(b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 200, "headers": close})
+        await send({"type": "http.response.body", "body": much})
+
+    async def main() -> None:
+        async with served(app) as made:
+            others = [socket.create_connection(made.listener.getsockname()) for _ in range(30)]
+            for each in others:
+                with suppress(ConnectionError):
+                    each.sendall(ASK)
+            await until(lambda: len(made.connections) == 5)
+            await until(lambda: all(each.cycle for each in made.connections))
+            reader, writer = await asyncio.open_connection(*made.listener.getsockname())
+            writer.write(ASK)
+            assert len(await closed(reader, 60)) > len(much)
+            for each in others:
+                each.close()
+            writer.close()
+
+    run(main)
+
+
+def test_who_comes_when_all_others_are_idle_is_served_in_the_place_of_the_longest_idle(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(kept_connections, "MOST", 3)
+
+    async def main() -> None:
+        async with served() as made:
+            ends = []
+            for _ in range(9):
+                reader, writer = await asyncio.open_connection(*made.listener.getsockname())
+                ends.append((reader, writer))
+                writer.write(ASK)
+                assert b"200 OK" in await answer(reader)
+            await until(lambda: len(made.connections) == 3)
+            assert [await closed(reader) for reader, _ in ends[:6]] == [b""] * 6
+            for _, writer in ends:
+                writer.close()
+
+    run(main)

@@ -44,6 +44,7 @@ class BoundedConnection(H11Protocol):
     _late: TimerHandle | None = None
     _slow: TimerHandle | None = None
     _since = 0.0
+    _ended = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for a request; where too many do, who has waited longest is let go."""
@@ -52,17 +53,18 @@ class BoundedConnection(H11Protocol):
         self._begin()
         if len(self.connections) > MOST:
             known = (each for each in self.connections if isinstance(each, BoundedConnection))
-            waiting = [each for each in known if each.waits]  # this one at least
+            waiting = [each for each in known if each.waits and each is not self] or [self]
             min(waiting, key=lambda each: (each.cycle is not None, each._since)).end()
 
     @property
     def waits(self) -> bool:
         """Whether nothing is answered here."""
         answers = self._late is None and self.cycle and not self.cycle.response_complete
-        return not (answers or self.transport.is_closing())
+        return not self._ended and (not answers or self.transport.is_closing())
 
     def end(self) -> None:
-        """Close the connection at once."""
+        """Close the connection at once, with what was not read."""
+        self._ended = True
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
