@@ -277,6 +277,11 @@ def test_a_filter_sees_earlier_handoffs_as_what_they_were() -> None:
     assert seen == ["HandoffCallItem", "HandoffOutputItem"] * 2
 
 
+def test_what_cannot_be_told_of_a_handoff_is_refused() -> None:
+    with pytest.raises(SetupError, match="on_handoff"):
+        handoff(Agent("clerk"), on_handoff="not a function")  # type: ignore[arg-type]
+
+
 def test_a_handoff_says_what_its_call_gives() -> None:
     clerk = Agent("clerk")
     assert handoff(clerk).get_transfer_message(clerk) == '{"assistant": "clerk"}'

@@ -147,7 +147,7 @@ def handoff(
 
 def _check(told: Callable[..., Any], takes: str) -> None:
     """See that a function takes what it is told."""
-    if len(signature(told).parameters) != len(takes.split(",")):
+    if not callable(told) or len(signature(told).parameters) != len(takes.split(",")):
         raise SetupError(f"handoff(on_handoff=...) is a function of {takes}")
 
 

@@ -213,5 +213,6 @@ def test_of_each_output_beyond_the_limit_the_middle_is_left_out(
 def test_the_diff_of_a_new_file_ends_without_a_line_end_as_there() -> None:
     assert apply_diff("", "+a\n+b\n", "create") == "a\nb" and apply_diff("", "+a", "create") == "a"
     assert apply_diff("", "+a\r\n+\r\n", "create") == "a\r\n"
+    assert apply_diff("", "+a\n+", "create") == "a\n"
     with pytest.raises(ValueError, match="begins with"):
         apply_diff("", "a", mode="create")

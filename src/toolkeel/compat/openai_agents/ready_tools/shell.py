@@ -367,6 +367,6 @@ def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "defa
     try:
         if mode == "default":
             return patched(input, diff)
-        return created(diff).removesuffix("\n").removesuffix("\r")
+        return created(diff.removesuffix("\n").removesuffix("\r"))
     except ToolError as error:
         raise ValueError(str(error)) from error
