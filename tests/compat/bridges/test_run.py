@@ -6,9 +6,10 @@ import asyncio
 from typing import Annotated, Any
 
 import pytest
+from pydantic import BaseModel, Field, ValidationError
 
 from toolkeel import RunContext, ToolContext, tool
-from toolkeel.compat.bridges.run import Ours
+from toolkeel.compat.bridges.run import Ours, refused
 from toolkeel.compat.langchain import InjectedState, InjectedStore, InjectedToolArg
 from toolkeel.errors import SetupError
 
@@ -45,3 +46,42 @@ def test_a_call_without_an_id_gets_one_and_a_failure_is_a_message() -> None:
 def test_what_the_program_forgot_to_give_is_its_own_fault() -> None:
     with pytest.raises(SetupError, match="user"):
         asyncio.run(Ours(look, RunContext(store="s")).run_call({"word": "a"}))
+
+
+def test_the_approver_of_the_run_is_asked_before_that_of_the_library() -> None:
+    @tool(approval=True)
+    def act() -> str:
+        return "acted"
+
+    asked: list[str] = []
+
+    def by(name: str, answer: bool) -> Any:
+        return lambda ticket: asked.append(name) or answer
+
+    run = RunContext[Any](approver=by("run", True))
+    for like, answer in ((run, "acted"), (None, "The call of 'act' was not approved")):
+        message = asyncio.run(Ours(act, like).run_call({}, approver=by("library", False)))
+        assert message.text.startswith(answer)
+    assert asked == ["run", "library"]
+
+
+def test_what_cannot_go_along_is_refused_with_what_to_write() -> None:
+    @tool(ends_run=True)
+    def last() -> str:
+        return "over"
+
+    with pytest.raises(
+        SetupError, match="'last' has ends_run=, which cannot go along: say so there"
+    ):
+        Ours(last, None, ends_run="say so there")
+
+
+def test_what_validators_refuse_is_told_by_argument() -> None:
+    class Even(BaseModel):
+        number: int = Field(multiple_of=2)
+
+    with pytest.raises(ValidationError) as wrong:
+        Even.model_validate({"number": 3})
+    schema = Even.model_json_schema()
+    told = refused("halve", wrong.value, schema, {"number": 3}).text
+    assert told.startswith("The arguments of halve are invalid") and "- number: " in told
