@@ -145,8 +145,12 @@ def _written(block: Block) -> dict[str, Any]:
     if isinstance(block, Text | Data):
         return {"type": "text", "text": block.text}
     kind = type(block).__name__.lower()
-    named = {"filename": block.name} if isinstance(block, File) else {}
+    more: dict[str, Any] = {"filename": block.name} if isinstance(block, File) else {}
+    more |= {"extras": dict(block.extra)} if block.extra else {}
     if url := getattr(block, "url", ""):
-        return {"type": kind, "url": url, **named}
+        told = kind == "file" and block.media_type != File().media_type
+        return {"type": kind, "url": url, **more} | (
+            {"mime_type": block.media_type} if told else {}
+        )
     coded = data_url(block).partition(",")[2]
-    return {"type": kind, "base64": coded, "mime_type": block.media_type, **named}
+    return {"type": kind, "base64": coded, "mime_type": block.media_type, **more}

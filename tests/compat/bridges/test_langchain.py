@@ -266,9 +266,10 @@ def test_pictures_go_there_and_come_back(bridge: Any) -> None:
     given = (
         Text("see"),
         Image(b"GIF89a", "image/gif"),
-        Image(url="https://a.example/b.png"),
+        Image(url="https://a.example/b.png", extra={"detail": "low"}),
         Audio(b"RIFF....WAVE", "audio/wav"),
         File(b"%PDF-1.7", "bill.pdf", "application/pdf"),
+        File(url="https://a.example/b.pdf", media_type="application/pdf"),
     )
 
     @our_tool
