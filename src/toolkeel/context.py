@@ -112,16 +112,13 @@ class RunContext(Generic[C]):
         self.id = os.urandom(8).hex()
         self.deps = deps
         self.state = {} if state is None else state
-        self.store = store
-        self.inject = inject
-        self.agent = agent
+        self.store, self.inject, self.agent, self.approver = store, inject, agent, approver
         self.usage = NO_USAGE
         self.cancel = cancel or CancelToken()
         self.listeners = listeners
-        self.seq = 0
-        self.approver = approver
+        self.seq = self.depth = self.told = self.seen = 0
+        self.suspends = self.skipping = False
         self.closers: list[Callable[[], Awaitable[object]]] = []
-        self.depth = 0
         self.disabled: frozenset[str] = frozenset()
         self.handing: Any = None
         self.deadline: float | None = None
@@ -129,20 +126,16 @@ class RunContext(Generic[C]):
         self.notes: dict[object, object] = {}
         self.mask: Masks | None = None
         self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
-        self.suspends = False
         self.failures: dict[str, Any] = {}
         self.lock = RLock()
         self.transcript: list[Message] = []
-        self.told = 0
         self.said: list[Message] = []
         self.later: list[Message] = []
-        self.skipping = False
         self.recorder: RunRecorder | None = None
         self.spending: Spending | None = None
         self.parent = ""
         self.toolset: Any = None
         self.taint: Taint | None = None
-        self.seen = 0
 
     @property
     def messages(self) -> list[Message]:

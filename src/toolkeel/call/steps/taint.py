@@ -114,9 +114,8 @@ def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyToo
 
     Descriptions of tools count, too, that a stranger wrote and nobody here has approved.
     """
-    for tool in tools:
-        if callable(words := tool.metadata.get(WORDS)) and (whose := words()):
-            touch(run, Source("stranger", whose, "(what its tools are said to do)"))
+    for source in _described(tools):
+        touch(run, source)
     known: dict[str, tuple[str, ...]] | None = None
     for message in messages:
         for source in _attached(message):
@@ -130,6 +129,12 @@ def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyToo
             run.shared_taint().add(source)
     if run.taint is not None:
         run.seen = len(run.taint.sources)
+
+
+def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
+    for tool in tools:
+        if callable(words := tool.metadata.get(WORDS)) and (whose := words()):
+            yield Source("stranger", whose, "(what its tools are said to do)")
 
 
 def _attached(message: Message) -> Iterator[Source]:
