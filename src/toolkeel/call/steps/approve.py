@@ -214,11 +214,15 @@ async def _asked_for(needs: Needs, prepared: Prepared, context: ToolContext) -> 
     except Denied:
         raise
     except Exception as error:
-        masked = prepared.tool.arguments.mask is not None
-        told = type(error).__name__ if masked else describe(error)
-        why = f"its approval predicate failed: {told}"
-        log.error("%s is asked about: %s", prepared.tool.name, why, exc_info=not masked and error)
-        return why
+        return _why_of(error, prepared.tool)
+
+
+def _why_of(error: Exception, tool: AnyTool) -> str:
+    masked = tool.arguments.mask is not None
+    told = type(error).__name__ if masked else describe(error)
+    why = f"its approval predicate failed: {told}"
+    log.error("%s is asked about: %s", tool.name, why, exc_info=not masked and error)
+    return why
 
 
 def _sees_context(needs: Callable[..., object]) -> bool:

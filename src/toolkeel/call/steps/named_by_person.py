@@ -20,7 +20,7 @@ from toolkeel.context import RunContext
 from toolkeel.define.secret import texts
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
-from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+from toolkeel.messages import AssistantMessage, Message, ToolMessage
 
 SHORTEST = 3
 """Characters of a target below which it never counts as named."""
@@ -67,12 +67,7 @@ def said(run: RunContext) -> Iterator[tuple[str, str]]:
         for call in (message.tool_calls if isinstance(message, AssistantMessage) else ())
     }
     for message in reversed(run.transcript):
-        if isinstance(message, ToolMessage):
-            counts = _is_of_person(message, tools.get(message.name))
-        else:
-            is_theirs = isinstance(message, UserMessage | SystemMessage)
-            counts = is_theirs and not message.text.startswith(_OURS)
-        if not counts:
+        if not _is_said(message, tools):
             continue
         repeated = asked.get(message.tool_call_id, "") if isinstance(message, ToolMessage) else ""
         text = _folded(_words_of(message))[-left:]
@@ -80,6 +75,12 @@ def said(run: RunContext) -> Iterator[tuple[str, str]]:
         left -= len(text)
         if left <= 0:
             return
+
+
+def _is_said(message: Message, tools: Mapping[str, AnyTool]) -> bool:
+    if isinstance(message, ToolMessage):
+        return _is_of_person(message, tools.get(message.name))
+    return not isinstance(message, AssistantMessage) and not message.text.startswith(_OURS)
 
 
 def _given(arguments: object) -> str:
