@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from mcp.server import Server
 
 import toolkeel
 from toolkeel import Agent, Settings, UserMessage, tool
@@ -26,6 +27,7 @@ from toolkeel.agent.agent import RunOptions
 from toolkeel.define.options import CHECKS
 from toolkeel.errors import DefinitionError
 from toolkeel.models import OpenAIChat
+from toolkeel.providers.openai_chat.model import ChatOptions
 
 
 def words(kind: str) -> list[str]:
@@ -196,6 +198,19 @@ def test_what_is_to_be_written_instead_is_there() -> None:
             assert named.isdisjoint(theirs.split()), name
             if option := re.match(r"(\w+)=$", ours):
                 assert takes_more or option[1] in given, f"{name}: {ours}"
+
+
+def test_no_word_is_an_option_that_a_door_hands_on() -> None:
+    sdk = {*inspect.signature(Server.streamable_http_app).parameters} - {"transport_security"}
+    handed_on = {
+        "asgi": sdk,
+        "serve_http": sdk,
+        "servers": {*inspect.signature(door("MCPServer")).parameters},
+        "Handoff": {*CHECKS},
+        "connect": {*ChatOptions.__annotations__},
+    }
+    for name, options in handed_on.items():
+        assert options.isdisjoint(words(name)), name
 
 
 def test_every_word_has_one_place_in_a_table() -> None:
