@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
-from toolkeel._common.peers_words import by_word, telling
+from toolkeel._common.peers_words import telling
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
@@ -88,16 +88,6 @@ _REFUSED: Mapping[str, str] = {
     "cache": "@tool(steps=[Cache(...)]) with Cache of toolkeel.steps keeps results",
 }
 """By option of LangChain's agents that is refused: what to write instead."""
-_ELSEWHERE: Mapping[str, str] = by_word(
-    {
-        "Command(update=...) in a tool, or middleware: a transcript is not rewritten": "update_state aupdate_state",
-        "saver.thread(config).entries() for all that happened in a thread": "get_state_history aget_state_history",
-        "astream(...), or read the events of .agent.stream(prompt)": "astream_events stream_events",
-        "agents as tools of others: there are no graphs": "get_graph aget_graph",
-        "invoke(state, config)": "with_config",
-    }
-)
-"""By what LangGraph's agents have: what to write instead."""
 
 
 class CompiledAgent(Invoked):
@@ -148,7 +138,7 @@ class CompiledAgent(Invoked):
         """`get_state`, to be awaited."""
         return self.get_state(config)
 
-    __getattr__ = telling(_ELSEWHERE)
+    __getattr__ = telling("langchain.CompiledAgent.")
 
     async def _begin(
         self, state: Any, config: Config, context: object
