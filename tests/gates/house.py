@@ -15,10 +15,10 @@ from tests.gates.sources import PACKAGE, Module
 MODULES = 20
 SIBLINGS = 2
 CORE = ("words", "define", "call", "agent")
-CORE_LINES = 17_970
-ALL_LINES = 64_610
+CORE_LINES = 17_775
+ALL_LINES = 64_840
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
-MEAN = 3.62
+MEAN = 3.63
 HIGHEST = 21
 ABOVE_TEN = 0.0383
 

@@ -207,8 +207,8 @@ async def _asked_for(needs: Needs, prepared: Prepared, context: ToolContext) -> 
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
-        answer = needs(*(prepared.arguments, context)[: 1 + _sees_context(needs)])
-        wanted = await answer if inspect.isawaitable(answer) else answer
+        given = needs(*(prepared.arguments, context)[: 1 + _sees_context(needs)])
+        wanted = await given if inspect.isawaitable(given) else given
         why = wanted if isinstance(wanted, str) else "the tool asks for these arguments"
         return why if wanted else None
     except Denied:
@@ -218,10 +218,9 @@ async def _asked_for(needs: Needs, prepared: Prepared, context: ToolContext) -> 
 
 
 def _why_of(error: Exception, tool: AnyTool) -> str:
-    masked = tool.arguments.mask is not None
-    told = type(error).__name__ if masked else describe(error)
-    why = f"its approval predicate failed: {told}"
-    log.error("%s is asked about: %s", tool.name, why, exc_info=not masked and error)
+    is_open = tool.arguments.mask is None  # else the error may quote a secret
+    why = f"its approval predicate failed: {describe(error) if is_open else type(error).__name__}"
+    log.error("%s is asked about: %s", tool.name, why, exc_info=is_open and error)
     return why
 
 
@@ -242,10 +241,9 @@ async def _change(prepared: Prepared) -> str:
     try:
         return str(await asyncio.to_thread(tell, prepared.arguments))
     except Exception as error:
-        told = str(getattr(error, "text", "")) or describe(error)
+        told = (str(getattr(error, "text", "")) or describe(error)).partition("\n")[0]
         masked = prepared.tool.arguments.mask is not None
-        why = type(error).__name__ if masked else told.partition("\n")[0]
-        return f"What it would change cannot be shown: {why}"
+        return f"What it would change cannot be shown: {type(error).__name__ if masked else told}"
 
 
 async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:

@@ -22,6 +22,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.cli.commands.call import call_one
 from toolkeel.cli.commands.tools import described, table
 from toolkeel.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
+from toolkeel.cli.terminal.approve import can_ask
 from toolkeel.cli.terminal.consent import key
 from toolkeel.cli.terminal.streams import (
     BOLD,
@@ -348,9 +349,7 @@ def pin(
         _show(pinned.get(name), now[name])
     if not open_names:
         note("all of them are approved as they are", GREEN)
-    elif yes or (
-        sys.stdin.isatty() and sys.stderr.isatty() and key("Approve them?  y yes   n no  ")
-    ):
+    elif yes or (can_ask() and key("Approve them?  y yes   n no  ")):
         for name in open_names:
             found.pins.set(found.config.identity, name, now[name])
         note(f"approved: {', '.join(map(visible_line, open_names))}", GREEN)
