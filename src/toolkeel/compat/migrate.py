@@ -170,12 +170,8 @@ def migrate_notebook(source: str) -> Migrated:
         before = "".join(cell["source"])
         if cell["cell_type"] != "code" or not _NAMED.search(before):
             continue
-        try:
-            made = _cell(before)
-        except SyntaxError as error:
-            notes.append(Note(error.lineno or 1, f"cell {number} stays as no Python: {error.msg}"))
-            continue
-        notes += [Note(one.line, f"cell {number}: {one.text}") for one in made.notes]
+        made = _cell(before)
+        notes += [Note(one.line, f"cell {number}{one.text}") for one in made.notes]
         many = isinstance(cell["source"], list)
         cell["source"] = lines_of(made.source) if many else made.source
     changed = book != json.loads(source)
@@ -184,15 +180,15 @@ def migrate_notebook(source: str) -> Migrated:
 
 
 def _cell(text: str) -> Migrated:
-    """The program in a cell, magics apart.
-
-    Raises:
-        SyntaxError: it is none.
-    """
-    if text.startswith("%%") and not text.startswith(_AROUND):
-        raise SyntaxError(f"it is for {text.split()[0]}")
-    made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines_of(text)))
-    return Migrated(made.source.replace(_HIDDEN, ""), made.notes)
+    """The program in a cell, magics apart; as it is, if it is none."""
+    try:
+        if text.startswith("%%") and not text.startswith(_AROUND):
+            raise SyntaxError(f"it is for {text.split()[0]}")
+        made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines_of(text)))
+    except SyntaxError as error:
+        return Migrated(text, (Note(error.lineno or 1, f" stays as no Python: {error.msg}"),))
+    told = tuple(Note(one.line, f": {one.text}") for one in made.notes)
+    return Migrated(made.source.replace(_HIDDEN, ""), told)
 
 
 _NAMED = re.compile("|".join([*LIBRARIES, *_PAGES]))

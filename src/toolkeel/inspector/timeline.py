@@ -103,25 +103,21 @@ def timeline_of(story: Story, now: float | None = None) -> Timeline:
 
 def _rows(story: Story, now: float, depth: int) -> Iterator[Row]:
     ends = sorted(item.at for item in story.items if item.at is not None)
-    for item in story.items:
-        if not isinstance(item, Replied):
-            continue
-        if (asked := item.asked) is not None:
-            status = "runs" if item.at is None and not item.failures else "done"
-            at = bisect_left(ends, asked)  # without a reply it ended with its run
-            end = ends[at] if at < len(ends) else asked if story.reason else now
-            asks = Segment("asks", asked, item.at or end)
-            yield Row(visible_line(item.model) or "model", "model", status, depth, [asks])
+    for item in (item for item in story.items if isinstance(item, Replied)):
+        if item.asked is not None:
+            at = bisect_left(ends, item.asked)  # without a reply it ended with its run
+            end = ends[at] if at < len(ends) else item.asked if story.reason else now
+            yield _model_row(item, Segment("asks", item.asked, item.at or end), depth)
         for called in item.calls:
-            yield Row(
-                visible_line(called.call.name),
-                "call",
-                called.status,
-                depth,
-                list(_segments(called, now)),
-            )
+            segments = list(_segments(called, now))
+            yield Row(visible_line(called.call.name), "call", called.status, depth, segments)
             if called.inside is not None:
                 yield from _rows(called.inside, now, depth + 1)
+
+
+def _model_row(item: Replied, asks: Segment, depth: int) -> Row:
+    status = "runs" if item.at is None and not item.failures else "done"
+    return Row(visible_line(item.model) or "model", "model", status, depth, [asks])
 
 
 def _segments(called: Called, now: float) -> Iterator[Segment]:

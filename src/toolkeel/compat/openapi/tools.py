@@ -10,7 +10,7 @@ import difflib
 import json
 import sys
 from collections.abc import Collection, Mapping
-from contextlib import nullcontext
+from contextlib import nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -238,10 +238,8 @@ def _value(response: httpx2.Response, data: bytes, whole: bool) -> object:
     if not data:
         return f"HTTP {response.status_code}, no content"
     if "json" in kind and whole:
-        try:
+        with suppress(ValueError, RecursionError):
             return json.loads(data)
-        except (ValueError, RecursionError):
-            pass
     if "json" in kind or kind.startswith("text/") or "xml" in kind or not kind:
         text = _text(response, data)
         return text if whole else f"{text}\n[cut off after {MAX_BYTES:,} bytes]"
