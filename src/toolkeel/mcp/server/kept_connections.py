@@ -12,6 +12,7 @@ too many connections those go that have asked nothing yet, and then those that a
 from __future__ import annotations
 
 import selectors
+import sys
 from asyncio import TimerHandle, Transport
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final
@@ -32,10 +33,29 @@ READS: Final = 60.0
 """Seconds in which a client must read some of what waits for it."""
 LEAST: Final = 65_536
 """Bytes that are some."""
-MOST: Final = 512
-"""Connections beyond which those go on which nothing is answered."""
 BACKLOG: Final = 256
-"""Connections that are accepted in one turn: half as many files as a process may have are enough."""
+"""Connections that are accepted in one turn."""
+
+
+def most(files: int) -> int:
+    """How many connections there may be: half as many as the process may open files.
+
+    Args:
+        files: How many it may open; negative if nobody has said.
+
+    >>> most(1024), most(20), most(-1)
+    (512, 256, 10000)
+    """
+    return min(max(files // 2, BACKLOG), 10_000) if files >= 0 else 10_000
+
+
+if sys.platform == "win32":
+    MOST = most(1024)
+else:
+    from resource import RLIMIT_NOFILE, getrlimit
+
+    MOST = most(getrlimit(RLIMIT_NOFILE)[0])
+"""Connections beyond which those go on which nothing is answered."""
 
 
 class BoundedConnection(H11Protocol):
