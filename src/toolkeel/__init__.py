@@ -8,7 +8,7 @@ from importlib import import_module as _load
 import typing as _typing
 
 from toolkeel._lazy_exports import door as _door
-from toolkeel._common.peers_words import NAMES as _NAMES
+from toolkeel._common.other_libraries_words import NAMES as _NAMES
 from toolkeel._records.record import lend_html as _lend_html
 
 # Words: data every chapter speaks with.

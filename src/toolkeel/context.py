@@ -15,7 +15,7 @@ from typing_extensions import TypeVar
 from toolkeel._common import reporter
 from toolkeel._common.cancel import CancelToken as CancelToken
 from toolkeel._common.cancel import log
-from toolkeel._common.peers_words import unknown_option
+from toolkeel._common.other_libraries_words import unknown_option
 from toolkeel._records.record import NOTHING
 from toolkeel._records.taint_sources import Taint
 from toolkeel._records.tickets import Approver, Decision, Ticket

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import record
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.content import Block
 from toolkeel.errors import SetupError

@@ -1,13 +1,13 @@
 """What every chapter uses and none owns: checks at front doors, secrets, addresses, folders, queues.
 
-checked_arguments  constructors that check the kinds of their arguments
-peers_words        other libraries' words for our options, attributes and names: what is refused names ours
-needs_extra        around the imports of optional packages: where they fail, the install line is told (extras)
-redact_secrets     known secrets taken out of any value (events: call/arguments/mask)
-path_patterns      which paths fall under patterns of names, and which hold secrets
-public_addresses   the table of network addresses that are not public
-data_folder        where data is kept if nobody says: the user's data folder
-cancel             the cancel token: a wish to stop, which any thread may give
-reporter           what a running call reports: progress, and the values it emits
-unread_events      events that wait for a slow reader of a stream (back-pressure)
+checked_arguments      constructors that check the kinds of their arguments
+other_libraries_words  other libraries' words for our options, attributes and names: what is refused names ours
+needs_extra            around the imports of optional packages: where they fail, the install line is told (extras)
+redact_secrets         known secrets taken out of any value (events: call/arguments/mask)
+path_patterns          which paths fall under patterns of names, and which hold secrets
+public_addresses       the table of network addresses that are not public
+data_folder            where data is kept if nobody says: the user's data folder
+cancel                 the cancel token: a wish to stop, which any thread may give
+reporter               what a running call reports: progress, and the values it emits
+unread_events          events that wait for a slow reader of a stream (back-pressure)
 """

@@ -25,7 +25,7 @@ from typing import (
     is_typeddict,
 )
 
-from toolkeel._common.peers_words import check_places
+from toolkeel._common.other_libraries_words import check_places
 from toolkeel.errors import SetupError
 
 F = TypeVar("F", bound=Callable[..., Any])

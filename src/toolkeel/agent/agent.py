@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._common.peers_words import naming, telling, too_many, unknown_option
+from toolkeel._common.other_libraries_words import naming, telling, too_many, unknown_option
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
 from toolkeel.agent.history import HistoryPolicy

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, Protocol, cast
 
 from typing_extensions import TypeVar
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import in_notebook, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.run_state import RunState

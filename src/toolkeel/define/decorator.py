@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack, overload
 
-from toolkeel._common.peers_words import too_many
+from toolkeel._common.other_libraries_words import too_many
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.reading.signature import calling_frame
 from toolkeel.define.tool import P, R, Tool, ToolOptions, compile_tool

@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
-from toolkeel._common.peers_words import unknown_option
+from toolkeel._common.other_libraries_words import unknown_option
 from toolkeel.define.executor_names import EXECUTORS, take_executor
 from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import DefinitionError, Refused

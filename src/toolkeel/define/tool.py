@@ -19,7 +19,7 @@ from typing import (
     Unpack,
 )
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import NOTHING, InNotebooks, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model
 from toolkeel.providers.chat_servers import PRESETS, Preset, base_url_of

@@ -11,15 +11,15 @@ journal           the journal of one session: durable when a commit returns
 journal_state     what a journal's entries come to: transcript, state, what waits
 checkpoint        the fold of a session at rest as an entry, and back (snapshot)
 inbox             what others say to a session: messages, decisions, cancels
-code_calls        calls that bodies make, nested under theirs
+code_calls        calls that a tool's body makes, below the call around them; none runs twice after a crash
 unknown_outcomes  after a crash: calls that began and have no outcome
 run_from_journal  the journal read back into a run: whether the last one goes on, what the next is given
 session           `Session`: a conversation that lasts, run after run
 sessions          `Sessions`: a file of sessions to list, open, fork, export, delete
-export            A session as JSONL and back: a header, then one entry a line, readable without this program
+export            a session as JSONL and back: a header, then one entry a line, readable without this program
 history_policies  history policies: last turns, a budget of tokens, a summary by a model (trim, compact)
 approval_desk     an approver beside: calls wait in a store until somebody decides (desk)
-tool_memory       A store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
+tool_memory       a store for tools: memory that outlives runs, by namespace and key (put, get, search, delete, TTL)
 """
 
 from toolkeel.sessions.approval_desk import Desk as Desk

@@ -12,7 +12,7 @@ from time import time
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.data_folder import sessions_file
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.entries import Forked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text

@@ -19,7 +19,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal, TypeAlias, get_args
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel._common.redact_secrets import SHORTEST, Redactor
 from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record import record

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall

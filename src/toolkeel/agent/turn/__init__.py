@@ -1,7 +1,7 @@
 """A turn: the model of the agent in charge is asked, with what stands around the request.
 
 time_limit       a run's time limit (timeout): at its end all that runs is cancelled
-cost             what a model request may cost: reserved before it is sent (limits, budget)
+reserve_cost     what a model request may cost: reserved before it is sent (limits, budget)
 steps            steps around a model request (middleware): their form, and how they are composed
 model_fallback   fallback: another model answers when one is busy, down or too small
 reply_cache      a cache of replies: the same request is answered as before

@@ -13,7 +13,7 @@ from typing import Any
 from toolkeel.agent.guardrail import judge_said
 from toolkeel.agent.reply_assembly import Assembly, reliable
 from toolkeel.agent.transcript import was_called
-from toolkeel.agent.turn.cost import RequestCost
+from toolkeel.agent.turn.reserve_cost import RequestCost
 from toolkeel.agent.turn.steps import around
 from toolkeel.agent.turn.switch_agent import InCharge
 from toolkeel.call.body.model_interrupt import Interrupt

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError

@@ -7,8 +7,8 @@ rules               rules for a run, from outside the tools: which calls are ref
 approve             asking before a call runs; a yes holds only for the arguments shown (digest)
 call_limits         limits on calls: what a model may not do again and again
 resources           what a call touches: places in trees, with the arguments put in
-resource_conflicts  a queue of claims on places in trees: held when those before that meet them have ended
-turn_order          what keeps calls of a turn in order: locks by declared resource: writers of one thing wait for each other, all else overlaps
+resource_conflicts  the queue for places in trees: a claim waits for each before it that meets it, if one of the two writes
+turn_order          the order of a turn's calls, by declared resource: those that touch one thing run in order, all else overlaps (locks)
 cache               remembering results: opt-in, after approval, never of failures
 retry               trying again what may be tried again
 guard               guards: what looks at a call before it runs, and at its result before the model reads it

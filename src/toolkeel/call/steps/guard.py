@@ -14,7 +14,7 @@ from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import revalidate

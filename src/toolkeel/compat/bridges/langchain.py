@@ -14,8 +14,8 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.compat.bridges.run import Ours, refused
 from toolkeel.compat.content_blocks import content_of, written
+from toolkeel.compat.langchain.command import Command, updating
 from toolkeel.compat.langchain.runtime import InjectedState, InjectedStore, ToolRuntime
-from toolkeel.compat.langchain.wrapping import Command, updating
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.inject import Injected, InjectedParameter

@@ -12,8 +12,8 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.compat.bridges.run import Ours
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.content_blocks import block_of, fields_of
-from toolkeel.compat.foreign_options import value_of
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool

@@ -10,7 +10,7 @@ ready_middleware  middleware that is there: limits, retries, another model, a li
 fields            pydantic's words in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
 convert_tool      ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
-wrapping          `wrap_tool_call`, and `Command` from a tool
+command           `wrap_tool_call`, and `Command` from a tool
 tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
 chat_models       `init_chat_model`, and a chat model with bound tools
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
@@ -32,6 +32,7 @@ from toolkeel.compat.missing import missing
 if TYPE_CHECKING:
     from toolkeel.compat.langchain.agent import *
     from toolkeel.compat.langchain.chat_models import *
+    from toolkeel.compat.langchain.command import *
     from toolkeel.compat.langchain.convert_tool import *
     from toolkeel.compat.langchain.history import *
     from toolkeel.compat.langchain.interrupts import *
@@ -43,7 +44,6 @@ if TYPE_CHECKING:
     from toolkeel.compat.langchain.threads import *
     from toolkeel.compat.langchain.tool_node import *
     from toolkeel.compat.langchain.tools import *
-    from toolkeel.compat.langchain.wrapping import *
     from toolkeel.errors import SchemaAnnotationError as SchemaAnnotationError
 else:
     _door = _lazy_exports.door(__name__, PLACES)

@@ -9,14 +9,15 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolish, Toolset
-from toolkeel.compat.foreign_options import only_known
+from toolkeel.compat.check_options import only_known
 from toolkeel.compat.langchain.chat_models import ChatModel, with_output_type
+from toolkeel.compat.langchain.command import Command, Reducers, put, reducers_of, updating
 from toolkeel.compat.langchain.convert_tool import defined
 from toolkeel.compat.langchain.interrupts import (
     ANSWERS,
@@ -43,7 +44,6 @@ from toolkeel.compat.langchain.threads import (
     StateSnapshot,
 )
 from toolkeel.compat.langchain.tool_node import Config, Invoked, ToolNode, check_config
-from toolkeel.compat.langchain.wrapping import Command, Reducers, put, reducers_of, updating
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished

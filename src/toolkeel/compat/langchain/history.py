@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from toolkeel._records.record import record
-from toolkeel.compat.foreign_options import only_known
+from toolkeel.compat.check_options import only_known
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage

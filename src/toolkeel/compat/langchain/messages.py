@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.other_libraries_words import telling
 from toolkeel.compat.content_blocks import content_of, fields_of, written
 from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError

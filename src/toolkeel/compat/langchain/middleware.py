@@ -14,10 +14,10 @@ from typing_extensions import TypeVar
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.compat.langchain.chat_models import ChatModel, choice_of
+from toolkeel.compat.langchain.command import Reducers, around, put, wrapping
 from toolkeel.compat.langchain.history import applied
 from toolkeel.compat.langchain.messages import SystemMessage, convert_to_messages
 from toolkeel.compat.langchain.runtime import C, S, config_of
-from toolkeel.compat.langchain.wrapping import Reducers, around, put, wrapping
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError

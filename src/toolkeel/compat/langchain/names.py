@@ -20,7 +20,7 @@ PLACES: Mapping[str, str] = {
     "compat.langchain.threads": "GraphRecursionError HumanInTheLoopMiddleware InMemorySaver MemorySaver StateSnapshot",
     "compat.langchain.tool_node": "ToolNode tools_condition",
     "compat.langchain.tools": "BaseTool StructuredTool Tool ToolException tool",
-    "compat.langchain.wrapping": "AgentState Command ToolCallRequest",
+    "compat.langchain.command": "AgentState Command ToolCallRequest",
     "errors": "SchemaAnnotationError",
 }
 """For each module of the library, the names it gives."""

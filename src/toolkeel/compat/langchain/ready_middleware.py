@@ -11,11 +11,11 @@ from typing_extensions import TypedDict
 
 from toolkeel.agent.turn.model_fallback import Fallback
 from toolkeel.compat.langchain.chat_models import ChatModel
+from toolkeel.compat.langchain.command import Command
 from toolkeel.compat.langchain.messages import AIMessage, HumanMessage, ToolMessage
 from toolkeel.compat.langchain.middleware import AgentMiddleware
 from toolkeel.compat.langchain.runtime import InjectedToolCallId
 from toolkeel.compat.langchain.tools import tool
-from toolkeel.compat.langchain.wrapping import Command
 from toolkeel.errors import RunStopped, SetupError
 
 

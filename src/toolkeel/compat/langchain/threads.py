@@ -13,9 +13,9 @@ from typing import Any
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.compat.langchain.command import Command, told
 from toolkeel.compat.langchain.interrupts import ANSWERS, Interrupt
 from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages
-from toolkeel.compat.langchain.wrapping import Command, told
 from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool

@@ -9,8 +9,8 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, as_toolset
+from toolkeel.compat.langchain.command import Wrapper, updating, wrapping
 from toolkeel.compat.langchain.messages import ToolCall, as_call, convert_to_messages
-from toolkeel.compat.langchain.wrapping import Wrapper, updating, wrapping
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Step
 from toolkeel.errors import Crashed, RunStopped, SetupError, ToolError

@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import NOTHING
 from toolkeel.call.direct_invoke import as_call
+from toolkeel.compat.langchain.command import Command, told
 from toolkeel.compat.langchain.convert_tool import Schema
 from toolkeel.compat.langchain.fields import model_of
 from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.compat.langchain.runtime import InjectedToolCallId
 from toolkeel.compat.langchain.tool_node import Config, Invoked, run_of
-from toolkeel.compat.langchain.wrapping import Command, told
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core

@@ -1,7 +1,7 @@
 """The OpenAI Agents SDK's names over this core: change the import lines, keep the tools.
 
 context        what a running tool is handed: `RunContextWrapper`, `ToolContext`, `Usage`
-exceptions     what ends a run
+exceptions     the exceptions that end a run
 guardrails     guardrails of tools and of agents
 items          what happened in a run, as items of the Responses wire
 tool_outputs   texts, pictures and files that a tool returns
@@ -12,7 +12,7 @@ models         whom an agent asks: bare names are OpenAI's
 state          runs that wait for a person: `RunState`, interruptions
 result         `RunResult`
 sessions       what was said before joins the next run: `SQLiteSession`
-run_lifecycle  what holds for a run
+run_lifecycle  a run from its beginning to its end: options, error handlers
 stream         streamed runs: `Runner.run_streamed` gives them
 hooks          methods that are awaited as a run goes
 output         types of answers

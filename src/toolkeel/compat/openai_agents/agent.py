@@ -18,7 +18,7 @@ from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.tool_sources import ToolOrSource, gather
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.foreign_options import only_known, value_of
+from toolkeel.compat.check_options import only_known, value_of
 from toolkeel.compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail

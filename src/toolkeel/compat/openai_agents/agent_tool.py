@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from toolkeel.agent import agent as core
 from toolkeel.agent.result import RunResult as CoreResult
-from toolkeel.compat.foreign_options import only_known, value_of
+from toolkeel.compat.check_options import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage, of_run
 from toolkeel.compat.openai_agents.hooks import RunHooks
 from toolkeel.compat.openai_agents.result import Given, RunResult, as_result

@@ -11,7 +11,7 @@ from toolkeel.agent.guardrail import Guardrail
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext, told
 from toolkeel.compat.openai_agents.exceptions import (
     InputGuardrailTripwireTriggered,

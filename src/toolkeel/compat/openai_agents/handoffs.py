@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 from toolkeel.agent.handoff import Handoff as CoreHandoff
 from toolkeel.agent.handoff import HandoffHistory
 from toolkeel.agent.transcript import repair
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, messages_of, run_items
 from toolkeel.compat.openai_agents.settings import RunConfig

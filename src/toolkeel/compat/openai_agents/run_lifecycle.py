@@ -12,7 +12,7 @@ from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import Named
 from toolkeel.agent.turn.steps import Ask
-from toolkeel.compat.foreign_options import only_known, value_of
+from toolkeel.compat.check_options import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel.compat.openai_agents.exceptions import (
     AgentsException,

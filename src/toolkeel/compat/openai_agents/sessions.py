@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import TResponseInputItem
 from toolkeel.compat.openai_agents.items import ItemHelpers, input_list
 from toolkeel.compat.openai_agents.models.named import default_client

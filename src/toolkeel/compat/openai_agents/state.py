@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import run_state as core
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import RunItem, raw_call
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolCall

@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, get_args
 
 from toolkeel._records.record import record
 from toolkeel.agent.run import Run
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, raw_call
 from toolkeel.compat.openai_agents.items import HandoffOutputItem, Item, input_list, items_of
 from toolkeel.compat.openai_agents.run_lifecycle import Begun

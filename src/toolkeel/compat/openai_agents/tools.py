@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.foreign_options import only_known, value_of
+from toolkeel.compat.check_options import only_known, value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel.compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel.compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.web.bounded_decompression import Inflater
 from toolkeel.compat.openapi import document as openapi_document

@@ -12,5 +12,5 @@ argument_schema   parameters become a JSON Schema and a validator
 from_model        arguments described by a pydantic model (``parameters=``)
 from_json_schema  tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults
 pydantic_v1       arguments described by a model of pydantic's first version, which `pydantic.v1` still holds
-foreign           schemas of other people's tools: what no validator can run costs that one keyword (MCP, OpenAPI)
+foreign           schemas of other people's tools: a keyword that no validator can run is left out and told (MCP, OpenAPI)
 """

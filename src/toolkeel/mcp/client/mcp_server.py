@@ -24,7 +24,7 @@ from typing import Any, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):

@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from toolkeel._common.peers_words import telling
+from toolkeel._common.other_libraries_words import telling
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.call.steps.taint import TRUSTED
 from toolkeel.content import File, Text

@@ -21,7 +21,7 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.drain import DRAIN, METRICS, Drained, Draining, end_gently
 from toolkeel.mcp.server.kept_connections import web_config

@@ -14,7 +14,7 @@ import mcp_types as types
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from pydantic_core import to_json
 
-from toolkeel._common.peers_words import naming
+from toolkeel._common.other_libraries_words import naming
 from toolkeel.content import Audio, Block, Data, File, Image, Text, block_of
 from toolkeel.context import ToolContext
 from toolkeel.define.reading.signature import calling_frame

@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from toolkeel._records.record import record
 from toolkeel.agent.turn.steps import Ask, ModelStep
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen
 from toolkeel.compat.openai_agents.items import (
     DECIDED,

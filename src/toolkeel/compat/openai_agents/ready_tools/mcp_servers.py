@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import own_name
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import RunContextWrapper
 from toolkeel.compat.openai_agents.tools import as_strict, rejection_as_told
 from toolkeel.context import RunContext, ToolContext

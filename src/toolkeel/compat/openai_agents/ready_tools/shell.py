@@ -16,7 +16,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.files.apply_patch import apply_patch, created, patched
 from toolkeel.builtin.files.workspace import Workspace
 from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell, shell_output
-from toolkeel.compat.foreign_options import value_of
+from toolkeel.compat.check_options import value_of
 from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper
 from toolkeel.compat.openai_agents.state import REJECTED, ToolApprovalItem
 from toolkeel.compat.openai_agents.tools import rejection_as_told

@@ -15,7 +15,7 @@ from mcp.server import Server
 
 import toolkeel
 from toolkeel import Agent, Settings, UserMessage, tool
-from toolkeel._common.peers_words import (
+from toolkeel._common.other_libraries_words import (
     NAMES,
     check_places,
     naming,

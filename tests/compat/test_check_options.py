@@ -7,7 +7,7 @@ from typing import Any, TypedDict
 
 import pytest
 
-from toolkeel.compat.foreign_options import only_known, value_of
+from toolkeel.compat.check_options import only_known, value_of
 from toolkeel.errors import SetupError
 
 

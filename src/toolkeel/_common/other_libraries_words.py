@@ -1,6 +1,6 @@
 """Other libraries' words for our options, attributes and names: what is refused names ours.
 
-The words stand in ``peers_words.toml``, a table for each thing that is called or has attributes.
+The words stand in ``other_libraries_words.toml``, a table for each thing that is called or has attributes.
 """
 
 from __future__ import annotations
@@ -39,10 +39,10 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 @functools.cache
 def tables() -> dict[str, dict[str, str]]:
-    """What ``peers_words.toml`` says; read at the first mistake."""
+    """What ``other_libraries_words.toml`` says; read at the first mistake."""
     import tomllib  # late, like what else is for mistakes alone
 
-    found = tomllib.loads(Path(__file__).with_name("peers_words.toml").read_text("utf-8"))
+    found = tomllib.loads(Path(__file__).with_name("other_libraries_words.toml").read_text("utf-8"))
     return {
         kind: found[table["like"]] if "like" in table else table for kind, table in found.items()
     }
