@@ -134,7 +134,7 @@ def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyToo
 def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
     for tool in tools:
         if callable(words := tool.metadata.get(WORDS)) and (whose := words()):
-            yield Source("stranger", whose, "(what its tools are said to do)")
+            yield Source("stranger", str(whose), "(what its tools are said to do)")
 
 
 def _attached(message: Message) -> Iterator[Source]:

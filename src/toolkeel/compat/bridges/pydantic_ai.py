@@ -181,7 +181,7 @@ async def _agreed(
     return await approval.around(approval.run_approved(agreed))(asked, context)
 
 
-def _shown(value: object) -> object:
+def _shown(value: Any) -> object:
     """What a body returned, with its parts as blocks."""
     if isinstance(value, messages.ToolReturn):
         given = (value.return_value, value.content)

@@ -109,8 +109,8 @@ class Sessions:
 
     def lowest(self) -> types.LoggingLevel | None:
         """From which level on some session wants log messages; None: none has said."""
-        said = (each.level for each in self._open.values() if each.level)
-        return min(said, key=LEVELS.index, default=None)
+        said = {each.level for each in self._open.values()}
+        return next((level for level in LEVELS if level in said), None)
 
     async def tell(self, event: ServerEvent, client: str | None = None) -> None:
         """Send an event to all that it concerns; whoever does not read holds up no other.
