@@ -7,6 +7,7 @@ import json
 import re
 import time
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TypedDict
 
 import jsonschema_rs
 import pytest
@@ -395,3 +396,23 @@ def test_a_long_monotonous_prompt_is_answered_at_once(piece: str) -> None:
     start = time.process_time()
     asked(prompt, kit.TOOLS)
     assert time.process_time() - start < 3.0  # a bound on growth, not on speed
+
+
+class City(TypedDict):
+    name: str
+    people: int
+
+
+def test_the_last_result_is_the_answer_of_a_type_that_is_asked_for_if_it_is_of_it() -> None:
+    def add(a: int, b: int) -> int:
+        """Add two numbers."""
+        return a + b
+
+    def look_up(city: str) -> dict[str, object]:
+        """Look up a city."""
+        return {"name": city, "people": 709_000}
+
+    assert Agent("offline", [add], output_type=int).run_sync("add 2 and 3").output == 5
+    found = Agent("offline", [look_up], output_type=City).run_sync("look up the city Oslo")
+    assert found.output == {"name": "Oslo", "people": 709_000}
+    assert found.usage.requests == 2  # nobody had to ask for the form once more

@@ -18,7 +18,9 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import AsyncIterator, Sequence
+from contextlib import suppress
 
+from toolkeel.define.output_type import OUTPUT_TOOL
 from toolkeel.errors import ModelError
 from toolkeel.messages import Usage
 from toolkeel.model_interface import (
@@ -35,6 +37,7 @@ from toolkeel.providers.offline.choose_tool import Wish, plan
 from toolkeel.providers.offline.correct_call import mended
 from toolkeel.providers.offline.follow_ups import follow_up, with_results
 from toolkeel.providers.offline.read_transcript import Done, Turn, read_turn, same
+from toolkeel.providers.offline.slots import Checker
 from toolkeel.providers.offline.words import Language, language
 
 MAX_CALLS = 16
@@ -86,6 +89,8 @@ def reply(request: ModelRequest) -> list[Delta]:
     calls = [] if choice == "none" else _next_calls(wishes, turn, tools)
     if request.settings.parallel_tool_calls is False:
         calls = calls[:1]
+    if not calls and choice != "none":
+        calls = _as_output(turn, tools)
     if calls:
         return _call_deltas(calls, turn)
     return _text_deltas(_answer(turn, wishes, request.tools, choice, speech))
@@ -121,6 +126,20 @@ def _next_calls(
                 wanted.append((done.name, better))
     fresh = [call for call in wanted if not any(same(*call, done) for done in turn.done)]
     return fresh[: max(MAX_CALLS - len(turn.done), 0)]
+
+
+def _as_output(turn: Turn, tools: Sequence[ToolDefinition]) -> list[tuple[str, dict[str, object]]]:
+    """The last result as the answer of a type that is asked for, if it is of that type."""
+    tool = next((tool for tool in tools if tool.name == OUTPUT_TOOL), None)
+    if tool is None or not turn.done or turn.done[-1].failed:
+        return []
+    found: object = turn.done[-1].text
+    with suppress(ValueError, RecursionError):
+        found = json.loads(turn.done[-1].text)
+    for given in (found, {"result": found}):
+        if isinstance(given, dict) and Checker(tool.parameters).accepts(given):
+            return [(OUTPUT_TOOL, given)]
+    return []
 
 
 def _planned(done: Done, wishes: Sequence[Wish]) -> bool:
