@@ -133,13 +133,17 @@ def _as_output(turn: Turn, tools: Sequence[ToolDefinition]) -> list[tuple[str, d
     tool = next((tool for tool in tools if tool.name == OUTPUT_TOOL), None)
     if tool is None or not turn.done or turn.done[-1].failed:
         return []
-    found: object = turn.done[-1].text
-    with suppress(ValueError, RecursionError):
-        found = json.loads(turn.done[-1].text)
+    found = _value(turn.done[-1].text)
     for given in (found, {"result": found}):
         if isinstance(given, dict) and Checker(tool.parameters).accepts(given):
             return [(OUTPUT_TOOL, given)]
     return []
+
+
+def _value(text: str) -> object:
+    with suppress(ValueError, RecursionError):
+        return json.loads(text)
+    return text
 
 
 def _planned(done: Done, wishes: Sequence[Wish]) -> bool:
