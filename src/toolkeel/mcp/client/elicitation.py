@@ -43,6 +43,7 @@ Call = TypeVar("Call")
 def at_most(ask: Callable[..., Awaitable[Any]], many: int, refusal: object) -> Any:
     """The same, and the refusal while so many wait for somebody who does not answer, or read.
 
+    >>> import asyncio
     >>> asyncio.run(at_most(asyncio.sleep, 0, "refused")(1))
     'refused'
     """
