@@ -56,7 +56,7 @@ NAMES: Mapping[str, str] = {
     r"(\w+_)?span|\w*SpanData|SpanError|set_trace_provider|\w+_span": "there are custom_span, agent_span, function_span and generation_span",
     r"set_default_openai_\w+|OpenAIAgentRegistrationConfig|OpenAI\w*W(S|eb)\w*|\w*[Ww]eb_?[Ss]ocket\w*": "requests go over HTTP; OpenAIResponsesModel takes a client of your own",
     "enable_verbose_stdout_logging": "logging.getLogger('toolkeel') is the logger",
-    "run_demo_loop": "toolkeel run starts an agent in the terminal",
+    "run_demo_loop": "toolkeel chat talks with an agent in the terminal",
     "tool_namespace": "toolset.with_prefix(...)",
     r"\w+_conversation_history_wrappers|OutputGuardrailBlocked.*": "",
     r"[Cc]odex\w*|Thread\w*|Turn\w*|Todo\w+|CommandExecutionItem|File(Change|Update)\w+|AgentMessageItem|Item(Started|Updated|Completed)Event|McpToolCall\w+|ErrorItem|RunStreamedResult|WebSearch(Item|Mode)|ApprovalMode|SandboxMode|ModelReasoningEffort|(User)?Input|OutputSchemaDescriptor": "Codex is a program: run it as a command of Workspace, or by its MCP server",
