@@ -296,3 +296,31 @@ def test_a_tool_that_ends_the_run_does_not_go_there(bridge: Any) -> None:
 
     with pytest.raises(SetupError, match=r"ends_run=.*stop_at_tool_names"):
         bridge.to_openai_agents(last)
+
+
+def test_what_a_tool_of_theirs_says_of_its_timeout_and_its_custom_data_comes_along(
+    bridge: Any,
+) -> None:
+    sdk = peer("agents")
+
+    async def slow(word: str) -> str:
+        """Wait."""
+        await asyncio.sleep(30 if word == "long" else 0)
+        return word
+
+    def of(**options: Any) -> Any:
+        theirs = sdk.function_tool(slow, timeout=0.05, **options)
+        return bridge.from_openai_agents(theirs)
+
+    def told(tool: Any, word: str) -> Any:
+        return Toolset([tool]).run_sync([ToolCall("c1", "slow", {"word": word})])[0]
+
+    late = told(
+        of(timeout_error_function=lambda context, error: f"{error.tool_name}: 太久"), "long"
+    )
+    assert (late.kind, late.text) == ("timeout", "slow: 太久")
+    assert told(of(), "long").kind == "timeout"
+    with pytest.raises(sdk.ToolTimeoutError, match="slow"):
+        told(of(timeout_behavior="raise_exception"), "long")
+    short = told(of(custom_data_extractor=lambda about: {"said": about.output}), "short")
+    assert (short.text, short.artifact) == ("short", {"said": "short"})

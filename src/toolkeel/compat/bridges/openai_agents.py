@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
@@ -17,8 +18,9 @@ from toolkeel.compat.content_blocks import block_of, fields_of
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
-from toolkeel.define.tool import AnyTool, Enabled, Prepared, Step, Tool
-from toolkeel.errors import SetupError
+from toolkeel.define.tool import AnyTool, Enabled, Prepared, Proceed, Step, Tool
+from toolkeel.errors import RunStopped, SetupError, TimedOut
+from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import arguments_text, dumps
 
 with needs_extra("toolkeel.compat.bridges.openai_agents", "openai-agents"):
@@ -31,10 +33,11 @@ _ENDS = 'there Agent(tool_use_behavior={"stop_at_tool_names": [...]}) says so'
 
 
 def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
-    """A tool of ours that runs one of the SDK's, its guardrails and `is_enabled` included.
+    """A tool of ours that runs one of the SDK's, its guardrails, `is_enabled` and timeouts included.
 
     Its body sees the run's context. What its `failure_error_function` says is the result; without
-    one, a crash is told in a masked sentence. A tool that may need approval always asks here.
+    one, a crash is told in a masked sentence. What its `custom_data_extractor` gives is the artifact.
+    A tool that may need approval always asks here.
 
     Args:
         theirs: A `FunctionTool`; hosted tools run at their provider and cannot come along.
@@ -47,11 +50,18 @@ def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
 
     async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
         text = dumps(arguments)
-        return _content(await theirs.on_invoke_tool(_context(context, text), text))
+        around = _context(context, text)
+        output = await theirs.on_invoke_tool(around, text)
+        if theirs.custom_data_extractor is None:
+            return _content(output)
+        item = {"type": "function_call_output", "call_id": context.call.id, "output": output}
+        about = agents.FunctionToolCustomDataContext(around, theirs, output, item)
+        return ToolOutput(_content(output), await value_of(theirs.custom_data_extractor(about)))
 
     steps: list[Step] = [_input(guardrail) for guardrail in theirs.tool_input_guardrails or ()]
     outputs = theirs.tool_output_guardrails or ()
     steps += [_output(guardrail) for guardrail in reversed(outputs)]
+    steps.append(partial(_in_time, theirs))
     return Tool.from_schema(
         theirs.name,
         theirs.description,
@@ -125,6 +135,20 @@ def _agent(context: ToolContext[Any]) -> Any:
     if isinstance(running, agents.Agent):
         return running
     return agents.Agent(name=str(getattr(running, "name", "toolkeel")))
+
+
+async def _in_time(theirs: Any, prepared: Prepared, context: ToolContext, go_on: Proceed) -> object:
+    """A step: a call that took too long ends as the tool says."""
+    try:
+        return await go_on(prepared)
+    except TimedOut as late:
+        error = agents.ToolTimeoutError(theirs.name, theirs.timeout_seconds)
+        if theirs.timeout_behavior == "raise_exception":
+            raise RunStopped(str(error), error) from late
+        if theirs.timeout_error_function is None:
+            raise
+        said = theirs.timeout_error_function(_context(context, dumps(as_json(prepared))), error)
+        raise TimedOut(str(await value_of(said))) from late
 
 
 def _enabled(theirs: Any) -> Enabled:
