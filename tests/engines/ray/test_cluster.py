@@ -40,7 +40,8 @@ def head() -> Iterator[str]:
 
 
 def said_by(*words: str, **env: str) -> str:
-    whole = {**os.environ, "PYTHONPATH": str(ROOT), **env}
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(ROOT))))
+    whole = {**os.environ, "PYTHONPATH": path, **env}
     done = subprocess.run(
         words, env=whole, stdout=subprocess.PIPE, check=True, timeout=120, text=True
     )
