@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import itertools
 import json
 from typing import Annotated, Any
 
@@ -103,16 +104,23 @@ async def test_logging_tool(client: Client) -> str:
 
 
 @tool
+def test_added() -> str:
+    """Be there every second time only."""
+    return "I am here."
+
+
+@tool
 async def test_trigger_tool_change() -> str:
-    """Tell every client that the tools have changed."""
-    await server.update(server.tools)
+    """Change the tools, which every client is told."""
+    kept = [each for each in server.tools if each.name != test_added.name]
+    await server.update(kept if len(kept) < len(server.tools) else [*kept, test_added])
     return "The tools have changed."
 
 
 @tool
 async def test_trigger_prompt_change() -> str:
-    """Tell every client that the prompts have changed."""
-    await server.update(prompts=PROMPTS)
+    """Change the prompts, which every client is told."""
+    await server.update(prompts=[*PROMPTS, *next(ADDED)])
     return "The prompts have changed."
 
 
@@ -426,6 +434,13 @@ async def test_input_required_result_prompt(client: Client) -> str:
     return f"Use this context: {found.content.context if found.content else 'none'}"
 
 
+@prompt
+def test_added_prompt() -> str:
+    """Be there every second time only."""
+    return "I am here."
+
+
+ADDED = itertools.cycle([[test_added_prompt], []])
 PROMPTS = [
     test_simple_prompt,
     test_prompt_with_arguments,

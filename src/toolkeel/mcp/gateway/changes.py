@@ -11,7 +11,12 @@ from typing import Any
 
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
-from mcp.shared.subscriptions import ServerEvent
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
 
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
@@ -51,6 +56,12 @@ class Shown:
         now = self._now(event, client)
         self._known.setdefault((event, client), now)  # another of its sessions was shown that one
         return now
+
+    def show_all(self, client: str) -> None:
+        """All lists as they are now; a client is told when one becomes another."""
+        self.show(ToolsListChanged(), client)
+        self.show(PromptsListChanged())
+        self.show(ResourcesListChanged())
 
     async def tell_changes(self, only: str | None = None) -> None:
         """Tell whose lists have changed; or one client alone, if its list has."""

@@ -207,7 +207,9 @@ class Gateway(ToolServer):
             self._raw.begin(ctx)
             return await self._call(ctx, dict(ctx.params or {}))
         if ctx.method in ("resources/subscribe", "subscriptions/listen"):
-            async with self._changes.watching(await self._current(), ctx.params or {}):
+            table = await self._current()
+            self._shown.show_all(client_of(ctx))  # who listens need not have asked for a list
+            async with self._changes.watching(table, ctx.params or {}):
                 return await call_next(ctx)
         result = await call_next(ctx)
         if ctx.method == "resources/unsubscribe":
