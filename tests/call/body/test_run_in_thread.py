@@ -70,7 +70,7 @@ def test_a_toolset_may_have_threads_of_its_own() -> None:
 def test_too_many_threads_that_are_given_up_refuse_further_work() -> None:
     go = threading.Event()
 
-    @tool(timeout=0.02)
+    @tool(timeout=0.2)  # longer than a thread takes to begin on a busy machine
     def blocks() -> None:
         """Hold a thread."""
         go.wait(10)

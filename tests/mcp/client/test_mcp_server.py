@@ -250,14 +250,16 @@ def test_pins_in_a_file_hold_over_runs_of_the_program(tmp_path: Path) -> None:
 # — what a server asks a person —
 
 
-def test_a_question_of_the_server_goes_to_the_approver_until_the_form_fits(peer: MCPServer) -> None:
+def test_a_question_of_the_server_goes_to_the_approver_until_the_form_fits(
+    fresh: MCPServer,
+) -> None:
     reasons: list[str] = []
 
     def fill(ticket: Ticket) -> Decision | bool:
         reasons.append(ticket.reason)
         return ticket.edit({"city": "北京"}) if len(reasons) > 1 else True
 
-    message = call(Toolset(peer.tools()), "ask", RunContext(approver=fill))
+    message = call(Toolset(fresh.tools()), "ask", RunContext(approver=fill))
     assert message.content == "accept {'city': '北京', 'days': 3}"
     assert "Where shall it go?" in reasons[0] and "city: expected" in reasons[1]
 
