@@ -16,7 +16,7 @@ MODULES = 20
 SIBLINGS = 2
 CORE = ("words", "define", "call", "agent")
 CORE_LINES = 17_775
-ALL_LINES = 64_870
+ALL_LINES = 64_890
 # By radon: the mean of all functions and classes, the highest, and the share above ten.
 MEAN = 3.63
 HIGHEST = 21

@@ -105,7 +105,7 @@ def _command(theirs: Any) -> Command:
     """A command of theirs, with its messages as ours."""
     update = dict(theirs._update_as_tuples())
     if "messages" in update:
-        told = messages.utils.convert_to_messages(update["messages"])
+        told = messages.convert_to_messages(update["messages"])
         update["messages"] = [_taken(m) if m.type == "tool" else (m.type, m.content) for m in told]
     return Command(update, theirs.goto, theirs.graph, theirs.resume)
 

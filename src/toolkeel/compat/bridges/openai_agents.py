@@ -137,10 +137,12 @@ def _agent(context: ToolContext[Any]) -> Any:
     return agents.Agent(name=str(getattr(running, "name", "toolkeel")))
 
 
-async def _in_time(theirs: Any, prepared: Prepared, context: ToolContext, go_on: Proceed) -> object:
+async def _in_time(
+    theirs: Any, prepared: Prepared, context: ToolContext, proceed: Proceed
+) -> object:
     """A step: a call that took too long ends as the tool says."""
     try:
-        return await go_on(prepared)
+        return await proceed(prepared)
     except TimedOut as late:
         error = agents.ToolTimeoutError(theirs.name, theirs.timeout_seconds)
         if theirs.timeout_behavior == "raise_exception":
@@ -221,7 +223,8 @@ def _part_of(block: Block) -> Any:
     if isinstance(block, Text | Data):
         return agents.ToolOutputText(text=block.text)
     if isinstance(block, Image):
-        return agents.ToolOutputImage(image_url=data_url(block), detail=block.extra.get("detail"))
+        closely: Any = block.extra.get("detail")
+        return agents.ToolOutputImage(image_url=data_url(block), detail=closely)
     if isinstance(block, File) and block.url:
         return agents.ToolOutputFileContent(file_url=block.url, filename=block.name)
     name = getattr(block, "name", "sound")
