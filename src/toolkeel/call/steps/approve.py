@@ -48,8 +48,8 @@ class Approval:
 
     def __init__(self, needs: Needs, rules: Rules | None, guards: Sequence[Recheck]) -> None:
         self._needs = needs
-        self._rules = rules
-        self._guards = guards
+        self._sees = callable(needs) and _sees_context(needs)
+        self._rules, self._guards = rules, guards
         self._approved: dict[ToolContext, ApprovalQuestion] = {}
 
     def around(self, inner: Handler) -> Handler:
@@ -143,9 +143,9 @@ class Approval:
             if rule.action == "deny":
                 raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
             # A tool may have a reason that no rule for the run could know of when it was written.
-            despite = await _asked_for(getattr(needs, "despite_rules", False), prepared, context)
+            despite = await _asked_for(getattr(needs, "despite_rules", False), prepared)
             return despite or outside or (None if rule.action == "allow" else f"rule: {rule}")
-        return await _asked_for(needs, prepared, context) or outside
+        return await _asked_for(needs, prepared, *[context][: self._sees]) or outside
 
 
 class ApprovalQuestion:
@@ -202,13 +202,13 @@ class ApprovalQuestion:
         return self.digest == ticket.digest and self.masked == ticket.arguments
 
 
-async def _asked_for(needs: Needs, prepared: Prepared, context: ToolContext) -> str | None:
+async def _asked_for(needs: Needs, prepared: Prepared, *context: ToolContext) -> str | None:
     """Why the tool itself asks; None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
-        given = needs(*(prepared.arguments, context)[: 1 + _sees_context(needs)])
-        wanted = await given if inspect.isawaitable(given) else given
+        wanted = needs(prepared.arguments, *context)
+        wanted = await wanted if inspect.isawaitable(wanted) else wanted
         why = wanted if isinstance(wanted, str) else "the tool asks for these arguments"
         return why if wanted else None
     except Denied:

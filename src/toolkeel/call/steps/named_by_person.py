@@ -34,7 +34,11 @@ _ADDRESS = re.compile(
 # How messages begin that stand in a person's place and repeat what models and others have said.
 _OURS = (
     *("[Left out here to save room: ", "Summary of the conversation so far:\n"),
-    *("What happened before you were asked:\n", "Your answer "),
+    *(
+        "What happened before you were asked:\n",
+        "Your answer was cut off before",
+        "Your answer does not have the form",
+    ),
 )
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"[\d\s.,+-]+")
