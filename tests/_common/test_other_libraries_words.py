@@ -97,6 +97,28 @@ def test_a_name_of_another_library_is_refused_with_ours(name: str) -> None:
     assert hasattr(toolkeel, ours)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_the_package_does_not_have_a_name_of_another_library_as_an_attribute(name: str) -> None:
+    assert not hasattr(toolkeel, name)
+    assert getattr(toolkeel, name, None) is None
+    with pytest.raises(AttributeError, match=f"toolkeel has no '{name}'; write "):
+        getattr(toolkeel, name)
+
+
+def test_an_import_within_a_function_or_under_another_name_is_refused_with_ours_too() -> None:
+    def load() -> object:
+        from toolkeel import ToolRuntime as Runtime  # type: ignore[attr-defined]
+
+        return Runtime
+
+    with pytest.raises(ImportError, match="write ToolContext"):
+        load()
+    with pytest.raises(ImportError, match="write tool"):
+        exec("from toolkeel import Agent, function_tool, Toolset")
+    with pytest.raises(ImportError, match="no_such_name"):
+        exec("from toolkeel import no_such_name")
+
+
 def test_no_table_names_a_word_that_is_ours() -> None:
     known = {*CHECKS, "name", "description", "parameters"}
     agent = {*inspect.signature(Agent.__init__).parameters}

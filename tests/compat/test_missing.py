@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+
 import pytest
 
 from toolkeel.compat.missing import missing
@@ -22,5 +24,15 @@ def test_a_name_nobody_knows_is_no_attribute_as_of_any_module() -> None:
 def test_the_first_answer_that_fits_the_whole_name_counts() -> None:
     ask = missing("x", {"Ab": "first", "A.*": "second"})
     for name, told in (("Ab", "first"), ("Abc", "second")):
-        with pytest.raises(ImportError, match=told):
+        with pytest.raises(AttributeError, match=told):
             ask(name)
+
+
+@pytest.mark.parametrize("module", ["openai_agents", "langchain"])
+def test_a_module_that_knows_what_replaces_a_name_still_does_not_have_it(module: str) -> None:
+    names = import_module(f"toolkeel.compat.{module}")
+    word = {"openai_agents": "tool_namespace", "langchain": "BaseToolkit"}[module]
+    assert not hasattr(names, word)
+    assert getattr(names, word, 5) == 5
+    with pytest.raises(AttributeError, match=f"{word} is not here: "):
+        getattr(names, word)

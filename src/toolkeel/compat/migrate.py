@@ -18,6 +18,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TypeAlias
 
+from toolkeel._lazy_exports import ReplacedName
 from toolkeel._records.record import record
 
 _AGENTS = "toolkeel.compat.openai_agents"
@@ -296,7 +297,7 @@ def _missing(module: str, name: str) -> str:
     try:
         if isinstance(getattr(import_module(module), name), ModuleType):
             return "is a module: import the names you use"
-    except ImportError as error:
+    except (ImportError, ReplacedName) as error:
         text = str(error)
         return text.partition(": ")[2] or text
     except AttributeError:

@@ -15,6 +15,8 @@ NAMES = [
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_that_is_not_here_says_what_to_write(name: str) -> None:
-    with pytest.raises(ImportError, match=f"LangChain's {name} is not here"):
+    with pytest.raises(AttributeError, match=f"LangChain's {name} is not here"):
         getattr(langchain, name)
+    with pytest.raises(ImportError, match=f"LangChain's {name} is not here"):
+        exec(f"from toolkeel.compat.langchain import {name}")
     assert not hasattr(langchain, "nobody_knows_this")

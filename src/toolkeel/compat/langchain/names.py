@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from toolkeel.compat.missing import missing
+from toolkeel.compat.missing import replacement_hint
 
 PLACES: Mapping[str, str] = {
     "compat.langchain.agent": "create_agent create_react_agent",
@@ -63,10 +63,5 @@ NAMES: Mapping[str, str] = {
 
 def instead_of(name: str) -> str:
     """What is told of an object of a class of that name, which nothing here takes."""
-    try:
-        missing("LangChain", NAMES)(name)
-    except ImportError as error:
-        return str(error)
-    except AttributeError:
-        pass
-    return f"{name} has no counterpart here; a step stands around calls: docs/steps.md"
+    hint = replacement_hint("LangChain", NAMES, name)
+    return hint or f"{name} has no counterpart here; a step stands around calls: docs/steps.md"
