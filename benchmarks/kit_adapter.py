@@ -24,7 +24,7 @@ class Session:
         from toolkeel import ToolCall
 
         self._tools, self._run = tools, run
-        self._failures = run.failures
+        self._failures = run.loop_state.failed_calls
         self._call = ToolCall
 
     async def call(self, raw: tuple[str, str, str]) -> Any:

@@ -30,8 +30,10 @@ class Ours(Peer):
         self.run: RunContext[Any] = RunContext()
 
     async def one(self, call: Call) -> ToolMessage:
-        if self.run.failures:  # else the same wrong call would be refused the third time
-            self.run.failures.clear()
+        if (
+            self.run.loop_state.failed_calls
+        ):  # else the same wrong call would be refused the third time
+            self.run.loop_state.failed_calls.clear()
         [message] = await self.tools.run([ToolCall(*call)], self.run)
         return message
 

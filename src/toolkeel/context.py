@@ -47,6 +47,74 @@ class Masks(Protocol):
         ...
 
 
+class LoopState:
+    """The part of a run that its loop advances, as far as calls read it or add to it.
+
+    Attributes:
+        transcript: Messages sent to the model: the agent's instructions, then `RunContext.messages`.
+        instruction_count: Number of messages at the start of `transcript` that are instructions.
+        inbox: Messages that join the transcript before the next model request.
+        follow_ups: Messages that join it one by one, each when the run would otherwise end.
+        skip_unstarted: Calls that have not started are skipped, because a person said something new.
+        pending_handoff: The handoff made by a call of this turn; None if there is none.
+        disabled_tools: Names of tools that cannot be called in this turn.
+        visible_taint: Number of taint sources visible to the request that produced the current calls.
+        decisions: A person's decisions for the calls of a resumed run, by call id and ticket digest.
+        inner_runs: Saved inner runs to resume, by the id of their call.
+        failed_calls: Failures of each tool, by its name; see `toolkeel.call.steps.call_limits`.
+        can_suspend: Calls may wait for a person: the run belongs to an agent.
+        cleanups: Functions called at the run's end; see `RunContext.close`.
+        event_count: Number of the last event.
+    """
+
+    __slots__ = (
+        "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "failed_calls",
+        "follow_ups", "inbox", "inner_runs", "instruction_count", "pending_handoff",
+        "skip_unstarted", "transcript", "visible_taint",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.transcript: list[Message] = []
+        self.inbox: list[Message] = []
+        self.follow_ups: list[Message] = []
+        self.instruction_count = self.visible_taint = self.event_count = 0
+        self.skip_unstarted = self.can_suspend = False
+        self.pending_handoff: Any = None
+        self.disabled_tools: frozenset[str] = frozenset()
+        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
+        self.inner_runs: dict[str, object] = {}
+        self.failed_calls: dict[str, Any] = {}
+        self.cleanups: list[Callable[[], Awaitable[object]]] = []
+
+
+class RunScope:
+    """Bounds and rules that hold for a run and for every run inside it.
+
+    Attributes:
+        parent_id: Id of the enclosing run; empty for an outermost run.
+        depth: Number of enclosing runs.
+        deadline: `time.perf_counter` value at which the enclosing call ends the run; None for never.
+        spending: Shared limits of the run tree; None if nothing is limited.
+        toolset: The `Toolset` whose steps and rules apply to every call of the run, at any depth.
+        step_state: Values that steps keep during the run, each under its own key.
+    """
+
+    __slots__ = ("deadline", "depth", "parent_id", "spending", "step_state", "toolset")
+
+    def __init__(self, outer: RunContext[Any] | None = None) -> None:
+        self.parent_id = ""
+        self.depth = 0
+        self.deadline: float | None = None
+        self.spending: Spending | None = None
+        self.toolset: Any = None
+        self.step_state: dict[object, object] = {}
+        if outer is not None:
+            scope = outer.scope
+            self.parent_id, self.depth = outer.id, scope.depth + 1
+            self.spending, self.toolset = scope.spending, scope.toolset
+            self.step_state = scope.step_state
+
+
 class RunContext(Generic[C]):
     """What all calls of one run share.
 
@@ -62,35 +130,19 @@ class RunContext(Generic[C]):
             agent, suspends the run.
 
     Attributes:
-        closers: What gives back at the run's end what was opened for it; see `close`.
-        depth: How many runs it is within.
-        disabled: Names of tools that cannot be called in this turn.
-        handing: The handoff that a call of this turn has made; None if none has.
-        deadline: `time.perf_counter` value at which a run around it ends it; None if none does.
-        waiting: Inner runs to go on with, by the id of the call that is each.
-        failures: How calls of each tool failed, by its name; see `toolkeel.call.steps.call_limits`.
-        spending: What this run and all around and within it may spend; None if nothing is bounded.
-        parent: Id of the run it is within; empty if it is nobody's.
-        toolset: The `Toolset` whose steps and rules hold for every call made in it, whoever makes
-            it; None if there are none but each set's own.
+        id: The run's id, in its events and journal entries.
+        usage: Tokens and requests spent so far.
         lock: Held while `update` runs; who writes `state` in another way may hold it too.
-        seen: How many of `taint.sources` the request had seen that made the calls that run now.
-        taint: What this run and all around and within it have touched; None for nothing yet.
-        notes: What steps remember during the run, each under itself.
-        recorder: Writes the journal of a session; None if there is none.
-        said: What joins the transcript before the model is asked next.
-        later: What joins it when the run would end: follow-ups.
-        skipping: Whether calls that have not begun shall not: a person said something instead.
+        taint: Taint of the whole run tree; None until something is tainted.
+        recorder: Writes the journal of a session; None without a session.
         mask: Hides secrets in events and failures; None as long as no tool has any.
-        told: How many messages at the transcript's beginning are the agent's own instructions.
-        transcript: What the model is sent: its instructions, and `messages` as they grow.
+        loop_state: Transcript, inbox and whatever else the run's loop advances.
+        scope: Bounds and rules that hold for this run and the runs inside it.
     """
 
     __slots__ = (
-        "agent", "approver", "cancel", "closers", "deadline", "decisions", "deps", "depth", "disabled",
-        "failures", "handing", "id", "inject", "later", "listeners", "lock", "mask", "notes",
-        "parent", "recorder", "said", "seen", "seq", "skipping", "spending", "state", "store", "suspends", "taint",
-        "told", "toolset", "transcript", "usage", "waiting",
+        "agent", "approver", "cancel", "deps", "id", "inject", "listeners", "lock", "loop_state",
+        "mask", "recorder", "scope", "state", "store", "taint", "usage",
     )  # fmt: skip
 
     def __init__(
@@ -116,31 +168,22 @@ class RunContext(Generic[C]):
         self.usage = NO_USAGE
         self.cancel = cancel or CancelToken()
         self.listeners = listeners
-        self.seq = self.depth = self.told = self.seen = 0
-        self.suspends = self.skipping = False
-        self.closers: list[Callable[[], Awaitable[object]]] = []
-        self.disabled: frozenset[str] = frozenset()
-        self.handing: Any = None
-        self.deadline: float | None = None
-        self.waiting: dict[str, object] = {}
-        self.notes: dict[object, object] = {}
-        self.mask: Masks | None = None
-        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
-        self.failures: dict[str, Any] = {}
         self.lock = RLock()
-        self.transcript: list[Message] = []
-        self.said: list[Message] = []
-        self.later: list[Message] = []
+        self.mask: Masks | None = None
         self.recorder: RunRecorder | None = None
-        self.spending: Spending | None = None
-        self.parent = ""
-        self.toolset: Any = None
         self.taint: Taint | None = None
+        self.loop_state = LoopState()
+        self.scope = RunScope()
+
+    @property
+    def transcript(self) -> list[Message]:
+        """The messages sent to the model: the agent's instructions, then `messages`."""
+        return self.loop_state.transcript
 
     @property
     def messages(self) -> list[Message]:
         """The transcript so far, a copy; without the agent's instructions."""
-        return self.transcript[self.told :]
+        return self.loop_state.transcript[self.loop_state.instruction_count :]
 
     def update(self, key: str, function: Callable[[Any], T], default: object = None) -> T:
         """Change one value of `state`, and give it; parallel calls do not lose each other's changes.
@@ -170,8 +213,8 @@ class RunContext(Generic[C]):
 
     def next(self) -> tuple[int, float, str]:
         """The three fields every event begins with."""
-        self.seq += 1
-        return self.seq, time(), self.id
+        self.loop_state.event_count = seq = self.loop_state.event_count + 1
+        return seq, time(), self.id
 
     def within(self, call: ToolContext, name: str, deps: D) -> RunContext[D]:
         """The context of a run that a running call of this one makes: it shares what holds here.
@@ -190,12 +233,10 @@ class RunContext(Generic[C]):
             cancel=self.cancel,
             approver=self.approver,
         )
-        inner.depth = self.depth + 1
-        inner.deadline = call.deadline
-        inner.notes = self.notes
-        inner.spending, inner.toolset, inner.parent = self.spending, self.toolset, self.id
+        inner.scope = RunScope(self)
+        inner.scope.deadline = call.deadline
         inner.taint = self.shared_taint()
-        inner.seen = len(inner.taint.sources)
+        inner.loop_state.visible_taint = len(inner.taint.sources)
         if self.recorder is not None:
             inner.recorder = self.recorder.inner(inner.id, call.call)
         return inner
@@ -203,7 +244,7 @@ class RunContext(Generic[C]):
     @property
     def can_wait(self) -> bool:
         """Whether a call may wait for a person: in an agent, unless a body makes the call."""
-        return self.suspends and not WITHIN_BODY.get()
+        return self.loop_state.can_suspend and not WITHIN_BODY.get()
 
     def tell(self, event: Event) -> None:
         """Hand an event to every listener; none of them can break the run."""
@@ -221,9 +262,10 @@ class RunContext(Generic[C]):
 
     async def close(self) -> None:
         """Give back what was opened for this run: an agent does it when its run has ended."""
-        while self.closers:
+        cleanups = self.loop_state.cleanups
+        while cleanups:
             try:
-                await self.closers.pop()()
+                await cleanups.pop()()
             except Exception:
                 log().exception("what was opened for a run could not be closed")
 
@@ -272,7 +314,7 @@ class ToolContext(Generic[C]):
         self.call = call
         self.tool_name = tool_name
         self.run = run
-        self.deadline = run.deadline
+        self.deadline = run.scope.deadline
         self.body: Literal["", "runs", "again", "done"] = ""
         self.ended, self.paused, self.away = False, 0, 0
         self.started = 0.0
@@ -368,8 +410,8 @@ class ToolContext(Generic[C]):
     def set_deadline(self, seconds: float) -> None:
         """Say when the call will be stopped, counted from now."""
         self.deadline = perf_counter() + seconds
-        if self.run.deadline is not None:
-            self.deadline = min(self.deadline, self.run.deadline)
+        if self.run.scope.deadline is not None:
+            self.deadline = min(self.deadline, self.run.scope.deadline)
 
     @contextmanager
     def off_the_clock(self) -> Iterator[None]:

@@ -143,7 +143,7 @@ def test_what_a_person_says_meanwhile_is_looked_at_too() -> None:
     @tool
     def interrupted() -> str:
         """Act."""
-        run[0].context.said.append(UserMessage("now a bomb"))
+        run[0].context.loop_state.inbox.append(UserMessage("now a bomb"))
         return "acted"
 
     run: list[Any] = []

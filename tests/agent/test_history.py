@@ -174,7 +174,12 @@ def test_messages_that_replace_others_together_are_not_parted_in_a_later_run() -
         places = (0, 0, 0, 7)
 
     run: RunContext[None] = RunContext()
-    run.transcript = [*SMALL, ToolMessage("x" * 9000, "1"), AssistantMessage("c"), UserMessage("d")]
+    run.loop_state.transcript = [
+        *SMALL,
+        ToolMessage("x" * 9000, "1"),
+        AssistantMessage("c"),
+        UserMessage("d"),
+    ]
     run.recorder = Places()  # type: ignore[assignment]
     view = SentHistory().view(run)
     assert view.places == [0, 0, 0, 3, 4] and view.reference(2) is None

@@ -167,7 +167,7 @@ def test_the_callers_context_store_and_injected_values_are_passed_or_mapped() ->
     @tool
     def look(context: ToolContext[Any]) -> str:
         """Look."""
-        seen.append((context.deps, context.store, context.run.depth, context.agent))
+        seen.append((context.deps, context.store, context.run.scope.depth, context.agent))
         return "seen"
 
     one = Agent(Scripted([call("look"), "x"]), [look], name="one")

@@ -51,20 +51,20 @@ def test_a_decision_reaches_its_own_run_though_another_has_the_same_call() -> No
     state, own, inside = nested()
     run: RunContext[Any] = RunContext()
     resume(run, state, [inside.deny(), own.approve()])
-    assert run.decisions["c1", DIGEST][1].verdict == "approve"
-    waiting = run.waiting["c2"]
+    assert run.loop_state.decisions["c1", DIGEST][1].verdict == "approve"
+    waiting = run.loop_state.inner_runs["c2"]
     assert isinstance(waiting, Resumed)
     within: RunContext[Any] = RunContext()
-    within.parent = run.id
+    within.scope.parent_id = run.id
     resume(within, waiting, ())
-    assert within.decisions["c1", DIGEST][1].verdict == "deny"
+    assert within.loop_state.decisions["c1", DIGEST][1].verdict == "deny"
 
 
 def test_what_let_the_call_through_is_not_asked_again() -> None:
     state, _, _ = nested()
     run: RunContext[Any] = RunContext()
     resume(run, state, ())
-    assert run.decisions["c2", "outer"][1].verdict == "approve"
+    assert run.loop_state.decisions["c2", "outer"][1].verdict == "approve"
 
 
 def test_a_decision_for_no_ticket_at_any_depth_is_refused() -> None:
@@ -114,7 +114,7 @@ def test_what_is_no_inner_run_is_refused(inner: str) -> None:
 def test_a_run_that_could_not_go_on_yet_waits_on() -> None:
     run: RunContext[Any] = RunContext()
     state = RunState((UserMessage("x"),), (ticket(),))
-    run.waiting["c1"] = Resumed(InnerRun(state), {})
+    run.loop_state.inner_runs["c1"] = Resumed(InnerRun(state), {})
     waits = {"c1": Suspend(ticket()), "c2": Suspend(ticket(), inner=state)}
     found = inner_runs(run, waits)
     assert found["c1"].state.pending == () and found["c2"].state is state

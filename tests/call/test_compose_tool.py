@@ -53,7 +53,7 @@ def test_a_set_used_within_a_run_stands_under_the_steps_and_rules_of_that_run() 
         rules=Rules(deny=["look(where=there)"]),
     )
     run: RunContext[None] = RunContext()
-    run.toolset = outer
+    run.scope.toolset = outer
     inner = Toolset([look], steps=[shared])
     calls = [ToolCall("1", "look", "{}"), ToolCall("2", "look", '{"where": "there"}')]
     first, second = inner.run_sync(calls, run)

@@ -166,7 +166,7 @@ def test_a_transcript_with_a_strange_search_result_harms_nobody() -> None:
     ]
     messages = [ToolMessage(text, "1", SEARCH) for text in texts]
     run: RunContext[None] = RunContext()
-    run.transcript = [*messages]
+    run.loop_state.transcript = [*messages]
     offer = Offer(Toolset([weather]), run, True)
     assert offered(offer) == [SEARCH, "weather"]
 

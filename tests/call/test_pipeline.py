@@ -61,7 +61,7 @@ def test_a_call_that_fails_before_its_body_has_the_same_two_events():
 def test_without_listeners_no_event_is_made():
     run = RunContext()
     run_async(lambda: run_call(ToolCall("1", "work", {"n": 1}), Toolset([work]), run))
-    assert run.seq == 0
+    assert run.loop_state.event_count == 0
 
 
 # — large arguments that are wrong —

@@ -185,8 +185,8 @@ class Request:
 
     def __init__(self, policy: HistoryPolicy, before: list[Message], asked: str) -> None:
         self.run: RunContext[None] = RunContext()
-        self.run.transcript = [SystemMessage("told"), *before, UserMessage(asked)]
-        self.run.told = 1
+        self.run.loop_state.transcript = [SystemMessage("told"), *before, UserMessage(asked)]
+        self.run.loop_state.instruction_count = 1
         self.shown, self.policy, self.asked = SentHistory(), policy, len(before)
 
     def send(self) -> list[Message]:
@@ -212,7 +212,7 @@ def test_any_run_stays_within_its_budget_and_its_beginning_changes_seldom(
     changes, sent, latest = 0, request.send(), list[Message]()
     for turn, (sizes, steer) in enumerate(rounds):
         latest = step(turn, sizes)
-        request.run.transcript += latest
+        request.run.loop_state.transcript += latest
         if steer:
             request.run.transcript.append(UserMessage(f"{steer} {turn}"))
         if resumed and turn % 7 == 6:  # saved, and gone on from
@@ -247,7 +247,7 @@ def test_results_are_shortened_before_a_turn_is_left_out() -> None:
 def test_the_last_turn_stays_whole_as_long_as_it_fits_with_its_results_shortened() -> None:
     request = Request(KeepTokens(9_000, 8_000), talk([2, 2]), "go on")
     for turn in range(6):
-        request.run.transcript += step(turn, [4000, 4000])
+        request.run.loop_state.transcript += step(turn, [4000, 4000])
     sent = request.send()
     calls = [c.id for m in sent if isinstance(m, AssistantMessage) for c in m.tool_calls]
     assert calls[-12:] == [f"{turn}-{n}" for turn in range(6) for n in range(2)]
@@ -279,7 +279,7 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
     assert result.output == "done"
     asked = len(writer.requests)
     assert asked > 1 and result.usage == Usage(asked, 10 * asked, 5 * asked)
-    spent = result.run.context.spending
+    spent = result.run.context.scope.spending
     assert spent is not None and spent.requests == asked + len(model.requests)
     assert max(estimated_tokens(r.messages) for r in writer.requests) < 25_500
     [summary] = [m.text for m in model.requests[-1].messages if "Numbers" in m.text]

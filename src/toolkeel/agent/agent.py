@@ -290,9 +290,9 @@ class Agent(Generic[C, T]):
         """Begin a run that is a call of another."""
         plan = self._planned({})
         run = call.run.within(call, self.name, deps)
-        run.agent, run.suspends = self, call.run.can_wait
+        run.agent, run.loop_state.can_suspend = self, call.run.can_wait
         if plan.limits is not None:
-            run.spending = Spending(plan.limits, TREE * plan.max_turns, run.spending)
+            run.scope.spending = Spending(plan.limits, TREE * plan.max_turns, run.scope.spending)
         return Run(plan, run, prompt)
 
     def planned_for(self, asked: Mapping[str, Any]) -> Plan:
@@ -348,8 +348,8 @@ class Agent(Generic[C, T]):
         decisions = tuple(given.pop("decisions", ()))
         session = given.pop("session", None)
         run = RunContext(given.pop("deps", None), agent=self, listeners=listeners, **given)
-        run.suspends = True
-        run.spending = Spending(plan.limits or RunLimits(), TREE * plan.max_turns)
+        run.loop_state.can_suspend = True
+        run.scope.spending = Spending(plan.limits or RunLimits(), TREE * plan.max_turns)
         within = None if session is None else conversation(session)
         return Run(plan, run, prompt, decisions, within)
 

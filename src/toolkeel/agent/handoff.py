@@ -130,7 +130,7 @@ class Handoff:
             raise ToolError(
                 "Only the model itself can hand the conversation over; nothing was done."
             )
-        if run.handing is not None:
+        if run.loop_state.pending_handoff is not None:
             raise ToolError(
                 "The conversation is handed over already in this turn; this was not done."
             )
@@ -138,7 +138,7 @@ class Handoff:
             made = self._on_handoff(run, arguments)
             if inspect.isawaitable(made):
                 await made
-        run.handing = self
+        run.loop_state.pending_handoff = self
         return self.said
 
     async def seen(self, history: HandoffHistory) -> list[Message] | None:

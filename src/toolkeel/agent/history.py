@@ -197,7 +197,7 @@ class SentHistory:
                     view.places[index] = view.places[index - 1]
             for cut in self.cuts:
                 view.cut(cut)
-        for place in range(run.told + view.total, len(run.transcript)):
+        for place in range(run.loop_state.instruction_count + view.total, len(run.transcript)):
             view.add(run.transcript[place])
         return view
 
@@ -205,7 +205,7 @@ class SentHistory:
         """What is sent now; the same list, grown, as long as nothing more is cut."""
         if not self.cuts:
             return run.transcript
-        shown, head = self.view(run).messages, run.transcript[: run.told]
+        shown, head = self.view(run).messages, run.transcript[: run.loop_state.instruction_count]
         if self._messages is None or self._head != head:
             self._messages, self._head = list(head), head
         self._messages += shown[len(self._messages) - len(head) :]

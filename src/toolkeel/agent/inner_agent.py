@@ -108,14 +108,16 @@ def as_prompt(arguments: Mapping[str, object]) -> str:
 async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolContext) -> object:
     """Run the agent within a call of another."""
     outer = call.run
-    if outer.depth >= nesting.max_depth:
+    if outer.scope.depth >= nesting.max_depth:
         raise LimitReached(
             f"The agent {nesting.agent!r} was not asked: {nesting.max_depth} agents call each "
             "other already. Answer with what is known."
         )
     own = outer.deps if nesting.deps is None else nesting.deps(outer.deps)
     key = call.idempotency_key
-    waiting = outer.waiting.pop(key if key in outer.waiting else call.call.id, None)
+    waiting = outer.loop_state.inner_runs.pop(
+        key if key in outer.loop_state.inner_runs else call.call.id, None
+    )
     prompt = waiting if isinstance(waiting, Resumed) else nesting.prompt(arguments)
     inner = nesting.begin(prompt, call, own)
     try:

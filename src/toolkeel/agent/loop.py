@@ -93,12 +93,12 @@ class Progression:
         calls = unanswered(self._messages)
         resumed, turns = bool(calls), 0
         if self._handoffs:  # the run may have stopped between a handoff and the next request
-            self._run.handing = handed(self._messages, self._handoffs)
+            self._run.loop_state.pending_handoff = handed(self._messages, self._handoffs)
         while True:
             reason = await self._call(calls, resumed) if calls else None
             if reason is not None and not self._follows(reason):
                 return reason
-            if self._run.handing is not None or self._run.said:
+            if self._run.loop_state.pending_handoff is not None or self._run.loop_state.inbox:
                 await self._change()
             resumed = False
             if self._run.cancel.cancelled:
@@ -138,13 +138,13 @@ class Progression:
     async def _change(self) -> None:
         """Let the agent go on that the run was handed to; what people have said joins it."""
         run = self._run
-        if run.handing is not None:
-            handoff, run.handing = run.handing, None
+        if run.loop_state.pending_handoff is not None:
+            handoff, run.loop_state.pending_handoff = run.loop_state.pending_handoff, None
             unjudged = self._asking.unjudged
             self._adopt(await self._charge.hand_over(handoff))
             self._asking.unjudged = unjudged
-        said, run.skipping = list(run.said), False
-        del run.said[: len(said)]  # any thread may add more meanwhile
+        said, run.loop_state.skip_unstarted = list(run.loop_state.inbox), False
+        del run.loop_state.inbox[: len(said)]  # any thread may add more meanwhile
         self._messages.extend(said)
         relearn(run, said, self._tools)
         self._asking.unjudged.extend(said)
@@ -152,10 +152,12 @@ class Progression:
     def _follows(self, reason: EndReason) -> bool:
         """Whether a run that would end like this goes on: somebody has said more meanwhile."""
         run = self._run
-        if reason not in ("answered", "returned") or not (run.said or run.later):
+        if reason not in ("answered", "returned") or not (
+            run.loop_state.inbox or run.loop_state.follow_ups
+        ):
             return False
-        if not run.said:
-            run.said.append(run.later.pop(0))
+        if not run.loop_state.inbox:
+            run.loop_state.inbox.append(run.loop_state.follow_ups.pop(0))
         if self.attempts is not None:
             self.attempts = self.attempts.anew()
         return True
@@ -212,7 +214,7 @@ class Progression:
 
     def _in_batch(self, tools: Toolset, resumed: bool) -> bool:
         run = self._run
-        return resumed or tools.has_secrets or run.cancel.cancelled or run.skipping
+        return resumed or tools.has_secrets or run.cancel.cancelled or run.loop_state.skip_unstarted
 
     async def _call_alone(self, call: ToolCall, tools: Toolset) -> list[ToolMessage]:
         run = self._run

@@ -88,8 +88,8 @@ async def instruct(
         What they say.
     """
     text = await _evaluated(instructions, run) if text is None else text
-    run.transcript[: run.told] = [SystemMessage(text)] if text else []
-    run.told = 1 if text else 0
+    run.transcript[: run.loop_state.instruction_count] = [SystemMessage(text)] if text else []
+    run.loop_state.instruction_count = 1 if text else 0
     return text
 
 

@@ -95,14 +95,17 @@ def resume(
         }
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_waiting(state, given, tools)
-    if given and not run.parent and run.recorder is None:
+    if given and not run.scope.parent_id and run.recorder is None:
         note_decided(folder, given)
         spend(given)
-    run.decisions = by_call(own, given)
+    run.loop_state.decisions = by_call(own, given)
     for call_id, inner in state.inner.items():
-        run.waiting[call_id] = Resumed(inner, given)
+        run.loop_state.inner_runs[call_id] = Resumed(inner, given)
         if inner.decision is not None:
-            run.decisions[inner.call or call_id, inner.decision.seal] = None, inner.decision
+            run.loop_state.decisions[inner.call or call_id, inner.decision.seal] = (
+                None,
+                inner.decision,
+            )
 
 
 def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
@@ -176,7 +179,10 @@ def inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, Inner
         for id, wait in waits.items()
         if isinstance(wait.inner, RunState)
     }
-    for id, left in run.waiting.items():  # its call waits itself: these could not go on yet
+    for (
+        id,
+        left,
+    ) in run.loop_state.inner_runs.items():  # its call waits itself: these could not go on yet
         if isinstance(left, Resumed):
             inner[id] = InnerRun(dataclasses.replace(left.state, pending=()))
     return inner
@@ -193,7 +199,7 @@ def kept_of(
     """
     with run.lock:
         values, left = plain_values(run.state)
-    pool = run.spending if own or not run.parent else None
+    pool = run.scope.spending if own or not run.scope.parent_id else None
     if pool is None:
         return values, left, 0.0, {}
     return values, left, pool.cost, pool.counts
@@ -222,11 +228,11 @@ def take_back(run: RunContext, state: RunState, *, own: bool) -> None:
     """
     for key, value in state.values.items():
         run.state.setdefault(key, value)
-    run.said.extend(state.said)
-    run.later.extend(state.later)
-    if not run.parent:
+    run.loop_state.inbox.extend(state.said)
+    run.loop_state.follow_ups.extend(state.later)
+    if not run.scope.parent_id:
         run.usage = state.usage
-    if run.spending is not None and (own or not run.parent):
+    if run.scope.spending is not None and (own or not run.scope.parent_id):
         usage = state.usage
         known = {"requests": usage.requests, "tokens": usage.total_tokens}
-        run.spending.take_back({**known, **state.counts}, state.cost)
+        run.scope.spending.take_back({**known, **state.counts}, state.cost)

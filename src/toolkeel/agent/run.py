@@ -74,7 +74,9 @@ class Run(InNotebooks, Generic[T]):
         self._left: tuple[Ticket, ...] = ()
         self._from = resuming.found(prompt, context)
         self._decisions = resuming.decided(prompt, decisions) if session is None else {}
-        context.transcript = transcript_of(self._from) if session is None else said_in(self._from)
+        context.loop_state.transcript = (
+            transcript_of(self._from) if session is None else said_in(self._from)
+        )
         self._progression: Progression | None = None
         self._task: asyncio.Task[RunResult[T]] | None = None
         self._events: UnreadEvents | None = None
@@ -131,7 +133,7 @@ class Run(InNotebooks, Generic[T]):
         run, progression = self.context, self._progression
         if progression is None:  # it has not begun: what it was given is what there is
             return self._from if isinstance(self._from, RunState) else self._saved((), {}, None)
-        instructions = run.transcript[0].text if run.told else ""
+        instructions = run.transcript[0].text if run.loop_state.instruction_count else ""
         inner = resuming.as_left(run, None, progression.waits).inner
         return self._saved(progression.in_flight(), inner, instructions)
 
@@ -151,8 +153,8 @@ class Run(InNotebooks, Generic[T]):
             cost,
             tuple(plan.agent for plan in self._charge.before),
             tuple(self._charge.sent.cuts),
-            tuple(run.said),
-            tuple(run.later),
+            tuple(run.loop_state.inbox),
+            tuple(run.loop_state.follow_ups),
             counts,
         )
 
@@ -169,7 +171,7 @@ class Run(InNotebooks, Generic[T]):
         run = self.context
         async with session.going(run, run.transcript, self._given) as going:
             self._from, self._left = going.state, going.pending
-            run.transcript = [*going.state.messages, *going.said]
+            run.loop_state.transcript = [*going.state.messages, *going.said]
             resuming.take_back(run, going.state, own=True)
             self._charge.join(going)
             if going.pending:
@@ -202,7 +204,7 @@ class Run(InNotebooks, Generic[T]):
         finally:
             if expiry is not None:
                 expiry()
-            if run.closers:
+            if run.loop_state.cleanups:
                 await run.close()
             if run.recorder is not None:
                 left = resuming.as_left(run, self._from, getattr(self._progression, "waits", None))
@@ -232,7 +234,7 @@ class Run(InNotebooks, Generic[T]):
             parent, call = run.recorder.within
             names = self._plan.agent, self._plan.model.name
             began = RunBegan(run.id, *names, text, parent=parent, call=call)
-            run.recorder.began(began, run.transcript, run.told)
+            run.recorder.began(began, run.transcript, run.loop_state.instruction_count)
         tools = await charge.tools()
         if isinstance(state, RunState):
             resuming.resume(run, state, self._decisions, tools, self._plan.used_tickets)
@@ -293,12 +295,14 @@ class Run(InNotebooks, Generic[T]):
         Returns:
             Whether it reaches this run; False if that has ended. A saved run takes it along.
         """
-        self.context.skipping = (self.reason is None) and (skip or self.context.skipping)
-        return self._add(self.context.said, text, "steer")
+        loop_state = self.context.loop_state
+        skipping = skip or loop_state.skip_unstarted
+        loop_state.skip_unstarted = self.reason is None and skipping
+        return self._add(self.context.loop_state.inbox, text, "steer")
 
     def queue(self, text: str) -> bool:
         """Say something when the run would end with an answer: a follow-up; see `say`."""
-        return self._add(self.context.later, text, "follow_up")
+        return self._add(self.context.loop_state.follow_ups, text, "follow_up")
 
     def _add(self, queue: list[Message], text: str, when: str) -> bool:
         message, recorder = UserMessage(text), self.context.recorder
@@ -312,8 +316,8 @@ class Run(InNotebooks, Generic[T]):
     def unsay(self) -> list[Message]:
         """Take back what was said and queued and has not reached the model; what that was."""
         run = self.context
-        taken = [*run.said, *run.later]
-        del run.said[:], run.later[:]
+        taken = [*run.loop_state.inbox, *run.loop_state.follow_ups]
+        del run.loop_state.inbox[:], run.loop_state.follow_ups[:]
         if run.recorder is not None:
             run.recorder.unsaid(taken)
         return taken

@@ -109,7 +109,7 @@ class Batch:
                 that ends the run; likewise. Every call has its end event and its result by then.
         """
         run = self._run
-        if len(self.calls) == 1 and not (run.cancel.cancelled or run.skipping):
+        if len(self.calls) == 1 and not (run.cancel.cancelled or run.loop_state.skip_unstarted):
             self._waiting.clear()
             try:
                 self._fatal = await self._run_call(0)
@@ -165,7 +165,7 @@ class Batch:
         loop, ended = asyncio.get_running_loop(), self._ended
         waiting, tasks, cancel = self._waiting, self._tasks, self._run.cancel
         while waiting and len(tasks) < self._width and not self._barrier:
-            if cancel.cancelled or self._fatal is not None or self._run.skipping:
+            if cancel.cancelled or self._fatal is not None or self._run.loop_state.skip_unstarted:
                 return
             index = waiting[-1]
             if index in self._barriers:
@@ -182,7 +182,7 @@ class Batch:
         place in the turn hangs on what is found there."""
         text = call.arguments
         try:
-            tool = self._tools.find(call.name, self._run.disabled).tool
+            tool = self._tools.find(call.name, self._run.loop_state.disabled_tools).tool
             if tool.effects.resources and type(text) is str and len(text) > LARGE:
                 self._ready[index] = Ready(prepare(call, tool, at_once=True))
             return tool.sequential
@@ -225,7 +225,7 @@ def skipped(call: ToolCall, run: RunContext) -> ToolMessage:
     if run.listeners:
         run.tell(ToolStarted(*run.next(), call.id, call))
     error: CallError = not_started(call.name, run.cancel.reason)
-    if run.skipping and not run.cancel.cancelled:
+    if run.loop_state.skip_unstarted and not run.cancel.cancelled:
         error = Skipped(
             f"The call of {call.name!r} did not run: the person said something instead."
         )

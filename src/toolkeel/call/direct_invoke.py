@@ -29,7 +29,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
         [message] = await Toolset([tool]).run([call], run)
         return message
     call = ToolCall("", tool.name, _arguments(tool, value))
-    handle = awaited(Toolset([tool]).under(run.toolset).find(tool.name).begin)
+    handle = awaited(Toolset([tool]).under(run.scope.toolset).find(tool.name).begin)
     context = ToolContext(call, tool.name, run)
     try:
         return await handle(prepare(call, tool), context)

@@ -75,7 +75,7 @@ class Offer:
         if self._dynamic:
             offered = tuple([item for item in offered if await self._enabled(item)])
             can = {item.name for item in offered}
-            self._run.disabled = frozenset(
+            self._run.loop_state.disabled_tools = frozenset(
                 item.name for item in self._all if item.enabled is not True and item.name not in can
             )
         if offered != self._last:

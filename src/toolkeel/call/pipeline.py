@@ -101,19 +101,19 @@ def start_call(
     context: ToolContext | None = None
     prepared: Prepared | None = None
     try:
-        entry = tools.find(call.name, run.disabled)
+        entry = tools.find(call.name, run.loop_state.disabled_tools)
         tool = entry.tool
-        if run.failures:
+        if run.loop_state.failed_calls:
             repeats(run, call)
         prepared = ready.prepared if ready else prepare(call, tool, at_once=True)
         if entry.meant or prepared.changes:
             prepared = _telling_changes(prepared, entry.meant, run)
-        if run.spending is not None and run.spending.watches:
-            run.spending.take_call(tool.name)
+        if run.scope.spending is not None and run.scope.spending.watches:
+            run.scope.spending.take_call(tool.name)
         context = _blank(ToolContext)
         _fill(context, call, tool.name, run)
         context.started = started
-        begin = entry.begin if not run.seen else tools.watched(entry)
+        begin = entry.begin if not run.loop_state.visible_taint else tools.watched(entry)
         value = begin(prepared, context)
         if type(value) is Rest:
             return _finish(value.work, prepared, context, started, tools.keeper)
@@ -203,7 +203,7 @@ def _end(
     if fatal is not None and isinstance(fatal, Suspend):
         _suspended(run, call, message.name, fatal)
         return message, fatal
-    if message.kind is not None or run.failures:
+    if message.kind is not None or run.loop_state.failed_calls:
         note(run, call, message)
     if run.listeners:
         seq, at, run_id = run.next()
@@ -223,8 +223,8 @@ def _end(
 
 def _suspended(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> None:
     """Tell that a call waits, and give back what it would have counted."""
-    if run.spending is not None and run.spending.watches:
-        run.spending.return_call(name)
+    if run.scope.spending is not None and run.scope.spending.watches:
+        run.scope.spending.return_call(name)
     if run.listeners:
         run.tell(ToolSuspended(*run.next(), call.id, wait.ticket))
 

@@ -294,7 +294,7 @@ class Toolset(InNotebooks):
         """
         run = run or RunContext()
         try:
-            if run.suspends and run.can_wait:  # an agent's: a body makes these calls
+            if run.loop_state.can_suspend and run.can_wait:  # an agent's: a body makes these calls
                 token = WITHIN_BODY.set(True)
                 try:
                     return await self.run(calls, run)
@@ -303,9 +303,9 @@ class Toolset(InNotebooks):
             if run.recorder is not None and (by_code := run.recorder.by_code(calls)) is not None:
                 return await by_code(calls, self, run)
             if run.taint is not None:
-                run.seen = len(run.taint.sources)
-            if run.toolset is not None and run.toolset is not self:
-                self = self.under(run.toolset)
+                run.loop_state.visible_taint = len(run.taint.sources)
+            if run.scope.toolset is not None and run.scope.toolset is not self:
+                self = self.under(run.scope.toolset)
             if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
                 check_calls(calls)
                 batch = self.batch(calls, run)

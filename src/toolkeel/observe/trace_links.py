@@ -28,7 +28,7 @@ def link(run: RunContext, span: Span) -> None:
     own: dict[str, str] = {}
     _W3C.inject(own, set_span_in_context(span, Context()))
     before = run.state.get(KEPT)
-    if run.parent or _WORD not in own or before == own[_WORD]:
+    if run.scope.parent_id or _WORD not in own or before == own[_WORD]:
         return
     if isinstance(before, str):
         context = _W3C.extract({_WORD: before}, Context())

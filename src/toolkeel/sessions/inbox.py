@@ -89,4 +89,6 @@ def deliver(journal: SessionJournal, run: RunContext) -> None:
         return
     for queued in journal.fold.queued.values():
         if run.recorder.queue(queued):
-            (run.later if queued.when == "follow_up" else run.said).append(queued.message)
+            (
+                run.loop_state.follow_ups if queued.when == "follow_up" else run.loop_state.inbox
+            ).append(queued.message)

@@ -340,8 +340,8 @@ class Session:
     ) -> Going:
         """No call waits: what was said before this, and this, come next."""
         deliver(journal, run)
-        now = (*run.said, *said)
-        run.said.clear()
+        now = (*run.loop_state.inbox, *said)
+        run.loop_state.inbox.clear()
         messages = going.state.messages
         if not now and (not messages or isinstance(messages[-1], AssistantMessage)):
             raise SessionError(f"nothing waits in the session {self.name!r}: say something")

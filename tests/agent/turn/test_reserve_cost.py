@@ -138,5 +138,5 @@ def test_a_request_that_failed_counts_and_its_reservation_is_given_back() -> Non
     run = agent.start("go", limits=limits)
     with pytest.raises(ModelError):
         asyncio.run(run.to_end())
-    pool = run.context.spending
+    pool = run.context.scope.spending
     assert pool is not None and (pool.requests, pool.tokens, pool._reserved) == (1, 0, [0, 0.0])

@@ -24,7 +24,7 @@ def test_instructions_take_the_place_of_those_before() -> None:
     desk = Agent(Scripted([]), name="desk", instructions="Desk.")
     first = Agent(Scripted([]), name="first", instructions="First.", handoffs=[desk])
     run = RunContext(agent=first)
-    run.transcript = [UserMessage("hi")]
+    run.loop_state.transcript = [UserMessage("hi")]
     charge = InCharge(first.planned_for({}), run)
 
     async def main() -> None:

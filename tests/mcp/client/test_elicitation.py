@@ -85,7 +85,7 @@ def test_an_address_is_shown_with_the_host_it_really_leads_to() -> None:
 def test_the_ticket_brings_the_form_and_whoever_says_neither_yes_nor_no_cancels() -> None:
     seen: list[Ticket] = []
     run: RunContext[Any] = RunContext(approver=lambda ticket: seen.append(ticket))
-    run.suspends = True
+    run.loop_state.can_suspend = True
     assert asyncio.run(answer_elicitation(ASKED, None, context(run))).action == "cancel"
     assert asyncio.run(answer_elicitation(LINK, None, context(run))).action == "cancel"
     assert seen[0].form == FORM

@@ -75,7 +75,7 @@ class Asking:
     @property
     def over(self) -> str:
         """The bound at which the run ended; empty if at none."""
-        pool = self._run.spending
+        pool = self._run.scope.spending
         return self._cost.over or (pool.over if pool is not None else "")
 
     def called(self) -> None:
@@ -102,7 +102,7 @@ class Asking:
                 request = ModelRequest(messages, offered, self._settings, self._model)
                 self._request = request
             # The reply's calls are judged by what it has seen.
-            run.seen = 0 if run.taint is None else len(run.taint.sources)
+            run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
             reply = await (self._judged if self.unjudged else self._send)(request)
         except asyncio.CancelledError:
             if not interrupt.ours():
@@ -137,7 +137,7 @@ class Asking:
             ModelError: the model failed.
         """
         run, model = self._run, request.model or self._model
-        pool = run.spending
+        pool = run.scope.spending
         if pool is not None and pool.plain and not pool.over and pool.requests < pool.most:
             pool.requests += 1  # here, since a function more in every turn is counted
         elif not self._cost.reserve(request, model.name):
@@ -171,7 +171,7 @@ class Asking:
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
         """Settle what a request has cost, and let go of its connection."""
-        pool = self._run.spending
+        pool = self._run.scope.spending
         if pool is not None and pool.weighs:
             self._cost.settle(reply, model)
         if (aclose := getattr(stream, "aclose", None)) is not None:

@@ -48,7 +48,7 @@ class Fallback:
         self, request: ModelRequest, run: RunContext, proceed: Ask
     ) -> AssistantMessage:
         tried = (request.model, *self.models)
-        first = run.notes.get(self, 0)
+        first = run.scope.step_state.get(self, 0)
         assert isinstance(first, int)
         for place in range(first, len(tried)):
             try:
@@ -58,6 +58,6 @@ class Fallback:
                 if last or error.told or isinstance(error, OutputError) or not self._when(error):
                     raise
             else:
-                run.notes[self] = place
+                run.scope.step_state[self] = place
                 return reply
         raise AssertionError("the last model has answered or failed")

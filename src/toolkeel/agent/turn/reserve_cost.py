@@ -43,7 +43,7 @@ class RequestCost:
         self.over = ""
 
     def _price(self, model: str) -> PriceOf | None:
-        pool = self._run.spending
+        pool = self._run.scope.spending
         if model not in self._prices:
             weighs = pool is not None and pool.weighs
             self._prices[model] = pool.price(model) if pool is not None and weighs else None
@@ -51,7 +51,7 @@ class RequestCost:
 
     def reserve(self, request: ModelRequest, model: str) -> bool:
         """Take what a request may need; whether it may be sent."""
-        pool = self._run.spending
+        pool = self._run.scope.spending
         if pool is None:
             return True
         self._reserved = self._expected(request, model) if pool.weighs else _FREE
@@ -60,7 +60,7 @@ class RequestCost:
 
     def settle(self, reply: AssistantMessage | None, model: str) -> None:
         """Note what it took; None if there is no reply."""
-        pool, price = self._run.spending, self._price(model)
+        pool, price = self._run.scope.spending, self._price(model)
         if pool is not None and pool.weighs:
             usage = reply.usage if reply is not None else Usage()
             pool.settle(self._reserved, (usage, self._noted(price, usage)))
@@ -71,7 +71,7 @@ class RequestCost:
 
     def add(self, used: Usage, *models: str) -> None:
         """Count a request that was made beside those of the run, as for a summary, by a model."""
-        pool = self._run.spending
+        pool = self._run.scope.spending
         if pool is not None:
             price = self._price(models[0]) if models else None
             pool.reserve(Usage(), 0.0)

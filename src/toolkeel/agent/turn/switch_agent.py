@@ -47,7 +47,7 @@ class InCharge:
         self.most = plan.max_turns
         self.reader = ""
         self._run = run
-        self._around: Toolset | None = run.toolset
+        self._around: Toolset | None = run.scope.toolset
         self._history: HistoryPolicy | None = None
         self._whole: ShortenedTranscript | None = None
         self._looks = False
@@ -108,7 +108,7 @@ class InCharge:
             tools = await gather(plan.sources, tools, run)
         for earlier in self.before:
             outer = earlier.tools.under(outer)
-        tools = run.toolset = tools.under(outer)
+        tools = run.scope.toolset = tools.under(outer)
         if plan.output is not None:
             check_no_tool_ends_run(tools)
         return tools
@@ -129,11 +129,13 @@ class InCharge:
         self.before = tuple(before.values())
         if seen is not None:
             self.sent.cut(Cut(0, len(run.messages), tuple(seen), "handoff"))
-        was_told = run.told
+        was_told = run.loop_state.instruction_count
         text = await self.instruct()
         if run.recorder is not None:
             sent = tuple(seen or ())
-            run.recorder.handed_over(plan.agent, text, sent, (seen is None, run.told - was_told))
+            run.recorder.handed_over(
+                plan.agent, text, sent, (seen is None, run.loop_state.instruction_count - was_told)
+            )
         tools = await self.tools()
         if run.listeners:
             run.tell(HandedOver(*run.next(), left.agent, plan.agent, plan.model.name))
@@ -163,7 +165,7 @@ class InCharge:
 
         self._looks, find = True, whole.find
         KEPT.elsewhere.append(find)
-        self._run.closers.append(forget)
+        self._run.loop_state.cleanups.append(forget)
 
     async def shorten(self) -> Usage:
         """Have the history policy look at what would be sent next; what that cost."""

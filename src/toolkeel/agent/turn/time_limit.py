@@ -19,12 +19,16 @@ def bound_time(run: RunContext, *, own: bool) -> Callable[[], object] | None:
     Returns:
         What ends that.
     """
-    pool = run.spending
-    if pool is None or (seconds := pool.limits.seconds) is None or (run.parent and not own):
+    pool = run.scope.spending
+    if (
+        pool is None
+        or (seconds := pool.limits.seconds) is None
+        or (run.scope.parent_id and not own)
+    ):
         return None
     outer, run.cancel = run.cancel, (inner := CancelToken())
     forget = outer.watch(lambda: inner.cancel(outer.reason))
-    run.deadline = min(filter(None, (perf_counter() + seconds, run.deadline)))
+    run.scope.deadline = min(filter(None, (perf_counter() + seconds, run.scope.deadline)))
 
     def expire() -> None:
         pool.over = pool.over or f"seconds: {seconds:g}"

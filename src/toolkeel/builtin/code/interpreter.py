@@ -192,7 +192,7 @@ class CodeInterpreterTool:
                 if ended is not None:
                     await ended.aclose()
 
-            run.closers.append(end)
+            run.loop_state.cleanups.append(end)
         return session
 
     def _interpreter(self, folder: CodeFolder) -> Interpreter:

@@ -137,7 +137,10 @@ class _Feed:
         self._run: RunContext = outer.within(call, call.tool_name, call.deps)
         self._run.state, self._run.lock = outer.state, outer.lock
         # No run of its own in a journal: what is called here stands under the call that runs the code.
-        self._run.recorder, self._run.waiting = outer.recorder, outer.waiting
+        self._run.recorder, self._run.loop_state.inner_runs = (
+            outer.recorder,
+            outer.loop_state.inner_runs,
+        )
         self._calls = 0
         self._asked = 0
         self._slept = 0.0

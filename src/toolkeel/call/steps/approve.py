@@ -100,7 +100,11 @@ class Approval:
         answer: Decision | None = None
         while True:
             reason = await self._why(prepared, context)
-            touched = taint.question(prepared, context.run) if context.run.seen else ""
+            touched = (
+                taint.question(prepared, context.run)
+                if context.run.loop_state.visible_taint
+                else ""
+            )
             if touched:
                 reason = touched if reason is None else f"{reason}; {touched}"
             if reason is None:
@@ -258,7 +262,7 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
         Denied: nobody is there to ask, and it cannot.
     """
     name, call = question.prepared.tool.name, question.prepared.call
-    old, decision = run.decisions.pop((call.id, question.digest), (None, None))
+    old, decision = run.loop_state.decisions.pop((call.id, question.digest), (None, None))
     if decision is not None and (old is None or _names(old, question.prepared.tool)):
         _tell(run, call.id, decision)
         return old, decision

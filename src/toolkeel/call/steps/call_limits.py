@@ -33,7 +33,7 @@ def repeats(run: RunContext, call: ToolCall) -> None:
     Raises:
         LimitReached: telling the model to stop.
     """
-    known = run.failures.get(call.name)
+    known = run.loop_state.failed_calls.get(call.name)
     error, count = known.of(call) if known is not None else ("", 0)
     if count >= REPEATS:
         raise LimitReached(
@@ -46,12 +46,12 @@ def note(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
     """Count a failure, or forget the call's earlier ones if it went well."""
     if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
         return
-    known = run.failures.get(call.name)
+    known = run.loop_state.failed_calls.get(call.name)
     if message.status == "error":
-        if run.spending is not None and run.spending.watches:
-            run.spending.note_failure(message.name)
+        if run.scope.spending is not None and run.scope.spending.watches:
+            run.scope.spending.note_failure(message.name)
         if known is None:
-            known = run.failures[call.name] = Failures()
+            known = run.loop_state.failed_calls[call.name] = Failures()
         known.add(call, message.text)
     elif known is not None:
         known.forget(call)
@@ -130,14 +130,14 @@ class Budget:
         self.calls = calls
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        spent = context.run.notes.get(self, 0)
+        spent = context.run.scope.step_state.get(self, 0)
         assert isinstance(spent, int)
         if spent >= self.calls:
             raise LimitReached(
                 f"The call of {prepared.tool.name!r} did not run: this run's {self.calls} calls "
                 "are used up. Answer with what you have."
             )
-        context.run.notes[self] = spent + 1
+        context.run.scope.step_state[self] = spent + 1
         return await proceed(prepared)
 
 
@@ -162,9 +162,9 @@ class AtOnce:
         self.calls = calls
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        gate = context.run.notes.get(self)
+        gate = context.run.scope.step_state.get(self)
         if not isinstance(gate, asyncio.Semaphore):
-            gate = context.run.notes[self] = asyncio.Semaphore(self.calls)
+            gate = context.run.scope.step_state[self] = asyncio.Semaphore(self.calls)
         async with gate:
             return await proceed(prepared)
 

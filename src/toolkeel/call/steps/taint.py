@@ -128,7 +128,7 @@ def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyToo
         for source in (*of_details(message.details), *(() if message.failed else found)):
             run.shared_taint().add(source)
     if run.taint is not None:
-        run.seen = len(run.taint.sources)
+        run.loop_state.visible_taint = len(run.taint.sources)
 
 
 def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
@@ -151,7 +151,7 @@ def _attached(message: Message) -> Iterator[Source]:
 
 def carry(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
     """The results of a turn, with the labels it has left in the details of the last one."""
-    new = run.taint.sources[run.seen :] if run.taint is not None else []
+    new = run.taint.sources[run.loop_state.visible_taint :] if run.taint is not None else []
     if not new or not results:
         return results
     last = results[-1]
@@ -200,7 +200,11 @@ def question(prepared: Prepared, run: RunContext) -> str:
     if taint is None or not can_act(tool):
         return ""
     safe = tool.effects.safe_after
-    labels = {label: s for label, s in taint.until(run.seen).items() if label not in safe}
+    labels = {
+        label: s
+        for label, s in taint.until(run.loop_state.visible_taint).items()
+        if label not in safe
+    }
     if _is_local(tool):  # asks for what it changes alone
         return _builds(prepared, labels)
     if tool.effects.read_only:  # it only reads there: what strangers ask for harms by what is told
@@ -251,7 +255,7 @@ def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
 
 def labels_seen(run: RunContext) -> tuple[str, ...]:
     """What the run has touched, for a ticket: each label with its source."""
-    found = run.taint.until(run.seen) if run.taint is not None else {}
+    found = run.taint.until(run.loop_state.visible_taint) if run.taint is not None else {}
     return tuple(f"{label}: {source}" for label, sources in found.items() for source in sources)
 
 
@@ -268,7 +272,7 @@ def allow(prepared: Prepared, run: RunContext, reach: str) -> None:
     if taint is not None and reach == "target":
         taint.targets.update((prepared.tool.name, value) for value in texts(aims(prepared)))
     if taint is not None and reach == "source":
-        taint.trusted.update(taint.sources[: run.seen])
+        taint.trusted.update(taint.sources[: run.loop_state.visible_taint])
 
 
 def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[str]) -> None:

@@ -88,12 +88,12 @@ def _turn(run: RunContext) -> tuple[object, ...]:
 
 def end_turn(run: RunContext) -> None:
     """All calls of a turn have ended or wait for a person: what comes next is another turn."""
-    run.notes.pop(_turn(run), None)
+    run.scope.step_state.pop(_turn(run), None)
 
 
 async def in_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
     """The step that takes a call's place in its turn, before anything can make it wait."""
-    notes, key = context.run.notes, _turn(context.run)
+    notes, key = context.run.scope.step_state, _turn(context.run)
     queue = cast("_Turn", notes.setdefault(key, _Turn()))
     claim = queue.claim(branches_of(resource_keys(prepared)), changes(prepared))
     _placed.set(claim)
@@ -157,7 +157,7 @@ def locking(guards: Sequence[Recheck]) -> Step:
             held.release(claim)
 
     async def locked(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        if _placed.get() is not None or _turn(context.run) not in context.run.notes:
+        if _placed.get() is not None or _turn(context.run) not in context.run.scope.step_state:
             return await lock(prepared, context, proceed)
         # Nothing of its own can make it wait, but calls before it wait for a person or a guard.
         return await in_turn(prepared, context, lambda again: lock(again, context, proceed))

@@ -146,7 +146,7 @@ async def _waiting(prepared: Prepared, context: ToolContext[Any], proceed: Proce
     Raises:
         Suspend, Denied: it waits, or may not run.
     """
-    kept = context.run.decisions.items()
+    kept = context.run.loop_state.decisions.items()
     mine = [ticket for (call, _), (ticket, _) in kept if call == context.call.id]
     outside = any(ticket is not None and ticket.external for ticket in mine)
     if prepared.tool.approval or not mine:

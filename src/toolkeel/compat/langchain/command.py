@@ -119,7 +119,7 @@ async def _updated(
     for key, item in value.update.items():
         if key != "messages":
             put(context.state, key, item, reducers)
-    context.run.said += said
+    context.run.loop_state.inbox += said
     return result
 
 

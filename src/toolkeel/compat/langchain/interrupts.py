@@ -94,9 +94,9 @@ async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: P
     kept: dict[str, list[Any]] = dict(cast("Any", run.state.get(ANSWERS)) or {})
     answers = list(kept.get(call, ()))
     digest = ApprovalQuestion(prepared).digest
-    ticket, given = run.decisions.get((call, digest), (None, None))
+    ticket, given = run.loop_state.decisions.get((call, digest), (None, None))
     if ticket is not None and given is not None and ticket.reason.startswith(_REASON):
-        del run.decisions[call, digest]
+        del run.loop_state.decisions[call, digest]
         answers.append(given.value)
         run.state[ANSWERS] = {**kept, call: answers}
     token = _running.set(_Running(answers, context.emit))

@@ -189,7 +189,7 @@ async def called(function: Callable[..., Any], *given: Any) -> Any:
 
 def apart(request: CoreRequest, run: RunContext[Any]) -> tuple[list[Any], list[Any]]:
     """The instructions of a request, and what else is said in it."""
-    own = _told.get(run.transcript[: run.told])
+    own = _told.get(run.transcript[: run.loop_state.instruction_count])
     told = own if own and [*request.messages[:1]] == own else []
     return [*told], convert_to_messages([*request.messages[len(told) :]])
 

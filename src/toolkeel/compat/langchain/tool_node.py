@@ -196,7 +196,7 @@ class ToolNode(Invoked):
         calls = isinstance(state, list) and bool(state) and _is_call(state[-1])
         asked = map(as_call, state) if calls else _asked(held)
         run = run_of(config, **given)
-        results = convert_to_messages([*await self.tools.run([*asked], run), *run.said])
+        results = convert_to_messages([*await self.tools.run([*asked], run), *run.loop_state.inbox])
         return {self._key: results} if in_state or calls else results
 
 

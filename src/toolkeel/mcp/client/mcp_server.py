@@ -264,7 +264,9 @@ class MCPServer(Contents):
         caller = (asyncio.get_running_loop(), context)
         token = _caller.set(caller)
         try:
-            with self._calls.open(context.run.notes.setdefault(_OWNER, object()), caller):
+            with self._calls.open(
+                context.run.scope.step_state.setdefault(_OWNER, object()), caller
+            ):
                 return await on_own_loop(lambda: self._call(tool, arguments, context))
         finally:
             note_call(self.config, self._link.revision if self._link else None)

@@ -94,7 +94,7 @@ class Client:
         Raises:
             ToolError: nobody called over the protocol.
         """
-        exchange = context.run.notes.get(EXCHANGE)
+        exchange = context.run.scope.step_state.get(EXCHANGE)
         if not isinstance(exchange, Exchange):
             raise ToolError(
                 f"{context.tool_name!r} needs to ask the program that calls it, and works only "
@@ -225,7 +225,7 @@ class Client:
         assert request is not None
         if is_modern(request):
             return level in allowed_log_levels(request.protocol_version, dict(request.meta or {}))
-        level_of = self._context.run.notes.get(LEVEL_OF) if self._context else None
+        level_of = self._context.run.scope.step_state.get(LEVEL_OF) if self._context else None
         least = level_of(request) if callable(level_of) else "debug"
         return LEVELS.index(level) >= LEVELS.index(least)
 

@@ -49,8 +49,8 @@ async def run_client_call(
     Raises:
         MCPError: it needs what its client has not declared, and the revision has an error for it.
     """
-    run.notes[EXCHANGE] = exchange
-    run.notes[LEVEL_OF] = level
+    run.scope.step_state[EXCHANGE] = exchange
+    run.scope.step_state[LEVEL_OF] = level
     if run.approver is None:
         run.approver = _Approver(exchange)
     progress = None
