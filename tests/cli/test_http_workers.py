@@ -25,7 +25,7 @@ from tests.mcp.serving import text
 from tests.waiting import run, until, until_sync
 from toolkeel.cli.exit_codes import USAGE
 from toolkeel.mcp.config import read_config
-from toolkeel.mcp.consent import Consents
+from toolkeel.mcp.consent import ConsentStore
 
 pytestmark = pytest.mark.slow
 
@@ -138,7 +138,7 @@ def behind(folder: Path, monkeypatch: pytest.MonkeyPatch, rules: str) -> tuple[s
     entry = {"command": KEEL[0], "args": [*KEEL[1:], "serve", str(folder / "tools.py")]}
     file.write_text(json.dumps({"mcpServers": {"far": entry}}))
     policy.write_text(rules)
-    Consents().give(read_config(file)["far"])
+    ConsentStore().grant(read_config(file)["far"])
     return "gateway", str(file), "--rules", str(policy)
 
 

@@ -270,6 +270,8 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "call_span",
         "consent_files",
         "hidden_text",
+        "launch_files",
+        "launch_facts",
         "consent",
         "pins",
         "client.mend_responses",

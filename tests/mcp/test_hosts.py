@@ -14,6 +14,11 @@ from hypothesis import strategies as st
 from toolkeel import SetupError
 from toolkeel.mcp.config import ServerConfig, find_server, read_all, read_config
 from toolkeel.mcp.hosts import host_of, read_file, without_comments, write_server
+from toolkeel.mcp.launch_facts import launch_facts, shown_lines
+
+
+def shown(config: ServerConfig) -> str:
+    return "\n".join(shown_lines(launch_facts(config)))
 
 
 def written(folder: Path, place: str, text: str) -> Path:
@@ -127,7 +132,7 @@ def test_a_file_of_windsurf_puts_the_text_of_files_in(tmp_path: Path) -> None:
     found, problems = read_all(written(tmp_path, "windsurf/mcp_config.json", text))
     assert found["a"].command == ("x", "k", "Bearer own")
     assert problems.keys() == {"none", "folder"}
-    assert "${file:key}" in found["a"].shown and "own" not in found["a"].shown
+    assert "${file:key}" in shown(found["a"]) and "own" not in shown(found["a"])
 
 
 def test_servers_of_the_project_at_hand_are_read_from_a_persons_file_of_claude_code(
@@ -200,7 +205,7 @@ def test_a_value_of_the_wrong_kind_costs_its_own_server_at_most(tmp_path: Path, 
             found, problems = read_all(written(tmp_path, "mcp.json", text))
             assert "good" in found and all(problems.values())
             for config in found.values():
-                assert config.shown and config.identity and config.digest
+                assert shown(config) and config.identity
 
 
 @pytest.mark.parametrize("said", [{"allowed": "a"}, {"excluded": 5}, {"excluded": {"a": True}}])

@@ -12,7 +12,7 @@ from tests.mcp.peers import PEER
 from toolkeel import ToolCall
 from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.mcp.config import read_config
-from toolkeel.mcp.consent import Consents
+from toolkeel.mcp.consent import ConsentStore
 from toolkeel.mcp.named_servers import named, server
 
 
@@ -24,7 +24,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     entry = {"command": PEER[0], "args": PEER[1:]}
     path.write_text(json.dumps({"mcpServers": {"one": entry, "two": entry}}), "utf-8")
     for config in read_config(path).values():
-        Consents().give(config)
+        ConsentStore().grant(config)
     return path
 
 

@@ -202,7 +202,7 @@ BREAKS = (
     Break(
         "T27: nobody need agree",
         "mcp/consent.py",
-        "if not config.origin or asker is True or Consents().given(config):",
+        "if not config.origin or prompter is True:",
         "if True:",
         "tests/mcp/test_consent.py::test_a_server_of_a_file_is_not_started_unasked_and_its_command_is_told",
     ),

@@ -140,7 +140,9 @@ def _run(words: Sequence[str]) -> None:
 
     asked = next((word for word in words if not word.startswith("-")), "")
     ask = "toolkeel.cli.terminal.consent"  # before a server is started that a file names
-    import_module("toolkeel.mcp.consent").lend_asker(lambda server: import_module(ask).ask(server))
+    import_module("toolkeel.mcp.consent").set_prompter(
+        lambda request: import_module(ask).ask(request)
+    )
     for name, (module, summary) in COMMANDS.items():
         found = (
             _load_command(module, name in GROUPS, asked) if asked in (name, EVERY) else _placeholder

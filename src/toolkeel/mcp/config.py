@@ -14,8 +14,6 @@ stands in `toolkeel.mcp.hosts`.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
-import json
 import logging
 import os
 import re
@@ -51,6 +49,14 @@ _KINDS: Mapping[str, Kind] = {
     "sse": "sse",
 }
 _NAME = re.compile(r"[^A-Za-z0-9]+")
+MASK = "•••"
+"""Shown in place of a secret."""
+_CHANGES_CODE = re.compile(
+    r"(?!.*(?:TOKEN|AUTH|PASS|SECRET|KEY))"
+    r"(?:PATH|LD_|DYLD_|PYTHON|NODE_|BASH_ENV|ENV$|SHELL|PERL|RUBY|GEM_|JAVA_|JDK_|UV_|PIP_|NPM_)",
+    re.IGNORECASE,
+)
+"""Variables that decide what code runs, so a person is shown their values from an ``envFile``, too."""
 _RUNNERS = frozenset(("npx", "uvx", "uv", "bunx", "pipx", "docker", "podman", "deno", "node"))
 
 
@@ -67,7 +73,11 @@ class ServerConfig:
         headers: Sent with every request.
         kind: How it is spoken to: ``stdio``, ``http`` (streamable) or ``sse`` (the older form).
         origin: The file it was read from; empty if the program itself named it.
-        written: The same before variables were put in, as its file has it.
+        display: ``command`` (its words), ``env``, ``headers``, ``url`` and ``oauth`` as a person may
+            be shown them: variables of the environment by their names, and what an ``envFile``
+            says as ``•••``. Empty if the program itself named the server.
+        agreed: The `launch_fingerprint` that a person agreed to; empty if no consent is needed.
+        added: Names of variables and headers that the program itself sets.
         only: Names of the tools to take; all if it is empty.
         without: Names of tools to leave.
         tls: Paths of PEM files: ``ca`` to trust beside the system's, ``cert`` and ``key`` of ours.
@@ -85,7 +95,7 @@ class ServerConfig:
     headers: Mapping[str, str] = NOTHING  # type: ignore[assignment]
     kind: Kind = "stdio"
     origin: str = ""
-    written: Mapping[str, object] = NOTHING
+    display: Mapping[str, Any] = NOTHING
     only: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     tls: Mapping[str, str] = NOTHING  # type: ignore[assignment]
@@ -93,6 +103,8 @@ class ServerConfig:
     oauth: Mapping[str, str] = NOTHING  # type: ignore[assignment]
     timeout: float | None = None
     connect_timeout: float | None = None
+    agreed: str = ""
+    added: frozenset[str] = frozenset()
 
     def takes(self, tool: str) -> bool:
         """Whether its file lets a tool be used.
@@ -106,13 +118,16 @@ class ServerConfig:
         return f"ServerConfig({self.name!r}, {self.identity!r})"  # what is put in may be secret
 
     @property
-    def _unfilled(self) -> Mapping[str, Any]:
-        """Its fields before variables were put in."""
-        if self.written:
-            return entry_of(self.written, self.name).fields
-        command, args = self.command[:1], list(self.command[1:])
-        said = {"url": self.url, "env": self.env, "headers": self.headers, "args": args}
-        return {**said, "command": "".join(command)}
+    def shown_fields(self) -> Mapping[str, Any]:
+        """Its ``command``, ``env``, ``headers``, ``url`` and ``oauth`` without secrets."""
+        fields = {
+            "command": list(self.command),
+            "env": self.env,
+            "headers": self.headers,
+            "url": self.url,
+            "oauth": self.oauth,
+        }
+        return {**fields, **self.display}
 
     @property
     def identity(self) -> str:
@@ -121,36 +136,14 @@ class ServerConfig:
         >>> ServerConfig("x", url="https://me:pw@example.com/mcp?key=1", kind="http").identity
         'https://example.com/mcp'
         """
-        said = self._unfilled
+        shown = self.shown_fields
         if self.url:
             parts = urlsplit(self.url)
             host = parts.netloc.rpartition("@")[2]
-            written = str(said.get("url", ""))  # with `${TOKEN}` where the address has the token
+            written = str(shown["url"])  # with `${TOKEN}` where the address has the token
             path = urlsplit(written).path if is_url(written) else parts.path
             return f"{parts.scheme}://{host}{path}"
-        words = [said.get("command", ""), *_list(said.get("args"))]
-        return shlex.join(map(str, words)) + (f"  (in {self.cwd})" if self.cwd else "")
-
-    @property
-    def shown(self) -> str:
-        """Exactly what is started or talked to, as it is written, for a person who shall agree."""
-        said = self._unfilled
-        words = [said.get("command", ""), *_list(said.get("args"))]
-        lines = [shlex.join(map(str, words)) if self.command else str(said.get("url", ""))]
-        if self.cwd:
-            lines.append(f"in {self.cwd}")
-        more = said.get("env" if self.command else "headers", {})
-        lines += [f"with {key}={value}" for key, value in more.items()]
-        if file := self.written.get("envFile"):
-            lines.append(f"with the variables of {file}")
-        return "\n".join(lines)
-
-    @property
-    def digest(self) -> str:
-        """SHA-256 of what a person agrees to: the file and the server as it is written there."""
-        words = [self.origin, self.cwd, dict(self.written) or [self.command, self.url]]
-        text = json.dumps(words, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+        return shlex.join(shown["command"]) + (f"  (in {self.cwd})" if self.cwd else "")
 
 
 def parse_source(source: str | Sequence[str], name: str | None = None) -> ServerConfig:
@@ -282,7 +275,7 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
         get.mapping("headers"),
         kind,
         str(file),
-        dict(written),
+        _display(Reader(where, entry.fields, file, data.get("inputs"), masked=True), more),
         entry.only,
         entry.without,
         _tls(get.mapping("tls"), file.parent, where),
@@ -291,6 +284,19 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
         entry.timeout,
         entry.connect_timeout,
     )
+
+
+def _display(get: Reader, of_file: Mapping[str, str]) -> Mapping[str, Any]:
+    """Return what a person is shown of an entry; see `ServerConfig`."""
+    env = {key: value if _CHANGES_CODE.match(key) else MASK for key, value in of_file.items()}
+    oauth = get.mapping("oauth")
+    return {
+        "command": [get.text("command"), *get.texts("args")],
+        "env": {**env, **get.mapping("env")},
+        "headers": get.mapping("headers"),
+        "url": get.text("url"),
+        "oauth": {**oauth, "client_secret": MASK} if "client_secret" in oauth else oauth,
+    }
 
 
 def _environment(said: dict[str, str], file: Path) -> dict[str, str]:
@@ -368,8 +374,5 @@ def with_more(
         env={**config.env, **(env or {})},
         cwd=str(cwd) if cwd else config.cwd,
         headers={**config.headers, **(headers or {})},
+        added=config.added | {*(env or ()), *(headers or ())},
     )
-
-
-def _list(value: object) -> list[object]:
-    return value if isinstance(value, list) else []

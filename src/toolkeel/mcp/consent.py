@@ -1,32 +1,62 @@
-"""A server that a file names is started only after a person saw the exact command and agreed.
+"""A server that a file names is started only after a person saw what that starts, and agreed.
 
-The file may have come with somebody's repository. What was agreed to is remembered by its digest:
-of the file's place, and of the server as it is written there. Any change asks again.
+The file may have come with somebody's repository. Consent is bound to all `launch_facts`: the command
+after variables are put in, the program it resolves to, the folder, the variables, the address, the
+headers, and the scripts and manifests of the project that it runs. A change of any of them asks
+again and says what changed; it is looked for once more each time the server is started.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import dataclasses
+import hmac
+import secrets
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
+from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.consent_files import home, load, save
+from toolkeel.mcp.launch_facts import LaunchFact, fingerprint, launch_facts, shown_lines
 
-Asker: TypeAlias = Callable[[ServerConfig], bool]
-"""Shows a person the command (`ServerConfig.shown`) and says whether they agree."""
-
-_asker: list[Asker] = []
-
-
-def lend_asker(asker: Asker) -> None:
-    """Let a person be asked: lent by the command line, which has one."""
-    _asker[:] = [asker]
+MAX_STATES = 8
+"""Consents remembered for one server: a person may go back and forth between two branches."""
 
 
-class Consents:
-    """What was agreed to.
+@record
+class ConsentRequest:
+    """A question to a person: may this server be started, or talked to?
+
+    Args:
+        config: The server.
+        lines: What is started or talked to, without secrets.
+        changes: What differs from what was agreed to last; empty if nothing was.
+    """
+
+    config: ServerConfig
+    lines: tuple[str, ...]
+    changes: tuple[str, ...] = ()
+
+
+Prompter: TypeAlias = Callable[[ConsentRequest], bool]
+"""Shows a person the request and returns True if they agree."""
+
+Facts: TypeAlias = Sequence[LaunchFact]
+_prompter: list[Prompter] = []
+
+
+def set_prompter(prompter: Prompter) -> None:
+    """Set what asks a person where `check_consent` is passed nothing; the command line does."""
+    _prompter[:] = [prompter]
+
+
+class ConsentStore:
+    """The consents that people gave.
+
+    Each is kept as keyed digests of its facts, under a key of its own: a short secret among them
+    has no digest that another list knows.
 
     Args:
         path: A file of its own; the user's by default.
@@ -35,36 +65,130 @@ class Consents:
     def __init__(self, path: Path | None = None) -> None:
         self._path = path or home() / "consents.json"
 
-    def given(self, config: ServerConfig) -> bool:
-        """Whether somebody has agreed to exactly this."""
-        return config.digest in load(self._path)
+    def has(self, config: ServerConfig, facts: Facts | None = None) -> bool:
+        """Return True if a person agreed to exactly this.
 
-    def give(self, config: ServerConfig) -> None:
-        """Remember that somebody has agreed to it."""
-        entry = {"file": config.origin, "server": config.name, "shown": config.shown}
-        save(self._path, {**load(self._path), config.digest: entry})
+        Args:
+            config: The server.
+            facts: Its `launch_facts`; read now by default.
+        """
+        facts = launch_facts(config) if facts is None else facts
+        return any(not _differences(state, facts) for state in self._states(config))
+
+    def grant(self, config: ServerConfig, facts: Facts | None = None) -> None:
+        """Store that a person agreed to this; the arguments are those of `has`."""
+        facts = launch_facts(config) if facts is None else facts
+        salt = secrets.token_hex(16)
+        values = {fact.label: [_keyed(salt, fact.value), fact.line] for fact in facts}
+        states = [old for old in self._states(config) if _differences(old, facts)]
+        entry = {
+            "file": config.origin,
+            "server": config.name,
+            "agreed": [*states, {"salt": salt, "facts": values}][-MAX_STATES:],
+        }
+        known = {
+            key: value
+            for key, value in load(self._path).items()
+            if isinstance(value, dict) and "agreed" in value  # others are of an older form
+        }
+        save(self._path, {**known, _key(config): entry})
+
+    def changes(self, config: ServerConfig, facts: Facts) -> tuple[str, ...]:
+        """Return what differs from the consent given last, in lines; empty if there is none."""
+        states = self._states(config)
+        return _differences(states[-1], facts) if states else ()
+
+    def _states(self, config: ServerConfig) -> list[Mapping[str, Any]]:
+        entry = load(self._path).get(_key(config))
+        states = entry.get("agreed") if isinstance(entry, dict) else None
+        found = states if isinstance(states, list) else []
+        return [each for each in found if isinstance(each, dict) and _is_state(each)]
 
 
-def check_consent(config: ServerConfig, asker: Asker | bool | None = None) -> None:
-    """Make sure that somebody has agreed to start a server, or to talk to it.
+def check_consent(config: ServerConfig, prompter: Prompter | bool | None = None) -> ServerConfig:
+    """Return the config, bound to what a person agreed to start or to talk to.
 
     Args:
         config: What a file says. One that the program itself named needs no consent.
-        asker: Asked if nobody has agreed yet; True agrees in the name of the program.
+        prompter: Asks a person who has not agreed yet; True agrees in the name of the program,
+            to whatever the file says.
 
     Raises:
-        SetupError: nobody has; it names the command and the way to agree.
+        SetupError: no person has agreed; it shows what would start, and how to agree.
     """
-    if not config.origin or asker is True or Consents().given(config):
+    if not config.origin or prompter is True:
+        return config
+    store, facts = ConsentStore(), launch_facts(config)  # what is shown is what is agreed to
+    if not store.has(config, facts):
+        ask = prompter if callable(prompter) else _prompter[0] if _prompter else None
+        request = ConsentRequest(config, shown_lines(facts), store.changes(config, facts))
+        if ask is None or ask(request) is not True:
+            raise _refusal(request)
+        store.grant(config, facts)
+    return dataclasses.replace(config, agreed=fingerprint(facts))
+
+
+def check_unchanged(config: ServerConfig) -> None:
+    """Raise unless a server's start is still what its person agreed to.
+
+    Raises:
+        SetupError: it has changed.
+    """
+    if not config.agreed:
         return
-    ask = asker if callable(asker) else _asker[0] if _asker else None
-    if ask is not None and ask(config) is True:
-        Consents().give(config)
-        return
+    facts = launch_facts(config)
+    if fingerprint(facts) != config.agreed:
+        changes = ConsentStore().changes(config, facts)
+        raise _refusal(ConsentRequest(config, shown_lines(facts), changes))
+
+
+def _refusal(request: ConsentRequest) -> SetupError:
+    config = request.config
     verb = "start" if config.command else "talk to"
-    raise SetupError(
+    changes = "".join(f"\n    {line}" for line in request.changes)
+    return SetupError(
         f"the server {config.name!r} of {config.origin} would {verb}\n\n"
-        + "\n".join(f"    {line}" for line in config.shown.split("\n"))
+        + "\n".join(f"    {line}" for line in request.lines)
+        + (f"\n\nwhich has changed since a person agreed to it:\n{changes}" if changes else "")
         + "\n\nand nobody has agreed to that. If it is right, run in a terminal: "
         f"toolkeel mcp tools {config.origin}:{config.name}"
     )
+
+
+def _differences(state: Mapping[str, Any], facts: Facts) -> tuple[str, ...]:
+    now = {fact.label: fact for fact in facts}
+    found = []
+    for label, (digest, line) in state["facts"].items():
+        if label not in now:
+            found.append(f"no more: {line or label}")
+        elif not hmac.compare_digest(digest, _keyed(state["salt"], now[label].value)):
+            new = now[label].line
+            found += (
+                [f"changed: {new or label}"] if new == line else [f"was: {line}", f"now: {new}"]
+            )
+    found += [
+        f"new: {fact.line or label}" for label, fact in now.items() if label not in state["facts"]
+    ]
+    return tuple(found)
+
+
+def _is_state(state: Mapping[str, Any]) -> bool:
+    facts = state.get("facts")
+    return (
+        isinstance(state.get("salt"), str)
+        and isinstance(facts, dict)
+        and all(
+            isinstance(each, list)
+            and len(each) == 2
+            and all(isinstance(part, str) for part in each)
+            for each in facts.values()
+        )
+    )
+
+
+def _key(config: ServerConfig) -> str:
+    return f"{config.origin}:{config.name}"
+
+
+def _keyed(salt: str, value: str) -> str:
+    return hmac.digest(salt.encode(), value.encode("utf-8", "surrogatepass"), "sha256").hex()

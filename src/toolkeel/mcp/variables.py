@@ -28,12 +28,20 @@ _NAMED = ("workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparat
 log = logging.getLogger("toolkeel.mcp")
 
 
-def variables(file: Path, inputs: object = None) -> Callable[[str], str | None]:
-    """What a variable of a host's file stands for; None if it is not set.
+def variables(
+    file: Path, inputs: object = None, *, masked: bool = False
+) -> Callable[[str], str | None]:
+    """Return a lookup of the variables of a host's file; it returns None for one that is not set.
 
     The folder of the workspace is the one that holds ``.vscode``, ``.cursor`` and their like; a
     person's own file has none. A value that a host would ask a person for (``${input:id}``) is taken
     from the environment, as ``INPUT_ID``, else it is the default that the file's `inputs` say.
+
+    Args:
+        file: The host's file.
+        inputs: Its ``inputs``.
+        masked: Return the name, as ``${NAME}``, for what comes from the environment or from a
+            file, which may be secret. What the host's file itself says is returned in any case.
     """
     folder = workspace_of(file)
     of_workspace = (
@@ -57,10 +65,14 @@ def variables(file: Path, inputs: object = None) -> Callable[[str], str | None]:
         if kind == "input":
             default = input_of(inputs, rest).get("default")
             said = default if isinstance(default, str) else None
-            return os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper(), said)
+            entered = os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper())
+            return said if entered is None else secret(name, entered)
         if kind == "file":
-            return _file_text(file.parent / Path(rest).expanduser())
-        return known.get(name) or os.environ.get(name)
+            return secret(name, _file_text(file.parent / Path(rest).expanduser()))
+        return known.get(name) or secret(name, os.environ.get(name))
+
+    def secret(name: str, value: str | None) -> str | None:
+        return f"${{{name}}}" if masked and value else value
 
     return get
 
@@ -114,16 +126,31 @@ def _unquoted(value: str) -> str:
 
 
 class Reader:
-    """Reads the fields of one server, with the variables of the environment put in."""
+    """Reads the fields of one server, with variables put in.
+
+    Args:
+        where: What errors begin with.
+        entry: The server's fields.
+        file: The host's file.
+        inputs: Its ``inputs``.
+        masked: As of `variables`, for what a person is shown; nothing is logged then.
+    """
 
     def __init__(
-        self, where: str, entry: Mapping[str, object], file: Path, inputs: object = None
+        self,
+        where: str,
+        entry: Mapping[str, object],
+        file: Path,
+        inputs: object = None,
+        *,
+        masked: bool = False,
     ) -> None:
         self._where = where
         self._entry = entry
         self._inputs = inputs
         self._host = host_of(file)
-        self._get = variables(file, inputs)
+        self._masked = masked
+        self._get = variables(file, inputs, masked=masked)
 
     def text(self, key: str) -> str:
         value = self._entry.get(key, "")
@@ -157,7 +184,7 @@ class Reader:
             raise SetupError(
                 f"{self._where} has {found[0]}, which only {host} knows: write what it stands for"
             )
-        if puts != "any" and (literal := _BARE.search(text)):
+        if puts != "any" and not self._masked and (literal := _BARE.search(text)):
             why = f"; ${{env:{literal[0][2:-1]}}} would be put in" if puts != "none" else ""
             log.warning("%s: %s stays as it is, as in %s%s", self._where, literal[0], host, why)
         if self._host.dollar:

@@ -16,7 +16,7 @@ from mcp.client.stdio import StdioServerParameters, stdio_client
 from tests.mcp.peers import PEER
 from toolkeel.cli.exit_codes import SETUP
 from toolkeel.mcp.config import read_config
-from toolkeel.mcp.consent import Consents
+from toolkeel.mcp.consent import ConsentStore
 
 WORDS = [sys.executable, "-m", "toolkeel", "gateway"]
 
@@ -30,7 +30,7 @@ def file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         json.dumps({"mcpServers": {"one": entry, "two": entry, "new": {"command": "x"}}})
     )
     for name in ("one", "two"):
-        Consents().give(read_config(found)[name])
+        ConsentStore().grant(read_config(found)[name])
     return found
 
 

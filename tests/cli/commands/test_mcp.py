@@ -79,6 +79,9 @@ def test_what_a_server_changed_since_is_shown_and_fails_the_command(
     say("mcp", "add", "peer", "--", PEER[0], str(server))
     assert say("mcp", "pin", "peer", "echo", "--yes").returncode == 0
     server.write_text(peer.replace("Say it again.", "Say it again, aloud."), "utf-8")
+    refused = say("mcp", "diff", "peer")
+    assert "changed: with the file server.py" in refused.stderr and refused.returncode == 3
+    say("mcp", "add", "peer", "--", PEER[0], str(server))  # the person agrees to the new script
     diff = say("mcp", "diff", "peer")
     assert diff.returncode == 1
     assert '+  "description": "Say it again, aloud."' in diff.stdout

@@ -177,11 +177,11 @@ def _servers(file: Path) -> Mapping[str, ServerConfig]:
     agreed = {}
     for name, config in read_config(file).items():
         try:
-            check_consent(config)
+            bound = check_consent(config)
         except SetupError as error:
             note(visible_line(str(error).replace("\n", " ")), YELLOW)
         else:
-            agreed[name] = config
+            agreed[name] = bound
     if not agreed:
         raise SetupError(
             f"{file} names no server that somebody has agreed to; started in a terminal, "

@@ -40,9 +40,10 @@ from toolkeel.cli.terminal.streams import (
 )
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_all, read_config
-from toolkeel.mcp.consent import Consents
+from toolkeel.mcp.consent import ConsentStore
 from toolkeel.mcp.consent_files import home
 from toolkeel.mcp.hosts import write_server
+from toolkeel.mcp.launch_facts import launch_facts, shown_lines
 from toolkeel.mcp.pins import Pin, Pins, difference
 from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 
@@ -126,7 +127,7 @@ def add(
     found, problems = read_all(path)
     if name in problems:  # such as a variable that is not set yet
         raise SetupError(f"{path} now has {name}, which cannot be used: {problems[name]}")
-    Consents().give(found[name])  # whoever types the command has seen it
+    ConsentStore().grant(found[name])  # whoever types the command has seen it
     note(f"{path} now has {name}; its tools: toolkeel mcp tools {name}", DIM)
 
 
@@ -180,16 +181,17 @@ def list_servers(file: File = None, as_json: AsJson = False) -> None:
     """List the servers of the file; none is started."""
     path = _file(file)
     servers = read_config(path) if path.is_file() else {}
-    consents, pins = Consents(), _pins()
-    rows: list[dict[str, object]] = [
-        {
+    consents, pins = ConsentStore(), _pins()
+    rows: list[dict[str, object]] = []
+    for name, config in servers.items():
+        facts = launch_facts(config)
+        row = {
             "name": name,
-            "shown": config.shown,
-            "agreed": consents.given(config),
+            "shown": "\n".join(shown_lines(facts)),
+            "agreed": consents.has(config, facts),
             "pinned": len(pins.of(config.identity)),
         }
-        for name, config in servers.items()
-    ]
+        rows.append(row)
     if as_json:
         echo(pretty(rows))
         return

@@ -7,19 +7,24 @@ import sys
 from toolkeel.cli.terminal.approve import can_ask
 from toolkeel.cli.terminal.keys import Gone, Keyboard
 from toolkeel.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
-from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.consent import ConsentRequest
 from toolkeel.observe.wording import visible_line
 
 
-def ask(config: ServerConfig) -> bool:
-    """Show exactly what would be started, and take no answer but the key y for a yes."""
+def ask(request: ConsentRequest) -> bool:
+    """Show exactly what would be started and what changed; return True only for the key y."""
     if not can_ask():
         return False
+    config = request.config
     verb = "starts this program" if config.command else "talks to this address"
     note(f"the server {visible_line(config.name)} of {visible_line(config.origin)} {verb}:", YELLOW)
-    for line in config.shown.split("\n"):
+    for line in request.lines:
         note(f"│ {visible_line(line)}", CYAN)
-    return key("Agree, until it changes?  y yes   n no  ")
+    if request.changes:
+        note("changed since a person agreed to it:", YELLOW)
+    for line in request.changes:
+        note(f"│ {visible_line(line)}", YELLOW)
+    return key("Agree, until any of this changes?  y yes   n no  ")
 
 
 def key(question: str) -> bool:

@@ -32,6 +32,7 @@ from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.resource_subscriptions import RELISTEN, Watches
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.consent import check_unchanged
 
 TOOLS = 10_000
 """Most tools of one server."""
@@ -219,6 +220,8 @@ class Link:
     @asynccontextmanager
     async def _watched(self, over: asyncio.Event) -> AsyncIterator[Any]:
         """The transport, at a bounded rate, with answers that can be read, and word of its end."""
+        if self._options.config.agreed:  # what it starts may have changed since the last time
+            await asyncio.to_thread(check_unchanged, self._options.config)
         async with self._transport() as (read, write):
             yield _Read(read, Rate(self._name), over.set, self.sift), write
 

@@ -51,7 +51,7 @@ from toolkeel.mcp.client.resources_prompts import Contents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, lister, sampler
 from toolkeel.mcp.client.tool import Failed, Made, Peer, Trust, names_of, tool_of
 from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_more
-from toolkeel.mcp.consent import Asker, check_consent
+from toolkeel.mcp.consent import Prompter, check_consent
 from toolkeel.mcp.hidden_text import Hidden
 from toolkeel.mcp.pins import Pin, Pins, pin_of
 
@@ -126,10 +126,10 @@ class MCPServer(Contents):
         resources: bool = False,
         timeout: float | None = TIMEOUT,
         connect_timeout: float = CONNECT_TIMEOUT,
-        consent: Asker | bool | None = None,
+        consent: Prompter | bool | None = None,
     ) -> None:
-        self.config = config = with_more(find_server(source, name), headers, env, cwd)
-        check_consent(config, consent)
+        more = with_more(find_server(source, name), headers, env, cwd)
+        self.config = config = check_consent(more, consent)
         self.name = config.name
         self.trust: Trust = trust
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)

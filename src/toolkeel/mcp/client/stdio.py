@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +28,7 @@ from toolkeel.mcp.client.end_orphans import guard, release
 from toolkeel.mcp.client.frames import Frames
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.launch_files import resolve_program
 
 GRACE = 2.0
 """Seconds a server may take to end after its stdin is closed, and again after SIGTERM."""
@@ -112,7 +112,7 @@ async def _start(config: ServerConfig) -> _Server:
         SetupError: if it cannot be started.
     """
     loop = asyncio.get_running_loop()
-    program = shutil.which(config.command[0], path=_path(config)) or config.command[0]
+    program = resolve_program(config) or config.command[0]
     options: dict[str, Any] = {} if sys.platform == "win32" else {"start_new_session": True}
     try:
         transport, protocol = await loop.subprocess_exec(
@@ -133,10 +133,6 @@ async def _start(config: ServerConfig) -> _Server:
         ) from None
     guard(transport.get_pid())
     return _Server(transport, protocol)
-
-
-def _path(config: ServerConfig) -> str | None:
-    return config.env.get("PATH") or os.environ.get("PATH")
 
 
 @asynccontextmanager
