@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import Rules, SetupError, ToolCall, ToolError, Toolset, tool
-from toolkeel.define.nearly_right_names import folded
+from toolkeel._common.nearest_names import fold_name
 from toolkeel.errors import DefinitionError, DuplicateToolError
 
 
@@ -271,7 +271,7 @@ def test_no_name_ever_reaches_another_tool_than_the_one_it_spells(
         assert result.name == said
     elif result.kind is None:
         alike = [name for name in names if name == result.name]
-        assert [name for name in names if folded(name) == folded(alike[0])] == alike
+        assert [name for name in names if fold_name(name) == fold_name(alike[0])] == alike
 
 
 def test_what_cannot_be_called_is_not_suggested() -> None:

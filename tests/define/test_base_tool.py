@@ -59,7 +59,9 @@ def test_fields_are_taken_by_keyword_and_have_their_defaults() -> None:
 def test_a_missing_or_an_unknown_field_is_refused_and_named() -> None:
     with pytest.raises(DefinitionError, match="Search needs 'index'"):
         Search()
-    with pytest.raises(DefinitionError, match=r"Search has no field 'indx'; it has .*index"):
+    with pytest.raises(
+        DefinitionError, match="Search: there is no option 'indx'; did you mean 'index'"
+    ):
         Search(indx="a")
 
     class Timed(BaseTool):
@@ -284,3 +286,107 @@ def test_an_option_that_is_changed_counts_from_then_on() -> None:
     assert greet.tool.timeout == 30
     greet.timeout, greet.description = 5, "Greet somebody."
     assert (greet.tool.timeout, greet.tool.description) == (5, "Greet somebody.")
+
+
+def tool_class(**attributes: Any) -> type[BaseTool]:
+    body = {"name": "pay", "description": "Pay.", "_run": lambda self, amount: amount}
+    return type("Pay", (BaseTool,), body | attributes)
+
+
+@pytest.mark.parametrize(
+    ("word", "value", "ours"),
+    [
+        ("requires_approval", True, "approval="),
+        ("needs_approval", lambda self: True, "approval="),
+        ("args_schema", Query, "parameters="),
+        ("return_direct", True, "ends_run="),
+        ("handle_tool_error", "It failed.", "on_error="),
+        ("max_retries", 3, r"steps=\[Retry\(2\)\]"),
+        ("response_format", "content_and_artifact", "returns="),
+        ("is_enabled", False, "enabled="),
+        ("aproval", True, "'approval'"),
+        ("Time_Out", 5, "'timeout'"),
+        ("effect", Effects(destructive=True), "'effects'"),
+    ],
+)
+def test_an_attribute_that_would_be_ignored_is_refused_when_the_class_is_defined(
+    word: str, value: Any, ours: str
+) -> None:
+    expected = f"Pay: there is no option '{word}'; (write|did you mean) {ours}"
+    with pytest.raises(DefinitionError, match=expected):
+        tool_class(**{word: value})
+
+
+def test_an_annotated_attribute_and_one_of_a_mixin_are_refused_too() -> None:
+    with pytest.raises(DefinitionError, match="write parameters="):
+
+        class Charge(BaseTool):
+            name = "pay"
+            args_schema: type[BaseModel] = Query
+
+            def _run(self, query: str) -> str:
+                return query
+
+    class Approved:
+        requires_approval = True
+
+    with pytest.raises(DefinitionError, match="Mixed: there is no option 'requires_approval'"):
+
+        class Mixed(Approved, BaseTool):
+            name = "pay"
+
+            def _run(self, query: str) -> str:
+                return query
+
+
+def test_such_a_word_is_refused_of_an_object_and_of_its_constructor() -> None:
+    pay = tool_class()()
+    with pytest.raises(DefinitionError, match="no option 'requires_approval'; write approval="):
+        pay.requires_approval = True  # type: ignore[attr-defined]
+    with pytest.raises(DefinitionError, match="no option 'requires_approval'; write approval="):
+        tool_class()(requires_approval=True)
+    pay.approval = True  # type: ignore[attr-defined]
+    assert pay.tool.approval is True
+
+
+def test_an_attribute_that_the_class_itself_uses_is_its_own() -> None:
+    class Fetch(BaseTool):
+        name = "fetch"
+        description = "Fetch."
+        max_retries: int = 3
+        verbose = False
+
+        def __init__(self, **fields: Any) -> None:
+            super().__init__(**fields)
+            self.context = self.prepare()
+
+        def prepare(self) -> str:
+            return "ready"
+
+        def _run(self, url: str) -> str:
+            return "".join(f"{url}{self.max_retries}" for _ in [self.verbose])
+
+    class Sub(Fetch):
+        max_retries = 5
+        tag_line = "of no meaning here, and like no option"
+
+    assert Sub().invoke({"url": "x"}) == "x5"
+    assert Fetch(max_retries=1).context == "ready"
+
+
+def test_options_may_be_methods_and_an_option_of_a_mixin_counts() -> None:
+    class Approved:
+        approval = True
+
+    class Pay(Approved, BaseTool):
+        name = "pay"
+
+        def enabled(self, context: ToolContext) -> bool:
+            return False
+
+        def _run(self, amount: int) -> int:
+            """Pay."""
+            return amount
+
+    made = Pay().tool
+    assert made.approval is True and callable(made.enabled)

@@ -7,7 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.define.nearly_right_names import folded, meant_by, nearest_names
+from toolkeel._common.nearest_names import fold_name
+from toolkeel.define.nearly_right_names import meant_by, nearest_tools
 
 WORDS = st.lists(st.from_regex(r"[a-z]{2,6}", fullmatch=True), min_size=1, max_size=4)
 
@@ -40,17 +41,17 @@ def test_two_tools_of_one_form_are_both_said_to_be_meant(words: list[str]) -> No
 
 
 def test_forms_of_letters_and_case_are_one_and_words_are_not() -> None:
-    assert folded("ＧｅｔWeather") == folded("get_weather") != folded("get_whether")
+    assert fold_name("ＧｅｔWeather") == fold_name("get_weather") != fold_name("get_whether")
     assert meant_by("查询.天气", ["查询天气", "天气"]) == ["查询天气"]
 
 
 def test_a_name_longer_than_any_tool_has_is_not_looked_for() -> None:
     assert meant_by("x" * 257, ["x" * 257]) == []
-    assert nearest_names("weather" + "!" * 10**6, ["weather"]) == []
+    assert nearest_tools("weather" + "!" * 10**6, ["weather"]) == []
 
 
 def test_at_most_three_are_offered_the_nearest_first() -> None:
     known = ["read_file", "read_files", "write_file", "reed_file", "delete"]
-    assert nearest_names("functions.readFil", known)[0] == "read_file"
-    assert len(nearest_names("read_fil", known)) == 3
-    assert nearest_names("zzz", known) == []
+    assert nearest_tools("functions.readFil", known)[0] == "read_file"
+    assert len(nearest_tools("read_fil", known)) == 3
+    assert nearest_tools("zzz", known) == []

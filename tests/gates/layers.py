@@ -17,6 +17,7 @@ from tests.gates.sources import PACKAGE, Module
 CHAPTERS: dict[str, tuple[str, ...]] = {
     "words": (
         "_lazy_exports",
+        "_common.nearest_names",
         "_records.record",
         "_records.record_json",
         "_common.redact_secrets",

@@ -12,6 +12,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NoReturn, ParamSpec, TypeVar
 
+from toolkeel._common.nearest_names import did_you_mean
 from toolkeel.errors import DefinitionError
 
 P = ParamSpec("P")
@@ -71,12 +72,8 @@ def unknown_option(where: str, word: str, known: Iterable[str], kind: str = "") 
     >>> str(unknown_option("Agent", "system_prompt", ["instructions"]))
     "Agent: there is no option 'system_prompt'; write instructions="
     """
-    import difflib
-
     ours = our_word(kind or where, word)
-    hint = f"; write {ours}" if ours else ""
-    if not hint and (near := difflib.get_close_matches(word, list(known), n=1)):
-        hint = f"; did you mean {near[0]!r}?"
+    hint = f"; write {ours}" if ours else did_you_mean(word, known)
     return DefinitionError(f"{where}: there is no option {word!r}{hint}")
 
 

@@ -8,13 +8,13 @@ assignments; and operators that refuse a result before it is computed if it woul
 from __future__ import annotations
 
 import ast
-import difflib
 import math
 import operator
 import re
 from collections.abc import Callable
 from typing import Any
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -246,7 +246,7 @@ def _check_name(name: str) -> None:
     known = [*FUNCTIONS, *CONSTANTS, "of", "x"]
     if name in known:
         return
-    near = difflib.get_close_matches(name.lower(), known, 1)
+    near = nearest_names(name, known, 1)
     hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(FUNCTIONS)}, pi, e, tau."
     raise ToolError(f"Unknown name {name[:40]!r}. {hint}")
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
@@ -74,7 +74,7 @@ def load(name: str, **options: object) -> tuple[AnyTool, ...]:
     ['read', 'ls', 'grep']
     """
     if name not in BUILTINS:
-        near = difflib.get_close_matches(name, BUILTINS, 1)
+        near = nearest_names(name, BUILTINS, 1)
         hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUILTINS)}."
         raise SetupError(f"There is no builtin called {name!r}; {hint}")
     module, _, factory = BUILTINS[name].partition(":")

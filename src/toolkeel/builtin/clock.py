@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from datetime import datetime, tzinfo
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
@@ -86,5 +86,5 @@ def _nearest(name: str) -> list[str]:
         cities.setdefault(zone.lower(), zone)
     if key in cities:
         return [cities[key]]
-    matches = difflib.get_close_matches(key, [*cities, *_CITY_ZONES], 3, 0.75)
+    matches = nearest_names(key, [*cities, *_CITY_ZONES], 3, 0.75)
     return list(dict.fromkeys(cities.get(match) or _CITY_ZONES[match] for match in matches))

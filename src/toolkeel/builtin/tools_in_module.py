@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import dataclasses
-import difflib
 import inspect
 import types
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TypeAlias
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.tool_sources import ToolSource, gather, is_tool_source
 from toolkeel.call.toolset import Toolset
@@ -22,8 +22,6 @@ Part: TypeAlias = AnyTool | Toolset
 
 LISTED = 12
 """Most names listed where no near one is found."""
-_CLEAR = 0.15
-"""A name that is this much less alike than the nearest one is not meant."""
 
 
 def merge(parts: Iterable[Part]) -> Toolset:
@@ -175,10 +173,7 @@ def did_you_mean(wrong: str, names: Iterable[str]) -> str:
     ("did you mean 'search'?", 'there is search, read')
     """
     known: Sequence[str] = [name for name in names if not name.startswith("__")]
-    near = difflib.get_close_matches(wrong, known, 3)
-    if near:
-        likeness = [difflib.SequenceMatcher(None, wrong, name).ratio() for name in near]
-        near = [n for n, ratio in zip(near, likeness, strict=True) if ratio > likeness[0] - _CLEAR]
+    if near := nearest_names(wrong, known):
         return f"did you mean {' or '.join(map(repr, near))}?"
     more = " ..." if len(known) > LISTED else ""
     return f"there is {', '.join(known[:LISTED])}{more}" if known else "there is none"

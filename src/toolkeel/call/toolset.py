@@ -24,7 +24,7 @@ from toolkeel.call.truncate import KEEPS, Keeper
 from toolkeel.context import WITHIN_BODY, RunContext
 from toolkeel.define.base_tool import HasTool, as_tool, check_bound
 from toolkeel.define.names import check_name, wire_names
-from toolkeel.define.nearly_right_names import meant_by, nearest_names
+from toolkeel.define.nearly_right_names import meant_by, nearest_tools
 from toolkeel.define.no_tool import not_a_list
 from toolkeel.define.options import check_steps
 from toolkeel.define.tool import AnyTool, Step
@@ -191,7 +191,7 @@ class Toolset(InNotebooks):
         if len(meant) == 1:
             entry = self._entries[meant[0]]
             return Entry(entry.tool, entry.begin, name)
-        near = meant[:3] or nearest_names(name, names)
+        near = meant[:3] or nearest_tools(name, names)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         listed = ", ".join(names[:LISTED]) or "none"
         more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""

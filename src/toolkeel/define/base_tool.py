@@ -5,12 +5,15 @@ from __future__ import annotations
 import copy
 import functools
 import inspect
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from types import CodeType
 from typing import Any, ClassVar, Protocol, get_origin
 
 from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
+from toolkeel._common.nearest_names import nearest_names
+from toolkeel._common.other_libraries_words import our_word, unknown_option
 from toolkeel.context import RunContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.no_tool import not_a_tool
@@ -35,7 +38,8 @@ class BaseTool:
     Raises:
         SchemaAnnotationError: when the class is defined, if it annotates `parameters` with
             something that is not a class of models.
-        DefinitionError: when the class is defined, if it writes neither method.
+        DefinitionError: when the class is defined, if it writes neither method, or sets an attribute
+            that nothing would read: another library's word for an option, or a misspelt one.
 
     >>> class Greet(BaseTool):
     ...     name = "greet"
@@ -54,6 +58,8 @@ class BaseTool:
     _core_names: ClassVar[Mapping[str, str]] = {"parameters": "parameters"}
     """By attribute that is an option under another name: its name here. Subclasses that speak
     another library's words have more of them."""
+    _own_words: ClassVar[Collection[str]] = ()
+    """Other libraries' words for options that the class gives a meaning of its own."""
     _run: ClassVar[Callable[..., Any]]
     _arun: ClassVar[Callable[..., Any]]
 
@@ -66,6 +72,10 @@ class BaseTool:
             raise DefinitionError(
                 f"{cls.__name__}: write _run(self, ...) or async _arun(self, ...)"
             )
+        for base in cls.__mro__:  # mixins, too, which are no tools by themselves
+            if base is cls or not issubclass(base, BaseTool):
+                for attribute in {**vars(base), **inspect.get_annotations(base)}:
+                    _check_attribute(cls, attribute)
 
     def __init__(self, **fields: Any) -> None:
         from pydantic.fields import FieldInfo  # late: it takes half as long as all of this package
@@ -73,10 +83,7 @@ class BaseTool:
         known = dict(_fields(type(self)))
         for name, value in fields.items():
             if name not in (*known, *ToolOptions.__annotations__, *self._core_names):
-                raise DefinitionError(
-                    f"{type(self).__name__} has no field {name!r}; it has "
-                    f"{', '.join(sorted(known))}"
-                )
+                raise unknown_option(type(self).__name__, name, _known(type(self)), "tool")
             setattr(self, name, value)
         for name, default in known.items():
             if name not in fields and isinstance(default, list | dict | set):
@@ -95,6 +102,8 @@ class BaseTool:
             )
 
     def __setattr__(self, name: str, value: object) -> None:
+        if not hasattr(self, name):
+            _check_attribute(type(self), name)
         super().__setattr__(name, value)
         if (
             name in _COMPILED or name in self._core_names
@@ -133,6 +142,8 @@ class BaseTool:
 
 _COMPILED = frozenset({"name", "description", *ToolOptions.__annotations__})
 """What is compiled into the tool."""
+_ALWAYS = _COMPILED | {"parameters"}
+"""Attributes that every tool class may set."""
 
 
 def as_tool(item: object) -> AnyTool:
@@ -170,6 +181,47 @@ def _fields(cls: type[BaseTool]) -> Iterator[tuple[str, object]]:
         for name in inspect.get_annotations(base):
             if not name.startswith("_") and name not in cls._core_names:
                 yield name, getattr(cls, name, None)
+
+
+def _known(cls: type[BaseTool]) -> set[str]:
+    """Names of the attributes that mean something: fields and options."""
+    fields = (name for name, _ in _fields(cls))
+    return {*fields, *ToolOptions.__annotations__, *cls._core_names, *cls._own_words}
+
+
+def _check_attribute(cls: type[BaseTool], name: str) -> None:
+    """Refuse an attribute that was meant as an option and that nothing would read.
+
+    An attribute that a method of the class mentions, or that a tool class above it has, is the
+    author's own.
+
+    Raises:
+        DefinitionError: with the word to write.
+    """
+    if name.startswith("_") or name in _ALWAYS or name in {*cls._core_names, *cls._own_words}:
+        return
+    parents = [base for base in cls.__mro__[1:] if issubclass(base, BaseTool)]
+    if any(hasattr(base, name) for base in parents) or name in _mentioned(cls):
+        return
+    is_field = name in dict(_fields(cls))
+    if our_word("tool", name) or (not is_field and nearest_names(name, _ALWAYS, 1, 0.85)):
+        raise unknown_option(cls.__name__, name, _ALWAYS, "tool")
+
+
+def _mentioned(cls: type) -> Iterator[str]:
+    """Names that the code of a class and of its mixins reads or sets."""
+    for base in cls.__mro__:
+        if base is not BaseTool:
+            for value in vars(base).values():
+                method = inspect.unwrap(getattr(value, "__func__", getattr(value, "fget", value)))
+                yield from _names_in(getattr(method, "__code__", None))
+
+
+def _names_in(code: CodeType | None) -> Iterator[str]:
+    if code is not None:
+        yield from code.co_names
+        for constant in code.co_consts:  # functions within
+            yield from _names_in(constant if isinstance(constant, CodeType) else None)
 
 
 def _check_annotation(cls: type, attribute: str) -> None:

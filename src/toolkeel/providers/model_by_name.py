@@ -7,7 +7,6 @@ may be missing.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import os
 import sys
@@ -15,6 +14,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model
@@ -122,7 +122,7 @@ def _key(vendor: str, preset: Preset) -> str:
 
 def _unknown(model: str, vendor: str, name: str) -> str:
     known = sorted({*VENDORS, *PRESETS, AUTO})
-    near = difflib.get_close_matches(vendor, known, n=1)
+    near = nearest_names(vendor, known, 1)
     if near:
         meant = f"{near[0]}:{name}" if name else near[0]
         return f"no vendor {vendor!r}; did you mean {meant!r}?"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, reject
 
 from tests.call.arguments.test_parse import JSON
 from tests.define.schema.test_from_json_schema import SCHEMAS
 from toolkeel.define.explain.flat_unions import Unionless
 from toolkeel.define.schema.from_json_schema import compile_json_schema
+from toolkeel.errors import DefinitionError
 
 
 def test_each_union_stands_behind_a_double_negation() -> None:
@@ -59,6 +60,10 @@ def test_the_form_takes_the_very_values_that_the_schema_takes(
     schema: object, shared: object, value: object
 ) -> None:
     root: Any = {"$defs": {"x": shared}, "allOf": [schema]}
+    try:
+        compiled = compile_json_schema(root)
+    except DefinitionError:  # its references form more than one ring
+        reject()
     form = Unionless(root, False).schema
     assert form is not None
-    assert compile_json_schema(form).is_valid(value) == compile_json_schema(root).is_valid(value)
+    assert compile_json_schema(form).is_valid(value) == compiled.is_valid(value)

@@ -11,7 +11,6 @@ waited for.
 from __future__ import annotations
 
 import ctypes
-import difflib
 import errno
 import os
 import re
@@ -24,6 +23,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel.call.steps.rules import spelling
 from toolkeel.effects import Resource
 from toolkeel.errors import SetupError, ToolError
@@ -245,13 +245,12 @@ class Root:
         if not folder and name == ".":
             return ""
         try:
-            names = {entry.name.casefold(): entry.name for entry in self.entries(folder or ".")}
+            names = sorted(entry.name for entry in self.entries(folder or "."))
         except ToolError:
             return ""
-        near = difflib.get_close_matches(name.casefold(), sorted(names)[:1000], 3)
         prefix = f"{folder}/" if folder else ""
-        found = " or ".join(repr(prefix + names[key]) for key in near)
-        return f" Did you mean {found}?" if near else ""
+        found = " or ".join(repr(prefix + near) for near in nearest_names(name, names))
+        return f" Did you mean {found}?" if found else ""
 
 
 class FileResource(Resource):

@@ -16,7 +16,7 @@ from typing import Literal
 from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import record
 from toolkeel.call.steps.command_patterns import allowed, mentions
-from toolkeel.define.nearly_right_names import nearest_names
+from toolkeel.define.nearly_right_names import nearest_tools
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
@@ -266,7 +266,7 @@ def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
     names = [tool.name for tool in tools]
     if name in names:
         return
-    near = nearest_names(name, names, 1)
+    near = nearest_tools(name, names, 1)
     hint = (
         f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(names[:20]) or 'none'}"
     )

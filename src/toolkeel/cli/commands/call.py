@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from typing import Annotated, Any
 
 import typer
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.call.toolset import Toolset
@@ -95,7 +95,7 @@ def _chosen(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool, lis
     is_argument = not first or "=" in first or first.lstrip()[:1] in ("{", "@") or first == "-"
     if is_argument and len(names) == 1:
         return tools[names[0]], words
-    if len(names) == 1 and not get_close_matches(first, names):
+    if len(names) == 1 and not nearest_names(first, names):
         return tools[names[0]], words  # no tool's name, so a word that lacks its key
     if is_argument:
         raise UsageProblem(f"say which tool of {target}: {', '.join(names)}")

@@ -63,6 +63,7 @@ class BaseTool(Invoked, base_tool.BaseTool):
 
     __getattr__ = telling("langchain.BaseTool.")
     _core_names = CORE_NAMES
+    _own_words = ("verbose", "callbacks")
     verbose: bool = False
     callbacks: Any = None
 

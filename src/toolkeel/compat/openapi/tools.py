@@ -6,7 +6,6 @@ path parameter ends. Redirects are not followed.
 
 from __future__ import annotations
 
-import difflib
 import json
 import sys
 from collections.abc import Collection, Mapping
@@ -15,6 +14,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from toolkeel._common.nearest_names import did_you_mean
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import NOTHING, record
@@ -109,8 +109,7 @@ def _chosen(
 def _check(what: str, wanted: Collection[str] | None, known: list[str]) -> None:
     for name in wanted or ():
         if name not in known:
-            near = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {near[0]!r}?" if near else ""
+            hint = did_you_mean(name, known)
             raise SetupError(f"the OpenAPI document has no {what} {name!r}{hint}")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel.define.explain.phrases import (
     alternatives,
     cut,
@@ -127,20 +128,5 @@ def nearest(name: str, candidates: Iterable[str]) -> str | None:
     >>> nearest("departureDate", ["city", "departure_date"])
     'departure_date'
     """
-    if not name or len(name) > 100:
-        return None
-    plain: dict[str, str] = {}
-    for candidate in candidates:
-        plain.setdefault(_plain(candidate), candidate)
-    wanted = _plain(name)
-    if wanted in plain:
-        return plain[wanted]
-    # Imported here: only mistakes need it.
-    from difflib import get_close_matches
-
-    close = get_close_matches(wanted, [c for c in plain if len(c) <= 100][:1000], 1, 0.6)
-    return plain[close[0]] if close else None
-
-
-def _plain(name: str) -> str:
-    return name.casefold().replace("_", "").replace("-", "").replace(" ", "")
+    near = nearest_names(name, candidates, 1) if name else []
+    return near[0] if near else None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import difflib
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
@@ -14,6 +13,7 @@ import mcp_types as types
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel._records.record import record
 from toolkeel.call.enabled_tools import as_told
 from toolkeel.call.pipeline import Entry
@@ -146,7 +146,7 @@ def _unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
 
 def unknown(what: str, name: object, known: Iterable[str]) -> MCPError:
     """What a client is told of a name that leads nowhere."""
-    near = difflib.get_close_matches(str(name)[:100], list(known)[:1000], n=3, cutoff=0.5)
+    near = nearest_names(str(name), known, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return MCPError(types.INVALID_PARAMS, f"Unknown {what}: {str(name)[:100]!r}.{hint}")
 

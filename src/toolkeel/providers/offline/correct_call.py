@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import TypeAlias
 
+from toolkeel._common.nearest_names import nearest_names
 from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline import concepts
 from toolkeel.providers.offline.flags_and_options import read
@@ -63,7 +64,7 @@ def _without_unknown(
         if key in names or not (named and _UNKNOWN.search(error)):
             kept[key] = value
             continue
-        near = difflib.get_close_matches(key, [n for n in names if n not in arguments], 1)
+        near = nearest_names(key, (n for n in names if n not in arguments), 1)
         if near:
             kept[near[0]] = value
     return kept
