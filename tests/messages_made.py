@@ -21,7 +21,7 @@ from toolkeel import (
 from toolkeel._records.tickets import Ticket
 from toolkeel.content import Data
 from toolkeel.errors import Kind
-from toolkeel.messages import FinishReason, Reasoning
+from toolkeel.messages import FinishReason, Origin, Reasoning
 
 TEXT = st.text(max_size=12) | st.sampled_from(["查天气", "👩‍👩‍👧", "a\u0000b", "\u2028", '"\\'])
 JSON = st.recursive(
@@ -66,6 +66,9 @@ RESULT = st.builds(
     st.floats(0, 1e6),
 )
 MESSAGE = st.one_of(
-    st.builds(SystemMessage, CONTENT), st.builds(UserMessage, CONTENT), REPLY, RESULT
+    st.builds(SystemMessage, CONTENT),
+    st.builds(UserMessage, CONTENT, st.sampled_from(get_args(Origin))),
+    REPLY,
+    RESULT,
 )
 TICKET = st.builds(Ticket, TEXT, TEXT, TEXT, OBJECT, TEXT, st.floats(0, 1e12), TEXT, OBJECT, TEXT)

@@ -26,6 +26,9 @@ Kind = Literal[
     "unknown_outcome",
 ]
 Status = Literal["success", "error"]
+Origin = Literal["person", "omission", "correction", "handoff"]
+"""Who wrote a message in the person's place: the ``person``, or the library. It writes a note on left
+out messages (``omission``), asks for a corrected answer, or tells an agent what came before."""
 FinishReason = Literal["stop", "tool_calls", "length", "refusal", "filtered", "error", "incomplete"]
 """Why a reply ended: ``refusal`` if the model would not, ``filtered`` if something before or behind
 it did not let the reply through, ``incomplete`` if it broke off without a word."""
@@ -171,9 +174,15 @@ class SystemMessage:
 
 @record
 class UserMessage:
-    """What the person said."""
+    """A message in the person's place of the conversation.
+
+    Args:
+        content: For the model.
+        origin: Who wrote it; saved with the message and never sent to the model.
+    """
 
     content: Content
+    origin: Origin = "person"
 
     @property
     def text(self) -> str:

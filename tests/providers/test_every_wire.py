@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import Any, get_args
 
 import pytest
 
@@ -28,7 +28,14 @@ from toolkeel.content import Image, Text
 from toolkeel.define.dialect.definition import definition
 from toolkeel.define.names import wire_name
 from toolkeel.errors import ModelError
-from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    Origin,
+    ToolCall,
+    ToolMessage,
+    UserMessage,
+)
 from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import bedrock as bedrock_wire
 
@@ -45,12 +52,12 @@ TRANSCRIPT: list[Message] = [
 ]
 
 
-def sent(make: Callable[..., Any], **options: Any) -> str:
-    """The body of the request with `TRANSCRIPT`."""
+def sent(make: Callable[..., Any], messages: Sequence[Message] = TRANSCRIPT, **options: Any) -> str:
+    """The body of the request with these messages."""
 
     async def ask(model: Any) -> None:
         with pytest.raises(ModelError):
-            async for _ in model.stream(ModelRequest(TRANSCRIPT)):
+            async for _ in model.stream(ModelRequest(messages)):
                 pass
 
     with saying(answer("{}", status=400)) as server:
@@ -68,6 +75,13 @@ def test_pictures_are_shown_or_told_as_the_options_say(make: Callable[..., Any])
     few = sent(make, media_limit=len(SEEN))
     assert (few.count(BEGUN), few.count("left out: the conversation holds")) == (1, 1)
     assert sent(make, media_limit=None).count(BEGUN) == 2
+
+
+@pytest.mark.usefixtures("aws")
+@pytest.mark.parametrize("make", MODELS)
+def test_who_wrote_a_message_in_the_persons_place_is_never_sent(make: Callable[..., Any]) -> None:
+    bodies = {sent(make, [UserMessage("Well?", origin)]) for origin in get_args(Origin)}
+    assert bodies == {sent(make, [UserMessage("Well?")])}
 
 
 # — one conversation through all of them —

@@ -34,6 +34,7 @@ from toolkeel.messages import (
     AssistantMessage,
     FinishReason,
     Message,
+    Origin,
     Reasoning,
     Status,
     SystemMessage,
@@ -188,6 +189,7 @@ teach(
             lambda text: base64.b64decode(text, validate=True),
         ),
         "FinishReason": one_of(*get_args(FinishReason)),
+        "Origin": one_of(*get_args(Origin)),
         "Status": one_of(*get_args(Status)),
         "Kind | None": one_of(*get_args(Kind)),
     }

@@ -255,7 +255,7 @@ def as_text(history: HandoffHistory) -> list[Message]:
         (n for n, m in enumerate(history.messages) if isinstance(m, UserMessage)), default=None
     )
     lines = [as_line(m) for n, m in enumerate(history.messages) if n != last]
-    told = UserMessage("What happened before you were asked:\n" + "\n".join(lines))
+    told = UserMessage("What happened before you were asked:\n" + "\n".join(lines), "handoff")
     if last is None:
         return [told]
     return [told, history.messages[last]] if lines else [history.messages[last]]

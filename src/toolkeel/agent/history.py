@@ -122,9 +122,7 @@ class View:
         return [
             index
             for index in borders(self.messages)
-            if self.places[index] <= last
-            and self.parts(index)
-            and not is_note(self.messages[index])
+            if self.places[index] <= last and self.parts(index)
         ]
 
     def reference(self, index: int) -> Cut | None:
@@ -164,7 +162,7 @@ class View:
         told = [message for message in part if isinstance(message, SystemMessage)]
         since = self.asked is not None and place > self.asked
         people = [m for m in part if since and isinstance(m, UserMessage) and not is_note(m)]
-        notes = [UserMessage(said)] if said else []
+        notes = [UserMessage(said, "omission")] if said else []
         return Cut(place, end, (*told, *notes, *people), policy, name=name)
 
 
@@ -293,7 +291,7 @@ class ShortenedTranscript:
 
 def is_note(message: Message) -> bool:
     """Whether a policy has put it there."""
-    return isinstance(message, UserMessage) and message.text.startswith((LEFT_OUT, SUMMARY))
+    return isinstance(message, UserMessage) and message.origin == "omission"
 
 
 def _name(*texts: str) -> str:
@@ -325,7 +323,8 @@ def borders(messages: Sequence[Message]) -> list[int]:
     waiting = 0
     for place, message in enumerate(messages):
         if isinstance(message, UserMessage) and not waiting:
-            found.append(place)
+            if message.origin in ("person", "handoff"):
+                found.append(place)
         elif isinstance(message, AssistantMessage):
             waiting = len(message.tool_calls)
         elif isinstance(message, ToolMessage):

@@ -163,7 +163,7 @@ class OutputAttempts:
         assert problem is not None
         cut_off = reply.finish_reason in ("length", "incomplete")
         self._count(text, problem.errors if isinstance(problem, InvalidArguments) else ())
-        return UserMessage(self._correction(problem, cut_off))
+        return UserMessage(self._correction(problem, cut_off), "correction")
 
     def _correction(self, problem: InvalidArguments | MalformedArguments, cut_off: bool) -> str:
         tool = self._plan.form.tool

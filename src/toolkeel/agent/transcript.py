@@ -111,7 +111,7 @@ def was_called(messages: Sequence[Message], handoffs: Collection[str] = ()) -> b
             up to there, another agent has called.
     """
     for message in reversed(messages):
-        if isinstance(message, UserMessage):
+        if isinstance(message, UserMessage) and message.origin == "person":
             return False
         if isinstance(message, AssistantMessage) and message.tool_calls:
             return not any(call.name in handoffs for call in message.tool_calls)

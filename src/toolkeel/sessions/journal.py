@@ -91,9 +91,10 @@ class SessionJournal:
     def _note(self, entry: Entry) -> None:
         """What a list of sessions shows of it."""
         facts = self._facts
-        if isinstance(entry, PersonSaid) and isinstance(entry.message, UserMessage):
+        message = entry.message if isinstance(entry, PersonSaid) else None
+        if isinstance(message, UserMessage) and message.origin == "person":
             self._turns += 1
-            self._first = self._first or _excerpt(entry.message.text)
+            self._first = self._first or _excerpt(message.text)
             facts |= {"turns": self._turns, "first": self._first, "ended": ""}
         elif isinstance(entry, ModelReplied) and entry.message.text:
             facts["last"] = _excerpt(entry.message.text)

@@ -184,7 +184,7 @@ def said_last(messages: Sequence[Message]) -> list[Message]:
     """What the person has said that no model has answered yet."""
     found: list[Message] = []
     for message in reversed(messages):
-        if not isinstance(message, UserMessage):
+        if not isinstance(message, UserMessage) or message.origin != "person":
             break
         found.insert(0, message)
     return found

@@ -20,7 +20,13 @@ from toolkeel.context import RunContext
 from toolkeel.define.secret import texts
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
-from toolkeel.messages import AssistantMessage, Message, ToolMessage
+from toolkeel.messages import (
+    AssistantMessage,
+    Message,
+    SystemMessage,
+    ToolMessage,
+    UserMessage,
+)
 
 SHORTEST = 3
 """Characters of a target below which it never counts as named."""
@@ -30,15 +36,6 @@ _ADDRESS = re.compile(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|www\.[^\s\"'<>]+"
     r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
     re.IGNORECASE,
-)
-# How messages begin that stand in a person's place and repeat what models and others have said.
-_OURS = (
-    *("[Left out here to save room: ", "Summary of the conversation so far:\n"),
-    *(
-        "What happened before you were asked:\n",
-        "Your answer was cut off before",
-        "Your answer does not have the form",
-    ),
 )
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"[\d\s.,+-]+")
@@ -84,7 +81,9 @@ def said(run: RunContext) -> Iterator[tuple[str, str]]:
 def _is_said(message: Message, tools: Mapping[str, AnyTool]) -> bool:
     if isinstance(message, ToolMessage):
         return _is_of_person(message, tools.get(message.name))
-    return not isinstance(message, AssistantMessage) and not message.text.startswith(_OURS)
+    if isinstance(message, UserMessage):
+        return message.origin == "person"  # what the library writes repeats models and others
+    return isinstance(message, SystemMessage)
 
 
 def _given(arguments: object) -> str:

@@ -16,7 +16,7 @@ class StoredMessages(StoredTurns):
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
-    UserMessage(content='几点?')
+    UserMessage(content='几点?', origin='person')
     """
 
     decoder = StreamDecoder

@@ -21,7 +21,7 @@ class StoredConverse(StoredTurns):
 
     >>> [message] = decode_messages([{"role": "user", "content": [{"text": "几点?"}]}])
     >>> message
-    UserMessage(content='几点?')
+    UserMessage(content='几点?', origin='person')
     """
 
     decoder = StreamDecoder

@@ -22,7 +22,7 @@ class StoredContents(StoredTurns):
 
     >>> [message] = decode_messages([{"role": "user", "parts": [{"text": "几点?"}]}])
     >>> message
-    UserMessage(content='几点?')
+    UserMessage(content='几点?', origin='person')
     """
 
     decoder = StreamDecoder

@@ -17,7 +17,7 @@ class StoredChat(StoredConversation):
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
-    UserMessage(content='几点?')
+    UserMessage(content='几点?', origin='person')
     """
 
     decoder = StreamDecoder
