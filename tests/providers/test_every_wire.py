@@ -80,8 +80,12 @@ def test_pictures_are_shown_or_told_as_the_options_say(make: Callable[..., Any])
 @pytest.mark.usefixtures("aws")
 @pytest.mark.parametrize("make", MODELS)
 def test_who_wrote_a_message_in_the_persons_place_is_never_sent(make: Callable[..., Any]) -> None:
-    bodies = {sent(make, [UserMessage("Well?", origin)]) for origin in get_args(Origin)}
-    assert bodies == {sent(make, [UserMessage("Well?")])}
+    def body(message: UserMessage) -> Json:
+        made: Json = json.loads(sent(make, [message]))
+        return made | {"head": ""}  # which names the port
+
+    plain = body(UserMessage("Well?"))
+    assert all(body(UserMessage("Well?", origin)) == plain for origin in get_args(Origin))
 
 
 # — one conversation through all of them —
