@@ -15,12 +15,10 @@ from __future__ import annotations
 
 import dataclasses
 import reprlib
-import types
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Generic, ParamSpec, TypeVar, dataclass_transform
+from typing import Any, Generic, TypeVar, dataclass_transform
 
 T = TypeVar("T")
-P = ParamSpec("P")
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(dataclasses.field,))
@@ -84,21 +82,6 @@ def _constructor(
     new.__qualname__ = cls.__qualname__  # as errors of arguments name it
     new.__module__ = cls.__module__
     return new
-
-
-def maker(cls: Callable[P, T]) -> Callable[P, T]:
-    """The constructor of a record without the detour through its type: for what each call makes.
-
-    Calling a class costs a third more than calling the function that makes its objects.
-
-    >>> @record
-    ... class Point:
-    ...     x: int
-    >>> maker(Point)(1)
-    Point(x=1)
-    """
-    made: Any = cls
-    return types.MethodType(made.__new__, made)
 
 
 _MISSING: Any = object()

@@ -6,7 +6,6 @@ import logging
 import traceback
 from collections.abc import Mapping
 
-from toolkeel._records.record import maker
 from toolkeel.call.result_message import clean
 from toolkeel.call.truncate import Keeper, shorten
 from toolkeel.define.explain.validation_errors import invalid_arguments
@@ -20,8 +19,6 @@ from toolkeel.errors import (
     describe,
 )
 from toolkeel.messages import ToolCall, ToolMessage
-
-_message = maker(ToolMessage)
 
 MASKED = (
     "The tool {name!r} failed with an internal error. The same call will most likely fail again; "
@@ -76,7 +73,7 @@ def failed(
         log.warning("%r failed: %s", name, error.kind, exc_info=cause)
     if len(text) > TEXT_LIMIT:
         text = shorten(text, TEXT_LIMIT, keeper)
-    return _message(clean(text), call.id, name, "error", error.kind, None, details, duration)
+    return ToolMessage(clean(text), call.id, name, "error", error.kind, None, details, duration)
 
 
 def _names_another(text: str, name: str) -> bool:

@@ -9,7 +9,7 @@ from dataclasses import replace
 from time import perf_counter
 from typing import Any, NamedTuple, Protocol, TypeAlias
 
-from toolkeel._records.record import NOTHING, maker, record
+from toolkeel._records.record import NOTHING, record
 from toolkeel.call.arguments.edits import what_ran, with_note
 from toolkeel.call.arguments.validate import LooksLong, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
@@ -29,7 +29,6 @@ from toolkeel.messages import ToolCall, ToolMessage
 
 log = logging.getLogger("toolkeel")
 
-_started, _finished = maker(ToolStarted), maker(ToolFinished)
 # Two steps in place of calling the class, which costs a third more.
 _blank, _fill = object.__new__, ToolContext.__init__
 
@@ -96,7 +95,7 @@ def start_call(
         WATCHED.begin()
     if run.listeners and (ready is None or not ready.began):
         seq, at, run_id = run.next()  # passed on by `*` they would cost a third of an event more
-        run.tell(_started(seq, at, run_id, call.id, call))
+        run.tell(ToolStarted(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
     context: ToolContext | None = None
     prepared: Prepared | None = None
@@ -213,7 +212,7 @@ def _end(
             exact = arguments.defaults is NOTHING and arguments.fill is None
             if not exact or context.edits or prepared.changes:
                 ran = what_ran(prepared, context)
-        run.tell(_finished(seq, at, run_id, call.id, message, ran))
+        run.tell(ToolFinished(seq, at, run_id, call.id, message, ran))
     if run.recorder is not None:
         if run.taint is not None:  # what is written now is not changed later
             [message] = carry(run, [message])

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from pydantic_core import to_json
 
-from toolkeel._records.record import NOTHING, maker
+from toolkeel._records.record import NOTHING
 from toolkeel.call.truncate import GONE, NARROW, Keeper, bounded, length
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_of
 from toolkeel.define.subschemas import properties_of
@@ -16,7 +16,6 @@ from toolkeel.errors import InvalidOutput, Kind
 from toolkeel.messages import Status, ToolMessage, ToolOutput
 
 BLOCKS = (Text, Image, Audio, File, Data)
-_message = maker(ToolMessage)
 
 
 def render(
@@ -39,7 +38,7 @@ def render(
     if type(value) is str and tool.returns == "content" and not prepared.changes:  # noqa: SIM102
         if limit is None or len(value) <= limit:
             shown = value if value.isascii() else clean(value)
-            return _message(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
+            return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
     artifact, details, whole = None, NOTHING, value
     status: Status = "success"
     kind: Kind | None = None

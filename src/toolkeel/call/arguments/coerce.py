@@ -20,7 +20,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from toolkeel._records.record import maker, record
+from toolkeel._records.record import record
 from toolkeel.call.arguments.parse import parse_json
 from toolkeel.define.explain.phrases import short
 from toolkeel.define.schema.argument_schema import UnknownKeys
@@ -81,9 +81,6 @@ class Coerced:
     changes: tuple[Coercion, ...] = ()
 
 
-_coerced = maker(Coerced)
-
-
 def coerce(
     value: dict[str, object], schema: Schema, *, unknown_keys: UnknownKeys = "forbid"
 ) -> Coerced:
@@ -107,8 +104,8 @@ def coerce(
     if unknown_keys == "ignore" and isinstance(result, dict):
         result = run.without_unknown(result)
     if not run.changes or not isinstance(result, dict):
-        return _coerced(value)
-    return _coerced(result, tuple(run.changes))
+        return Coerced(value)
+    return Coerced(result, tuple(run.changes))
 
 
 def is_final(

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 from pydantic_core import from_json, to_json
 
-from toolkeel._records.record import maker, record
+from toolkeel._records.record import record
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.errors import MalformedArguments
 
@@ -41,9 +41,6 @@ class Parsed:
     repairs: tuple[str, ...] = ()
 
 
-_parsed = maker(Parsed)
-
-
 def parse_arguments(raw: str) -> Parsed:
     """Parse strictly; repair what is no JSON if it can be done without guessing.
 
@@ -62,7 +59,7 @@ def parse_arguments(raw: str) -> Parsed:
     if not raw or raw.isspace():
         return Parsed({})
     if (quick := _quick(raw)) is not None:
-        return _parsed(quick)
+        return Parsed(quick)
     try:
         value = parse_json(raw)
     except json.JSONDecodeError as error:

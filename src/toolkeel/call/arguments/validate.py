@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from toolkeel._common.redact_secrets import MASK
-from toolkeel._records.record import maker
 from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_final
 from toolkeel.call.arguments.parse import MAX_SIZE, normalise, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments, PartialValue
@@ -27,8 +26,6 @@ from toolkeel.define.subschemas import accepts, properties_of, required_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, TruncatedCall
 from toolkeel.messages import ToolCall
-
-_prepared = maker(Prepared)
 
 
 class LooksLong(Exception):
@@ -75,7 +72,7 @@ def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
         return _mend(call, tool, text)
     if arguments.fill is not None:
         arguments.fill(values)
-    return _prepared(call, tool, values)
+    return Prepared(call, tool, values)
 
 
 def _text(call: ToolCall, tool: AnyTool) -> str:
@@ -232,7 +229,7 @@ def effective(prepared: Prepared) -> Prepared:
     absent = {name: default for name, default in defaults.items() if name not in arguments}
     if not absent:
         return prepared
-    return _prepared(prepared.call, prepared.tool, {**arguments, **absent}, prepared.changes)
+    return Prepared(prepared.call, prepared.tool, {**arguments, **absent}, prepared.changes)
 
 
 def completing(inner: Begin) -> Begin:

@@ -11,12 +11,9 @@ from collections.abc import Awaitable, Callable, Sequence
 from types import CoroutineType, MappingProxyType
 from typing import TypeAlias
 
-from toolkeel._records.record import maker
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Disabled, Refused
-
-_prepared = maker(Prepared)
 
 Handler: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[object]]
 Begin: TypeAlias = Callable[[Prepared, ToolContext], object]
@@ -146,7 +143,7 @@ def read_only(prepared: Prepared) -> Prepared:
     if type(prepared.arguments) is MappingProxyType:
         return prepared
     arguments = MappingProxyType(prepared.arguments)  # a view: nobody else holds what is viewed
-    return _prepared(prepared.call, prepared.tool, arguments, prepared.changes)
+    return Prepared(prepared.call, prepared.tool, arguments, prepared.changes)
 
 
 async def check_enabled(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:

@@ -12,7 +12,6 @@ from asyncio import CancelledError
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from toolkeel._records.record import maker
 from toolkeel.call.arguments.edits import revise
 from toolkeel.call.body.coroutine_deadline import watched
 from toolkeel.call.result_message import plain_text
@@ -24,7 +23,6 @@ from toolkeel.define.tool import Prepared, Step
 Guard = InputGuard | OutputGuard
 Told = Callable[..., Any]
 Within = Callable[[Prepared, Prepared, ToolContext], object]
-_outcome = maker(Outcome)
 
 
 def as_guards(steps: Sequence[Step]) -> Sequence[Guard]:
@@ -87,7 +85,7 @@ def _judged(outputs: Sequence[OutputGuard], inner: Begin) -> Within:
         plain = plain_text(prepared, value) if type(value) is str else None
         if plain is None:  # it waits, or its text is not at hand
             return _slowly(outputs[::-1], _giving(value), prepared, context)
-        verdicts = _verdicts(outputs, seen, _outcome(value, plain), context)
+        verdicts = _verdicts(outputs, seen, Outcome(value, plain), context)
         if verdicts is not None:
             steps = [_replaying(each, OutputGuard, verdicts) for each in outputs]
             return _slowly(steps[::-1], _giving(value), prepared, context)
