@@ -8,6 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.sessions.postgres_server import Server, serving
+from tests.sessions.slow_store import delayed, locked_often
+from toolkeel.sessions import Sessions
+from toolkeel.sessions.postgres import is_postgres
 
 
 @pytest.fixture(scope="session")
@@ -24,3 +27,12 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> str:
         return str(tmp_path / "talk.db")
     server: Server = request.getfixturevalue("postgres")
     return server.new_database()
+
+
+@pytest.fixture
+def slow_place(place: str) -> Iterator[str]:
+    """The same, where a commit takes more than a quarter of a second."""
+    slow = delayed(place) if is_postgres(place) else locked_often(place)
+    Sessions(place)
+    with slow as address:
+        yield address or place

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
+from pathlib import Path
 
 import pytest
 
+from tests.sessions.posting import at_once, paid, payer
 from tests.sessions.talking import agent, say
 from toolkeel import tool
-from toolkeel._records.entries import Queued
+from toolkeel._records.entries import Decided, Queued
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.inbox import leave, posted, take_all
@@ -90,3 +93,121 @@ def test_a_run_that_is_stopped_from_outside_says_why(
     result = agent([call("wait")], "never", tools=(wait,)).run_sync("go", session=session)
     assert result.reason == "cancelled"
     assert told in result.messages[-1].text
+
+
+# — a slow database —
+
+
+@pytest.mark.slow
+def test_messages_are_consumed_once_however_slow_a_commit_is(slow_place: str) -> None:
+    sessions = Sessions(slow_place)
+
+    async def talk(name: str) -> None:
+        await asyncio.to_thread(sessions[name].say, f"before {name}", "bob")
+
+        @tool
+        async def step(n: int) -> str:
+            """Do a step."""
+            if n == 0:
+                await asyncio.to_thread(sessions[name].say, f"meanwhile {name}", "eve")
+            await asyncio.sleep(0.4)
+            return f"did {n}"
+
+        lines = [[call("step", {"n": n})] for n in range(3)]
+        result = await agent(*lines, *["done"] * 4, tools=(step,)).run("go", session=sessions[name])
+        assert result.reason == "answered"
+
+    async def talk_all() -> None:
+        await asyncio.gather(*(talk(f"s{n}") for n in range(3)))
+
+    asyncio.run(talk_all())
+    for n in range(3):
+        queued = [e.entry for e in sessions[f"s{n}"].entries() if isinstance(e.entry, Queued)]
+        assert Counter(each.who for each in queued) == {"bob": 1, "eve": 1}
+        texts = Counter(message.text for message in sessions[f"s{n}"].messages)
+        assert (texts[f"before s{n}"], texts[f"meanwhile s{n}"]) == (1, 1)
+        assert sessions[f"s{n}"].unread == ()
+    sessions.close()
+
+
+def test_a_post_that_is_read_again_before_its_commit_is_consumed_once(sessions: Sessions) -> None:
+    say(sessions["ada"], "hi", "hello")
+    data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
+    for kind, body in (
+        ("message", as_body("m")),
+        ("cancel", {"reason": "late"}),
+        ("decision", {"decision": {"ticket": "t", "seal": "s", "verdict": "approve"}}),
+    ):
+        leave(data, id, "bob", kind, body)  # type: ignore[arg-type]
+    journal = _journal(sessions)
+    read = posted(data, id)
+    assert list(take_all(journal, "r", read)) == ["late"]
+    assert list(take_all(journal, "r", posted(data, id))) == []
+    journal.commit_now()
+    assert list(take_all(journal, "r", read)) == []  # a read that was older than the commit
+    journal.commit_now()
+    kinds = Counter(e.entry.kind for e in sessions["ada"].entries())
+    assert (kinds["queued"], kinds["decided"]) == (1, 1)
+    sessions.close()
+
+
+def test_a_post_that_another_process_took_fails_the_write(sessions: Sessions) -> None:
+    say(sessions["ada"], "hi", "hello")
+    data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
+    leave(data, id, "bob", "cancel", {"reason": ""})
+    one, two = _journal(sessions), _journal(sessions)
+    [post] = posted(data, id)
+    one.drop(post)
+    two.drop(post)
+    one.commit_now()
+    with pytest.raises(SessionError, match="another process has taken a post"):
+        two.commit_now()
+    sessions.close()
+
+
+@pytest.mark.slow
+def test_of_two_people_who_decide_at_once_the_same_one_counts_for_both(
+    slow_place: str, place: str, tmp_path: Path
+) -> None:
+    sessions = Sessions(place)
+    names = [f"s{n}" for n in range(3)]
+    for name in names:
+        assert payer(tmp_path / name).run_sync("3", session=sessions[name]).reason == "waiting"
+    told = at_once("decide", [slow_place] * 2, tmp_path, names)
+    for name, *of_each in zip(names, *told, strict=True):
+        entries = [e.entry for e in sessions[name].entries()]
+        counted: dict[str, str] = {}
+        for each in entries:
+            if isinstance(each, Decided):
+                counted.setdefault(each.decision.ticket, each.who)
+        for seen in of_each:
+            assert seen == {id: counted[id] for id in seen}  # type: ignore[attr-defined]
+        assert paid(tmp_path / name) == ["0", "1", "2"]
+    sessions.close()
+
+
+@pytest.mark.slow
+def test_a_decision_after_the_call_has_run_is_told_what_counted(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    payer(tmp_path / "log").run_sync("1", session=sessions["ada"])
+    [ticket] = sessions["ada"].pending
+    assert sessions["ada"].decide(ticket.approve(), "bob") is None
+    payer(tmp_path / "log").run_sync(None, session=sessions["ada"])
+    first = sessions["ada"].decide(ticket.deny(), "eve")
+    assert first is not None and (first.who, first.decision.verdict) == ("bob", "approve")
+    sessions.close()
+
+
+@pytest.mark.slow
+def test_two_workers_that_begin_one_order_say_its_prompt_once(
+    slow_place: str, place: str, tmp_path: Path
+) -> None:
+    names = [f"s{n}" for n in range(3)]
+    told = at_once("begin", [slow_place] * 2, tmp_path, names)
+    assert {end["reason"] for ends in told for end in ends} == {"answered"}  # type: ignore[index]
+    sessions = Sessions(place)
+    for name in names:
+        assert [m.text for m in sessions[name].messages] == ["2", "", "paid 0", "paid 1", "done"]
+        assert paid(tmp_path / name) == ["0", "1"]
+    sessions.close()

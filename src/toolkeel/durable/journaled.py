@@ -100,10 +100,7 @@ def _said(session: Session, order: Order) -> dict[str, str] | None:
     """See that the prompt is said, once; how the run ended, if it has already."""
     if order["prompt"] is None:
         return None if session.exists else _how("failed", error=f"no session {session.name!r}")
-    if session.exists and any(who == order["id"] for who, _ in session.unread):
-        return None
-    if _message_of(_entries(session, order), order) is None:
-        session.say(order["prompt"], who=order["id"])
+    if session.say_once(order["prompt"], order["id"], order["since"]):
         return None
     return _end(session, order)
 

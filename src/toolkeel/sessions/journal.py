@@ -61,6 +61,7 @@ class SessionJournal:
         self._rows: list[Row] = []
         self._large: dict[str, bytes] = {}
         self._taken: list[int] = []
+        self._claimed: set[int] = set()
         self._facts: dict[str, object] = {"turns": self._turns}
         self._last: Future[None] | None = None
         self._broken: BaseException | None = None
@@ -71,22 +72,45 @@ class SessionJournal:
         """Add an entry, as it is now; any thread may. See `Journal.append`."""
         text, large = self._artifacts.text_of(dump_entry(entry))
         with self._lock:
-            if self._closed:  # a body that nobody waits for any more
-                return
-            self._head += 1
-            self.fold.see(self._head, entry)
-            self._rows.append((self._head, time(), entry.kind, text))
-            self._large.update(large)
-            self._note(entry)
+            self._append(entry, text, large)
+
+    def _append(self, entry: Entry, text: str, large: dict[str, bytes]) -> None:
+        if self._closed:  # a body that nobody waits for any more
+            return
+        self._head += 1
+        self.fold.see(self._head, entry)
+        self._rows.append((self._head, time(), entry.kind, text))
+        self._large.update(large)
+        self._note(entry)
+
+    def is_claimed(self, post: Post) -> bool:
+        """Return whether `take` or `drop` had this post, be its removal committed or not."""
+        with self._lock:
+            return post.id in self._claimed
 
     def take(self, post: Post, entry: Entry) -> None:
-        """Make an entry of what came in, in one transaction: it happens once."""
-        self.append(entry)
-        self._taken.append(post.id)
+        """Make an entry of a post and remove the post, in one transaction.
+
+        Nothing happens if the post is claimed: a read of the inbox that overtakes a slow commit
+        shows it again.
+        """
+        text, large = self._artifacts.text_of(dump_entry(entry))
+        with self._lock:
+            if self._claim(post):
+                self._append(entry, text, large)
 
     def drop(self, post: Post) -> None:
-        """Remove what came in, with the next entries."""
+        """Remove a post without an entry, in the transaction of the next entries."""
+        with self._lock:
+            self._claim(post)
+
+    def _claim(self, post: Post) -> bool:
+        """Take a post for this journal alone; return whether it is the first time."""
+        if self._closed or post.id in self._claimed:
+            return False
+        self._claimed.add(post.id)
         self._taken.append(post.id)
+        return True
 
     def _note(self, entry: Entry) -> None:
         """What a list of sessions shows of it."""

@@ -86,7 +86,7 @@ class Fold:
         self.queued: dict[str, entries.Queued] = {}
         self._top = top
         self.outcomes: dict[str, Ticket] = {} if top is None else top.outcomes
-        self.decided: dict[str, Decision] = {} if top is None else top.decided
+        self.decided: dict[str, entries.Decided] = {} if top is None else top.decided
         self.intended: dict[str, entries.CallIntended] = {} if top is None else top.intended
         self.made: dict[str, dict[str, tuple[str, int]]] = {} if top is None else top.made
         self.inner: dict[str, Fold] = {} if top is None else top.inner
@@ -272,16 +272,20 @@ class Fold:
 
     def _decided(self, seq: int, entry: entries.Decided) -> None:
         """The first decision counts. That a call has not happened makes it one that never began."""
-        waits = self.waiting.get(entry.decision.ticket)
-        if waits is not None and entry.decision.verdict not in waits.verdicts:
-            return  # nothing here could run it
-        first = self.decided.setdefault(entry.decision.ticket, entry.decision)
+        if self.refuses(entry.decision):
+            return
+        first = self.decided.setdefault(entry.decision.ticket, entry).decision
         ticket = self.outcomes.get(first.ticket)
         if ticket is not None and first.verdict == "approve" and first.seal == ticket.seal:
             del self.outcomes[ticket.id]
             self.intended.pop(ticket.digest, None)
             for each in (self, *self.inner.values()):
                 each.called.pop(ticket.digest, None)
+
+    def refuses(self, decision: Decision) -> bool:
+        """Return whether a decision does not count, since nothing here could run what it approves."""
+        waits = self.waiting.get(decision.ticket)
+        return waits is not None and decision.verdict not in waits.verdicts
 
     def _queued(self, seq: int, entry: entries.Queued) -> None:
         self.queued[entry.id] = entry

@@ -194,7 +194,19 @@ class PostgresDatabase(Database):
     def _commit(self, works: list[Any]) -> None:
         with suppress(sqlite3.Error):  # then the transaction says it
             self._connect_again()
-        super()._commit(works)
+        together: list[Any] = []
+        for work in works:
+            if work.separate:
+                self._commit_all(together)
+                self._commit_all([work])
+                together = []
+            else:
+                together.append(work)
+        self._commit_all(together)
+
+    def _commit_all(self, works: list[Any]) -> None:
+        if works:
+            super()._commit(works)
 
     def _connect_again(self) -> None:
         """See that the connection is there; a new one takes the locks that are still free."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import math
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -24,7 +23,16 @@ from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionBusy, SessionError
-from toolkeel.sessions.inbox import deliver, leave, posted, say, take_all, watch
+from toolkeel.sessions.inbox import (
+    Fields,
+    deliver,
+    leave,
+    leave_if_unchanged,
+    posted,
+    say,
+    take_all,
+    watch,
+)
 from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
 from toolkeel.sessions.journal_state import Fold
 from toolkeel.sessions.run_from_journal import (
@@ -173,17 +181,20 @@ class Session:
 
         The first decision on a ticket counts: who comes second finds here what the first one said.
         """
-        return self._decisions()
+        return self._decisions(self.info)[0]
 
-    def _decisions(self, before: float = math.inf) -> dict[str, Decided]:
-        """Those that were left before one of a number."""
-        fold = self.fold()
-        found = {id: Decided(fold.began.run, each) for id, each in fold.decided.items()}
-        for post in posted(self._storage.database, self.info.id):
-            if post.kind == "decision" and post.id < before:
+    def _decisions(self, info: SessionInfo) -> tuple[dict[str, Decided], int]:
+        """Return the decisions that are known at the head of `info`, and the last post that was read."""
+        fold = load_fold(self._storage.database, self._storage.artifacts, info)
+        found, last = dict(fold.decided), 0
+        for post in posted(self._storage.database, info.id):
+            last = post.id
+            if post.kind == "decision":
                 decision = Decision.from_dict(json.loads(post.body)["decision"])
+                if fold.refuses(decision):
+                    continue
                 found.setdefault(decision.ticket, Decided(fold.began.run, decision, post.who))
-        return found
+        return found, last
 
     @property
     def writer(self) -> Writer | None:
@@ -202,13 +213,37 @@ class Session:
         """Say something to whoever runs it, from any process: it joins the run that goes on before
         its next request, else the next run.
         """
-        leave(
-            self._storage.database,
-            self._find_or_make().id,
-            who or user_name(),
-            "message",
-            say(text),
-        )
+        id = self._find_or_make().id
+        leave(self._storage.database, id, who or user_name(), "message", say(text))
+
+    def _decided(self, decision: Decision, info: SessionInfo) -> Decided | None:
+        """Return the entry that decided a ticket whose call has run since."""
+        fold = load_fold(self._storage.database, self._storage.artifacts, info)
+        if decision.ticket in (*fold.waiting, *fold.outcomes):
+            return None
+        entries = (each.entry for each in self.entries(0, info.head))
+        decided = (each for each in entries if isinstance(each, Decided))
+        return next((each for each in decided if each.decision.ticket == decision.ticket), None)
+
+    def say_once(self, text: str, who: str, after: int = 0) -> bool:
+        """Say something, unless `who` has said something since the entry `after`.
+
+        Returns:
+            Whether it was said now. Of several processes that do this at once, one says it.
+        """
+        info = self._find_or_make()
+        while True:
+            entries = (each.entry for each in self.entries(after, info.head))
+            known = [each.who for each in entries if isinstance(each, Queued)]
+            posts = posted(self._storage.database, info.id)
+            known += [post.who for post in posts if post.kind == "message"]
+            if who in known:
+                return False
+            read = info.head, posts[-1].id if posts else 0
+            fields: Fields = who, "message", say(text)
+            if leave_if_unchanged(self._storage.database, info.id, fields, read):
+                return True
+            info = self.info
 
     @checked
     def decide(self, decision: Decision, who: str = "") -> Decided | None:
@@ -217,11 +252,17 @@ class Session:
         Returns:
             What somebody has decided before; None if this one counts.
         """
-        body = {"decision": decision.to_dict()}
-        left = leave(
-            self._storage.database, self._find_or_make().id, who or user_name(), "decision", body
-        )
-        return self._decisions(before=left).get(decision.ticket)
+        fields: Fields = who or user_name(), "decision", {"decision": decision.to_dict()}
+        info = self._find_or_make()
+        while True:
+            known, last = self._decisions(info)
+            if (first := known.get(decision.ticket) or self._decided(decision, info)) is not None:
+                leave(self._storage.database, info.id, *fields)  # the journal records it, too
+                return first
+            read = info.head, last
+            if leave_if_unchanged(self._storage.database, info.id, fields, read):
+                return None
+            info = self.info
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
@@ -315,7 +356,8 @@ class Session:
         run.id = fold.began.run if goes_on else run.id
         for _ in take_all(journal, run.id, posted(self._storage.database, info.id)):
             pass  # asks to stop a run that has stopped
-        known = {each.ticket: each for each in reversed(decisions)} | fold.decided
+        known = {each.ticket: each for each in reversed(decisions)}
+        known |= {id: each.decision for id, each in fold.decided.items()}
         for decision in decisions:
             journal.append(Decided(run.id, decision))
         pending = await recover(journal, run, known)

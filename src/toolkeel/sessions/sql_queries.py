@@ -11,6 +11,7 @@ from toolkeel.sessions.errors import SessionError
 
 Row: TypeAlias = tuple[int, float, str, str]
 """An entry as it is stored: its number, when (seconds since the epoch), its kind, its JSON."""
+DELETED = "the session is gone: it was deleted"
 PAGE = 500
 """Entries read at once: no read goes on for long, since that keeps the log from being cleared."""
 
@@ -87,7 +88,7 @@ def by_id(connection: sqlite3.Connection, id: int) -> SessionInfo:
     """
     found = connection.execute(f"SELECT {_COLUMNS} FROM session WHERE id = ?", (id,)).fetchone()
     if not found:
-        raise SessionError("the session is gone: it was deleted")
+        raise SessionError(DELETED)
     return SessionInfo(*found)
 
 
@@ -238,7 +239,7 @@ def update(connection: sqlite3.Connection, id: int, facts: dict[str, object]) ->
     names = ", ".join(f"{name} = ?" for name in facts)
     changed = connection.execute(f"UPDATE session SET {names} WHERE id = ?", (*facts.values(), id))
     if not changed.rowcount:
-        raise SessionError("the session is gone: it was deleted")
+        raise SessionError(DELETED)
 
 
 def refer(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> None:
@@ -254,6 +255,7 @@ def delete(connection: sqlite3.Connection, id: int) -> list[str]:
 
     What a fork shares with it becomes the fork's own.
     """
+    lock_session(connection, id)  # else a post that comes meanwhile would stay behind
     gone = by_id(connection, id)
     for [child] in connection.execute("SELECT id FROM session WHERE parent = ?", (id,)).fetchall():
         _adopt(connection, gone, by_id(connection, child))
@@ -292,14 +294,57 @@ def is_named(connection: sqlite3.Connection, digest: str) -> bool:
 # — what others say —
 
 
-def post(connection: sqlite3.Connection, id: int, at: float, said: tuple[str, str, str]) -> int:
-    """Leave something for a session: who, of which kind, what as JSON; the number it gets."""
-    by_id(connection, id)
+def lock_session(connection: sqlite3.Connection, id: int) -> None:
+    """Lock the row of a session until the transaction ends.
+
+    Posts to one session are then numbered in the order of their commits, and no entry of it is
+    committed in between.
+
+    Raises:
+        SessionError: the session is deleted.
+    """
+    locked = connection.execute("UPDATE session SET head = head WHERE id = ?", (id,))
+    if not locked.rowcount:
+        raise SessionError(DELETED)
+
+
+def post(connection: sqlite3.Connection, id: int, at: float, fields: tuple[str, str, str]) -> None:
+    """Add a row to the inbox of a session.
+
+    Args:
+        connection: In a transaction that locks no other session.
+        id: Of the session.
+        at: When, in seconds since the epoch.
+        fields: Who, of which kind, and the body as JSON.
+
+    Raises:
+        SessionError: the session is deleted.
+    """
+    lock_session(connection, id)
     connection.execute(
-        "INSERT INTO inbox (session, at, who, kind, body) VALUES (?, ?, ?, ?, ?)", (id, at, *said)
+        "INSERT INTO inbox (session, at, who, kind, body) VALUES (?, ?, ?, ?, ?)",
+        (id, at, *fields),
     )
-    asked = connection.execute("SELECT max(id) FROM inbox WHERE session = ?", (id,))
-    return int(asked.fetchone()[0])
+
+
+def has_changed(
+    connection: sqlite3.Connection, id: int, read: tuple[int, int], kinds: tuple[str, str]
+) -> bool:
+    """Return whether entries or posts of a kind were added since they were read.
+
+    Args:
+        connection: In a transaction that has locked the session.
+        id: Of the session.
+        read: The last entry and the last post that were read.
+        kinds: Which kind of entries, and which kind of posts.
+    """
+    (head, last), (entry, kind) = read, kinds
+    found = connection.execute(
+        "SELECT 1 FROM entry WHERE session = ? AND seq > ? AND kind = ? "
+        "UNION ALL SELECT 1 FROM inbox WHERE session = ? AND id > ? AND kind = ?",
+        (id, head, entry, id, last, kind),
+    )
+    return found.fetchone() is not None
 
 
 def posts(connection: sqlite3.Connection, id: int) -> list[Post]:
@@ -311,8 +356,16 @@ def posts(connection: sqlite3.Connection, id: int) -> list[Post]:
 
 
 def take(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
-    """Remove what has become entries; in the transaction of these."""
-    connection.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in ids])
+    """Remove posts that have become entries; in the transaction of these entries.
+
+    Raises:
+        SessionError: another process has removed one of them.
+    """
+    if not ids:
+        return
+    removed = connection.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in ids])
+    if removed.rowcount != len(ids):
+        raise SessionError("another process has taken a post of this session's inbox")
 
 
 # — who writes —

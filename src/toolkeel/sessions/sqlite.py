@@ -40,11 +40,13 @@ class _Work:
         do: Does it, within a transaction.
         done: Its value, once it is durable.
         erases: Whether nothing of what it deleted may be left in the log either.
+        separate: Whether it has a transaction of its own on a server.
     """
 
     do: Callable[[sqlite3.Connection], Any]
     done: Future[Any]
     erases: bool
+    separate: bool = False
 
 
 class Database:
@@ -92,13 +94,21 @@ class Database:
         if self._closed or self._pid != os.getpid():
             raise SessionError(f"{self.display_name} is closed, or was opened before a fork")
 
-    def write(self, do: Callable[[sqlite3.Connection], T], *, erases: bool = False) -> Future[T]:
+    def write(
+        self,
+        do: Callable[[sqlite3.Connection], T],
+        *,
+        erases: bool = False,
+        separate: bool = False,
+    ) -> Future[T]:
         """Have something written; the future is done when it is durable.
 
         Args:
             do: Gets the connection, within a transaction. If it raises, nothing of it is kept, and
                 the others of that transaction are not touched.
             erases: Clear the log as well, so that what was deleted is gone from the disk.
+            separate: It locks a row that another process may lock. On a server it has a transaction
+                of its own then, so that no two transactions wait for each other.
 
         Raises:
             SessionError: the file is closed, or was opened before a fork.
@@ -106,12 +116,18 @@ class Database:
         done: Future[T] = Future()
         with self._lock:
             self._check_open()
-            self._works.put(_Work(do, done, erases))
+            self._works.put(_Work(do, done, erases, separate))
         return done
 
-    def write_now(self, do: Callable[[sqlite3.Connection], T], *, erases: bool = False) -> T:
+    def write_now(
+        self,
+        do: Callable[[sqlite3.Connection], T],
+        *,
+        erases: bool = False,
+        separate: bool = False,
+    ) -> T:
         """`write`, and wait for it."""
-        return self.write(do, erases=erases).result()
+        return self.write(do, erases=erases, separate=separate).result()
 
     def alone(self, connection: sqlite3.Connection) -> None:
         """Keep other processes from writing until the transaction ends; here it does so by itself."""

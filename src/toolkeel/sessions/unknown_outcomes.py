@@ -74,7 +74,7 @@ def _open_ticket(fold: Fold, call: CallIntended) -> Ticket | None:
 def _is_answered(fold: Fold, call: CallIntended) -> bool:
     """Whether somebody gave its result, so that nothing has run."""
     given = (fold.decided.get(t.id) for t in fold.waiting.values() if t.call_id == call.call_id)
-    return any(each is not None and each.verdict == "answer" for each in given)
+    return any(each is not None and each.decision.verdict == "answer" for each in given)
 
 
 def _original_call(fold: Fold, call: CallIntended) -> ToolCall:
