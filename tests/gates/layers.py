@@ -135,7 +135,6 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "result_message",
         "failure_message",
         "steps.guard",
-        "steps.fast_guards",
         "watchdog",
         "pipeline",
         "batch",

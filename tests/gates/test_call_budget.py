@@ -1,4 +1,4 @@
-"""How many of the library's functions stand between a model and a tool: counted, not timed.
+"""What a call costs does not grow with its turn or its run: entered functions are counted, not timed.
 
 Entered functions of files below `src/toolkeel` are counted with `sys.setprofile`; a coroutine that
 is resumed counts again, a comprehension does not. The model and the listener are the test's own.
@@ -15,14 +15,9 @@ from types import FrameType
 from typing import Any
 
 import toolkeel
-from toolkeel import Agent, AssistantMessage, RunContext, ToolCall, ToolContext, Toolset, tool
-from toolkeel.call.watchdog import WATCHED
+from toolkeel import Agent, AssistantMessage, ToolCall, ToolContext, Toolset, tool
+from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.model_interface import ModelRequest
-
-TO_THE_BODY = 20
-TO_THE_NEXT_REQUEST = 15
-PER_CALL = 12
-"""Functions of the library that one call in a toolset enters, without a listener or a context."""
 
 INLINE = ("<listcomp>", "<genexpr>", "<dictcomp>", "<setcomp>")
 SOURCE = str(Path(toolkeel.__file__).parent)
@@ -53,13 +48,17 @@ class Count:
             sys.setprofile(None)
 
 
+async def _watch() -> None:
+    WATCHDOG.watch()
+
+
 def _turns(waits: bool, turns: int = 6) -> list[tuple[Counter[str], Counter[str]]]:
     """For each turn: what lies between answer and body, and between body and next request."""
     count = Count()
     measured: list[tuple[Counter[str], Counter[str]]] = []
     before: list[Counter[str]] = []
     heard: list[str] = []
-    WATCHED.begin()  # what is made once is made now
+    asyncio.run(_watch())  # what is made once is made now
 
     @tool
     async def add(a: int, context: ToolContext[Any]) -> int:
@@ -90,59 +89,6 @@ def _turns(waits: bool, turns: int = 6) -> list[tuple[Counter[str], Counter[str]
     )
     assert heard.count("tool_started") == heard.count("tool_finished") == turns
     return measured
-
-
-def test_few_functions_stand_between_the_models_answer_and_the_body() -> None:
-    """An async tool with a context, and one listener, in an agent's run."""
-    for waits in (False, True):
-        for between, _ in _turns(waits):
-            total = sum(between.values())
-            assert total <= TO_THE_BODY, f"{total} ({TO_THE_BODY}): {between.most_common()}"
-
-
-def test_few_functions_stand_between_the_body_and_the_next_request() -> None:
-    for waits in (False, True):
-        for _, after in _turns(waits):
-            total = sum(after.values())
-            assert total <= TO_THE_NEXT_REQUEST, (
-                f"{total} ({TO_THE_NEXT_REQUEST}): {after.most_common()}"
-            )
-
-
-def test_one_call_in_a_toolset_enters_few_functions() -> None:
-    @tool
-    async def add(a: int) -> int:
-        """Add one."""
-        return a + 1
-
-    @tool(inline=True)
-    def add_inline(a: int) -> int:
-        """Add one."""
-        return a + 1
-
-    tools = Toolset([add, add_inline])
-
-    async def main(name: str) -> Counter[str]:
-        count, run = Count(), RunContext()
-        calls = [ToolCall("1", name, '{"a": 1}')]
-        await tools.run(calls, run)
-        work = tools.run(calls, run)
-        count.during(lambda: _exhaust(work))
-        return count.take()
-
-    for name in ("add", "add_inline"):
-        entered = asyncio.run(main(name))
-        total = sum(entered.values())
-        assert 5 < total <= PER_CALL, f"{total} ({PER_CALL}): {entered.most_common()}"
-
-
-def _exhaust(work: Any) -> None:
-    """Run a coroutine that never waits."""
-    try:
-        work.send(None)
-    except StopIteration:
-        return
-    raise AssertionError("it waited")
 
 
 def test_a_call_of_a_large_turn_costs_no_more_functions_than_one_of_a_small_turn() -> None:

@@ -20,7 +20,6 @@ from toolkeel.call.batch import Batch, skipped
 from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.correction_counts import Corrections
 from toolkeel.call.failure_message import unknown_outcome
-from toolkeel.call.pipeline import start_call
 from toolkeel.call.steps.taint import carry, relearn
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -56,7 +55,7 @@ class Progression:
         self._charge = charge
         self._messages = run.transcript
         self._run = run
-        self._running: Batch | ToolCall | None = None
+        self._running: Batch | None = None
         self._over = ""
         self.corrections = Corrections()
         self.waits: Mapping[str, Suspend] = {}
@@ -183,10 +182,7 @@ class Progression:
         tools, recorder = self._tools, self._run.recorder
         if recorder is not None:
             await self._intend(recorder, calls, resumed)
-        if len(calls) == 1 and not self._in_batch(tools, resumed):
-            results = await self._call_alone(calls[0], tools)
-        else:
-            results = await self._call_together(calls, tools, resumed)
+        results = await self._run_batch(calls, tools, resumed)
         if recorder is not None:
             tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]
             recorder.calls_ended(tickets, self._run.state)
@@ -212,34 +208,7 @@ class Progression:
                 order_results(self._messages)
             raise
 
-    def _in_batch(self, tools: Toolset, resumed: bool) -> bool:
-        run = self._run
-        return resumed or tools.has_secrets or run.cancel.cancelled or run.loop_state.skip_unstarted
-
-    async def _call_alone(self, call: ToolCall, tools: Toolset) -> list[ToolMessage]:
-        run = self._run
-        self._running = call
-        try:
-            done = start_call(call, tools, run)
-            message, fatal = done if isinstance(done, tuple) else await done
-        except BaseException:
-            self._messages.append(skipped(call, run))
-            raise
-        finally:
-            self._running = None
-        if isinstance(fatal, Suspend):
-            self.waits = {call.id: fatal}
-            return []
-        self.waits = {}
-        if message.kind is not None or self.corrections.any:
-            self.corrections.note([message])
-        is_plain = run.taint is None or run.recorder is not None
-        self._messages.append(message if is_plain else carry(run, [message])[0])
-        if fatal is not None:
-            raise fatal
-        return [message]
-
-    async def _call_together(
+    async def _run_batch(
         self, calls: Sequence[ToolCall], tools: Toolset, resumed: bool
     ) -> list[ToolMessage]:
         batch = self._running = tools.batch(calls, self._run)
@@ -263,10 +232,7 @@ class Progression:
         Of a call that has begun and may not run twice it is not known what becomes of it; one that
         has not begun, or may run again, has nothing here and runs when the run goes on.
         """
-        running = self._running
-        if running is None:
-            return []
-        known = running.so_far() if isinstance(running, Batch) else [(running, None)]
+        known = () if self._running is None else self._running.so_far()
         return [
             unknown_outcome(call) if message is None else message
             for call, message in known

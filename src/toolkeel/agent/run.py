@@ -30,7 +30,7 @@ from toolkeel.agent.turn.time_limit import bound_time
 from toolkeel.call.arguments.partial import PartialItem
 from toolkeel.call.body.coroutine_deadline import GIVE_UP
 from toolkeel.call.body.sync_bridge import Pieces
-from toolkeel.call.watchdog import WATCHED
+from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext
 from toolkeel.errors import OutputError, SetupError, describe
 from toolkeel.events import EndReason, Event, RunFinished, RunStarted, Streamed
@@ -186,7 +186,7 @@ class Run(InNotebooks, Generic[T]):
     async def _to_end(self) -> RunResult[T]:
         run, problem = self.context, ""
         reason: EndReason = "failed"
-        WATCHED.begin()  # listeners and predicates are at work before the first call
+        WATCHDOG.watch()  # listeners and predicates are at work before the first call
         if run.listeners:
             run.tell(RunStarted(*run.next(), self._plan.model.name, self._plan.agent))
         expiry = bound_time(run, own=self._plan.limits is not None)

@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 
-from toolkeel.call.arguments.validate import LooksLong, prepare
+from toolkeel.call.arguments.validate import argument_text, is_large
 from toolkeel.call.body.coroutine_deadline import GIVE_UP, GRACE
 from toolkeel.call.body.stopped_text import not_started
 from toolkeel.call.failure_message import failed, interrupted
-from toolkeel.call.pipeline import Finds, Ready, start_call
+from toolkeel.call.pipeline import Finds, run_call
 from toolkeel.call.steps.turn_order import end_turn
+from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext
-from toolkeel.define.explain.error_budget import LARGE
 from toolkeel.errors import CallError, SetupError, Skipped, Suspend
 from toolkeel.events import ToolFinished, ToolStarted
 from toolkeel.messages import ToolCall, ToolMessage
@@ -29,13 +29,18 @@ def check_calls(calls: Sequence[ToolCall]) -> None:
     Raises:
         SetupError: they are not.
     """
-    several = isinstance(calls, Sequence) and not isinstance(calls, str)
+    several = type(calls) is list or (isinstance(calls, Sequence) and not isinstance(calls, str))
     strange = [call for call in calls if not isinstance(call, ToolCall)] if several else [calls]
     if strange:
         raise SetupError(
             f"{strange[0]!r:.80}: not a ToolCall in a list of calls; a provider's "
             "decode_calls(reply) makes such a list of a client's reply"
         )
+
+
+def _may_be_large(call: ToolCall) -> bool:
+    arguments: object = call.arguments
+    return type(arguments) is not str or is_large(arguments)
 
 
 def check_run(run: object) -> None:
@@ -54,8 +59,8 @@ class Batch:
     Each call gets a task and they all run at once, up to `width` of them; a call of a
     `sequential` tool waits for those before it and holds back those after it. Tasks are counted
     down by their done-callbacks, so the cost of a call does not grow with the batch. A single call
-    needs no task of its own. Whose place in the turn is known by its arguments, and has large ones
-    that must be looked at in a thread, is alone while it runs.
+    needs no task of its own. A call that declares resources and has arguments too large to validate
+    on the loop runs exclusively, since they tell which resources it touches.
 
     Args:
         calls: In the model's order.
@@ -81,7 +86,6 @@ class Batch:
         self._tasks: dict[asyncio.Task[Fatal], int] = {}
         self._barrier = False
         self._barriers: set[int] = set()
-        self._ready: dict[int, Ready] = {}
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
         self._waits: dict[int, Suspend] = {}
@@ -109,6 +113,7 @@ class Batch:
                 that ends the run; likewise. Every call has its end event and its result by then.
         """
         run = self._run
+        WATCHDOG.watch()
         if len(self.calls) == 1 and not (run.cancel.cancelled or run.loop_state.skip_unstarted):
             self._waiting.clear()
             try:
@@ -135,9 +140,7 @@ class Batch:
     async def _run_call(self, index: int) -> Fatal:
         if self._run.recorder is not None:
             self._run.recorder.begins(self.calls[index])
-        ready = self._ready.pop(index, None)
-        done = start_call(self.calls[index], self._tools, self._run, ready)
-        self._results[index], fatal = done if isinstance(done, tuple) else await done
+        self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
             self._waits[index] = fatal
             self.waits = {self.calls[n].id: wait for n, wait in sorted(self._waits.items())}
@@ -146,9 +149,8 @@ class Batch:
 
     async def _run_together(self) -> None:
         self._done = asyncio.get_running_loop().create_future()
-        texts = (call.arguments for call in self.calls)
-        if self._tools.has_barriers or any(type(t) is str and len(t) > LARGE for t in texts):
-            self._barriers = {n for n, c in enumerate(self.calls) if self._is_sequential(n, c)}
+        if self._tools.has_barriers or any(map(_may_be_large, self.calls)):
+            self._barriers = {n for n, c in enumerate(self.calls) if self._is_exclusive(c)}
         self._start()
         try:
             if self._tasks:
@@ -177,17 +179,14 @@ class Batch:
             tasks[task] = index
             task.add_done_callback(ended)
 
-    def _is_sequential(self, index: int, call: ToolCall) -> bool:
-        """Whether it is alone while it runs; so is one that is looked at in a thread first, if its
-        place in the turn hangs on what is found there."""
-        text = call.arguments
+    def _is_exclusive(self, call: ToolCall) -> bool:
+        """Whether no other call of the turn may run beside it."""
         try:
             tool = self._tools.find(call.name, self._run.loop_state.disabled_tools).tool
-            if tool.effects.resources and type(text) is str and len(text) > LARGE:
-                self._ready[index] = Ready(prepare(call, tool, at_once=True))
-            return tool.sequential
-        except Exception as error:  # its own call will tell
-            return isinstance(error, LooksLong)
+            is_ordered = bool(tool.effects.resources)
+            return tool.sequential or (is_ordered and is_large(argument_text(call, tool)))
+        except Exception:  # the call itself reports what is wrong with it
+            return False
 
     def _ended(self, task: asyncio.Task[Fatal]) -> None:
         index = self._tasks.pop(task)

@@ -8,20 +8,11 @@ from typing import get_args
 from toolkeel.call.arguments.edits import revise
 from toolkeel.call.arguments.mask import learning
 from toolkeel.call.arguments.model_validators import ModelValidators
-from toolkeel.call.arguments.validate import completing, renewing
+from toolkeel.call.arguments.validate import renewing, with_defaults
 from toolkeel.call.body.coroutine_deadline import watched
-from toolkeel.call.body.run_body import begin_bare, invoke, is_bare, promised
+from toolkeel.call.body.run_body import invoke, promised
 from toolkeel.call.steps.approve import Approval, unchangeable
-from toolkeel.call.steps.compose import (
-    Begin,
-    Handler,
-    awaited,
-    beginning,
-    check_enabled,
-    compose,
-    rechecks,
-)
-from toolkeel.call.steps.fast_guards import as_guards, guarding
+from toolkeel.call.steps.compose import Handler, argument_guards, check_enabled, compose
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.steps.taint import check_target, labels_of, marking
 from toolkeel.call.steps.turn_order import add_locks
@@ -34,15 +25,15 @@ from toolkeel.messages import ToolOutput
 PLACES = get_args(Place)
 
 
-def begin_of(
+def compose_tool(
     made: AnyTool,
     steps: Sequence[Step] = (),
     rules: Rules | None = None,
     last: Handler = invoke,
     *,
     watch: bool = False,
-) -> Begin:
-    """Everything around a tool's body and the body itself, put together once.
+) -> Handler:
+    """Compose everything around a tool's body, and the body itself, into one handler.
 
     From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
 
@@ -56,7 +47,7 @@ def begin_of(
     if (check := getattr(made.executor, "check_tool", None)) is not None:
         check(made)
     outer, inner = _parted((*steps, *made.steps), made)
-    guards = rechecks(outer)
+    guards = argument_guards(outer)
     if made.enabled is not True:
         outer.insert(0, check_enabled)
     outside = made.executor is external
@@ -64,35 +55,32 @@ def begin_of(
     approval = Approval(made.approval, rules, guards) if asks else None
     if made.effects.resources:
         add_locks(made, outer, inner, asks)
-    last, plain = _body(made, last, inner, approval)
-    if not (inner or asks) and (not outer or as_guards(outer)):
-        begin = begin_bare if plain else beginning(last)
-        return _seen(made, guarding(as_guards(outer), begin)) if outer else begin
+    last = _body(made, last, inner, approval)
     if approval is not None:
         within = approval.around(compose(inner, approval.run_approved(last), unchangeable))
     else:
         within = compose(inner, last, unchangeable)
-    return _seen(made, beginning(watched(compose(outer, within, revise))))
+    if not (outer or inner or asks):  # only the body can wait, and it is watched on its own
+        return within
+    handler = watched(compose(outer, within, revise))
+    return with_defaults(handler) if made.arguments.defaults else handler
 
 
 def _body(
     made: AnyTool, last: Handler, inner: Sequence[Step], approval: Approval | None
-) -> tuple[Handler, bool]:
-    """What runs the body, with what stands close around it; and whether that is nothing."""
-    bare = is_bare(made)
-    if bare:
-        last = awaited(begin_bare)
+) -> Handler:
+    """Return what runs the body, with what stands close around it."""
     if approval is not None:
         last = _or_given_result(approval, last)
     if made.effects.target:
         check_target(made)
-    if marks := labels_of(made):
+    if labels_of(made):
         last = marking(made, last)
     if made.arguments.mask is not None:
         last = learning(made.arguments.mask, last)
     if any(getattr(step, "place", "") == "retry" for step in inner):
         last = renewing(last)
-    return last, bare and not marks and made.arguments.mask is None
+    return last
 
 
 def _or_given_result(approval: Approval, body: Handler) -> Handler:
@@ -106,11 +94,6 @@ def _or_given_result(approval: Approval, body: Handler) -> Handler:
         return ToolOutput(value, None, {"answered": "from outside"})
 
     return unless_given
-
-
-def _seen(made: AnyTool, begin: Begin) -> Begin:
-    """`begin`, where somebody looks at the call: what the function defaults itself is filled in."""
-    return completing(begin) if made.arguments.defaults else begin
 
 
 def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:

@@ -9,7 +9,6 @@ from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.batch import check_run
 from toolkeel.call.body.sync_bridge import run_sync as run_sync
 from toolkeel.call.failure_message import failed
-from toolkeel.call.steps.compose import awaited
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import check_bound
@@ -29,7 +28,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
         [message] = await Toolset([tool]).run([call], run)
         return message
     call = ToolCall("", tool.name, _arguments(tool, value))
-    handle = awaited(Toolset([tool]).under(run.scope.toolset).find(tool.name).begin)
+    handle = Toolset([tool]).under(run.scope.toolset).find(tool.name).handler
     context = ToolContext(call, tool.name, run)
     try:
         return await handle(prepare(call, tool), context)

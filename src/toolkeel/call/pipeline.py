@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Container, Coroutine
+from collections.abc import Callable, Container
 from dataclasses import replace
+from functools import partial
 from time import perf_counter
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.call.arguments.edits import what_ran, with_note
-from toolkeel.call.arguments.validate import LooksLong, prepare
+from toolkeel.call.arguments.validate import argument_text, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
-from toolkeel.call.body.stopped_text import not_started, overdue
+from toolkeel.call.body.stopped_text import not_started
 from toolkeel.call.failure_message import failed
 from toolkeel.call.result_message import render
 from toolkeel.call.steps.call_limits import note, repeats
-from toolkeel.call.steps.compose import Begin, Rest
+from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.taint import carry
 from toolkeel.call.truncate import Keeper
-from toolkeel.call.watchdog import WATCHED
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import RunStopped, SetupError, Suspend
@@ -29,9 +29,6 @@ from toolkeel.messages import ToolCall, ToolMessage
 
 log = logging.getLogger("toolkeel")
 
-# Two steps in place of calling the class, which costs a third more.
-_blank, _fill = object.__new__, ToolContext.__init__
-
 
 @record
 class Entry:
@@ -39,12 +36,12 @@ class Entry:
 
     Args:
         tool: What it is.
-        begin: Its steps and its body, composed.
+        handler: Its steps and its body, composed.
         meant: The name it was called by, if that was mended to find it.
     """
 
     tool: AnyTool
-    begin: Begin
+    handler: Handler
     meant: str = ""
 
 
@@ -55,25 +52,16 @@ class Finds(Protocol):
     def find(self) -> Callable[[str, Container[str]], Entry]: ...
     @property
     def has_barriers(self) -> bool: ...
-    def watched(self, entry: Entry) -> Begin: ...
+    def watched(self, entry: Entry) -> Handler: ...
     @property
     def keeper(self) -> Keeper | None: ...
-
-
-class Ready(NamedTuple):
-    """Arguments that were looked at elsewhere, and when their call began; 0 if it has not."""
-
-    prepared: Prepared
-    began: float = 0.0
 
 
 Ended: TypeAlias = "tuple[ToolMessage, BaseException | None]"
 """A call's result, and what must be raised for it: see `run_call`."""
 
 
-async def run_call(
-    call: ToolCall, tools: Finds, run: RunContext, ready: Ready | None = None
-) -> Ended:
+async def run_call(call: ToolCall, tools: Finds, run: RunContext) -> Ended:
     """Run one call, whatever happens.
 
     Returns:
@@ -82,18 +70,8 @@ async def run_call(
         `KeyboardInterrupt` and its like, the exception of a guard that ends the run. With a
         `Suspend` the call has no result yet.
     """
-    done = start_call(call, tools, run, ready)
-    return done if isinstance(done, tuple) else await done
-
-
-def start_call(
-    call: ToolCall, tools: Finds, run: RunContext, ready: Ready | None = None
-) -> Ended | Coroutine[Any, Any, Ended]:
-    """`run_call` up to where the call waits: how it ended, or what must be awaited for that."""
-    started = perf_counter() if ready is None or not ready.began else ready.began
-    if not WATCHED.runs:
-        WATCHED.begin()
-    if run.listeners and (ready is None or not ready.began):
+    started = perf_counter()
+    if run.listeners:
         seq, at, run_id = run.next()  # passed on by `*` they would cost a third of an event more
         run.tell(ToolStarted(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
@@ -102,31 +80,41 @@ def start_call(
     try:
         entry = tools.find(call.name, run.loop_state.disabled_tools)
         tool = entry.tool
+        context = ToolContext(call, tool.name, run)
+        context.started = started
         if run.loop_state.failed_calls:
             repeats(run, call)
-        prepared = ready.prepared if ready else prepare(call, tool, at_once=True)
+        text = argument_text(call, tool)
+        if is_large(text):
+            prepared = await _prepare_in_thread(call, tool, text, context)
+        else:
+            prepared = prepare(call, tool, text)
         if entry.meant or prepared.changes:
             prepared = _telling_changes(prepared, entry.meant, run)
         if run.scope.spending is not None and run.scope.spending.watches:
             run.scope.spending.take_call(tool.name)
-        context = _blank(ToolContext)
-        _fill(context, call, tool.name, run)
-        context.started = started
-        begin = entry.begin if not run.loop_state.visible_taint else tools.watched(entry)
-        value = begin(prepared, context)
-        if type(value) is Rest:
-            return _finish(value.work, prepared, context, started, tools.keeper)
-        duration = perf_counter() - started
-        if tool.timeout is not None and duration > tool.timeout:
-            raise overdue(tool.name, tool.timeout)
-        message = render(prepared, value, duration, tools.keeper)
-    except LooksLong:
-        assert tool is not None
-        return _look(call, tool, tools, run, started)
+        handler = entry.handler if not run.loop_state.visible_taint else tools.watched(entry)
+        value = await handler(prepared, context)
+        message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
-        message = _failed(call, tool, error, run, perf_counter() - started, tools.keeper)
+        duration = perf_counter() - started
+        told = error
+        if isinstance(error, CancelledError) and context is not None and not context.body:
+            told = not_started(call.name if tool is None else tool.name, run.cancel.reason)
+        message = _failed(call, tool, told, run, duration, tools.keeper)
+        del told  # by its traceback it would hold itself
         return _end(run, call, prepared, context, message, _fatal(error))
     return _end(run, call, prepared, context, message, None)
+
+
+async def _prepare_in_thread(
+    call: ToolCall, tool: AnyTool, text: str, context: ToolContext
+) -> Prepared:
+    """Validate large arguments in a thread, under the call's deadline."""
+    prepared = await run_in_thread(tool, partial(prepare, call, tool, text), context, None)
+    assert isinstance(prepared, Prepared)
+    context.deadline = context.run.scope.deadline  # the body has a deadline of its own
+    return prepared
 
 
 def _telling_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepared:
@@ -141,49 +129,6 @@ def _telling_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepare
     if run.listeners:
         run.tell(Coerced(*run.next(), prepared.call.id, prepared.changes))
     return prepared
-
-
-async def _look(
-    call: ToolCall, tool: AnyTool, tools: Finds, run: RunContext, began: float
-) -> Ended:
-    """Go on with a call whose arguments are looked at in a thread, under its deadline."""
-    context: ToolContext = ToolContext(call, tool.name, run)
-    context.started = began
-    try:
-        prepared: Any = await run_in_thread(tool, lambda: prepare(call, tool), context, None)
-    except BaseException as error:
-        stopped = isinstance(error, CancelledError)
-        told = not_started(tool.name, run.cancel.reason) if stopped else error
-        message = _failed(call, tool, told, run, perf_counter() - began, tools.keeper)
-        return _end(run, call, None, context, message, _fatal(error))
-    done = start_call(call, tools, run, Ready(prepared, began))
-    return done if isinstance(done, tuple) else await done
-
-
-async def _finish(
-    work: Awaitable[object],
-    prepared: Prepared,
-    context: ToolContext,
-    started: float,
-    keeper: Keeper | None,
-) -> Ended:
-    run, fatal = context.run, None
-    try:
-        value = await work
-        message = render(prepared, value, perf_counter() - started, keeper)
-    except BaseException as error:
-        # No other name for the error here: by its traceback it would hold itself.
-        is_unbegun = not context.body and isinstance(error, CancelledError)
-        message = _failed(
-            prepared.call,
-            prepared.tool,
-            not_started(prepared.tool.name, run.cancel.reason) if is_unbegun else error,
-            run,
-            perf_counter() - started,
-            keeper,
-        )
-        fatal = _fatal(error)
-    return _end(run, prepared.call, prepared, context, message, fatal)
 
 
 def _end(

@@ -15,9 +15,9 @@ from toolkeel.call.batch import Batch, check_calls, check_run
 from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.body.thread_pool import ThreadPool
-from toolkeel.call.compose_tool import begin_of
-from toolkeel.call.pipeline import Entry, start_call
-from toolkeel.call.steps.compose import Begin, Handler
+from toolkeel.call.compose_tool import compose_tool
+from toolkeel.call.pipeline import Entry
+from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.rules import Rules, check_rules
 from toolkeel.call.steps.taint import can_act
 from toolkeel.call.truncate import KEEPS, Keeper
@@ -102,7 +102,7 @@ class Toolset(InNotebooks):
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
         self._under: tuple[Toolset, Toolset] | None = None
-        self._watched: dict[str, Begin] = {}
+        self._watched: dict[str, Handler] = {}
         self.keeper: Keeper | None = None
         for item in carried(tools):
             self._add(item)
@@ -119,13 +119,13 @@ class Toolset(InNotebooks):
                 "of them another name, @tool('name'), of an agent .as_tool('name'), or use with_prefix"
             )
         self.has_secrets = self.has_secrets or made.arguments.mask is not None
-        begin = begin_of(made, self.steps, self.rules, self._invoke)
+        handler = compose_tool(made, self.steps, self.rules, self._invoke)
         self.has_ends_run = self.has_ends_run or made.ends_run
         self.has_barriers = self.has_barriers or made.sequential
         keep: Any = made.metadata.get(KEEPS)
         if callable(keep):
             self.keeper = cast("Keeper", (made.name, keep))
-        self._entries[made.name] = Entry(made, begin)
+        self._entries[made.name] = Entry(made, handler)
 
     # — as a collection —
 
@@ -170,15 +170,15 @@ class Toolset(InNotebooks):
         entry = self._entries.get(name)
         return entry if entry is not None else self._find_alias(name, disabled)
 
-    def watched(self, entry: Entry) -> Begin:
-        """A call's beginning in a run that has touched something: it may have to ask."""
+    def watched(self, entry: Entry) -> Handler:
+        """A call's handler in a run that has touched something: it may have to ask."""
         made = entry.tool
         if self.rules is not None or made.approval is not False or not can_act(made):
-            return entry.begin
-        if (begin := self._watched.get(made.name)) is None:
-            begin = begin_of(made, self.steps, self.rules, self._invoke, watch=True)
-            self._watched[made.name] = begin
-        return begin
+            return entry.handler
+        if (handler := self._watched.get(made.name)) is None:
+            handler = compose_tool(made, self.steps, self.rules, self._invoke, watch=True)
+            self._watched[made.name] = handler
+        return handler
 
     def _find_alias(self, name: str, disabled: Container[str]) -> Entry:
         name = str(name)  # whatever a wire has put there
@@ -190,7 +190,7 @@ class Toolset(InNotebooks):
         meant = meant_by(name, names)
         if len(meant) == 1:
             entry = self._entries[meant[0]]
-            return Entry(entry.tool, entry.begin, name)
+            return Entry(entry.tool, entry.handler, name)
         near = meant[:3] or nearest_tools(name, names)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         listed = ", ".join(names[:LISTED]) or "none"
@@ -236,7 +236,7 @@ class Toolset(InNotebooks):
     def beside(self, extra: AnyTool) -> Toolset:
         """The same set and one tool that its steps and rules are not about."""
         other = copy.copy(self)
-        other._entries = {**self._entries, extra.name: Entry(extra, begin_of(extra))}
+        other._entries = {**self._entries, extra.name: Entry(extra, compose_tool(extra))}
         other._aliases = other._under = None
         other._watched = {}
         other.has_secrets = self.has_secrets or extra.arguments.mask is not None
@@ -292,35 +292,22 @@ class Toolset(InNotebooks):
             SetupError: the program is wired up wrongly, such as a value to inject that is missing,
                 or calls that are none.
         """
-        run = run or RunContext()
-        try:
-            if run.loop_state.can_suspend and run.can_wait:  # an agent's: a body makes these calls
-                token = WITHIN_BODY.set(True)
-                try:
-                    return await self.run(calls, run)
-                finally:
-                    WITHIN_BODY.reset(token)
-            if run.recorder is not None and (by_code := run.recorder.by_code(calls)) is not None:
-                return await by_code(calls, self, run)
-            if run.taint is not None:
-                run.loop_state.visible_taint = len(run.taint.sources)
-            if run.scope.toolset is not None and run.scope.toolset is not self:
-                self = self.under(run.scope.toolset)
-            if len(calls) != 1 or self.has_secrets or run.cancel.cancelled:
-                check_calls(calls)
-                batch = self.batch(calls, run)
-                await batch.run()
-                return batch.results
-            # A call alone is most of all turns, and needs nothing of what a batch keeps.
-            done = start_call(calls[0], self, run)
-            message, fatal = done if isinstance(done, tuple) else await done
-        except (AttributeError, TypeError):
-            check_calls(calls)
-            check_run(run)
-            raise
-        if fatal is None:
-            return [message]
-        raise fatal
+        run = RunContext() if run is None else run
+        check_run(run)
+        check_calls(calls)
+        if run.loop_state.can_suspend and run.can_wait:  # an agent's: a body makes these calls
+            token = WITHIN_BODY.set(True)
+            try:
+                return await self.run(calls, run)
+            finally:
+                WITHIN_BODY.reset(token)
+        if run.recorder is not None and (by_code := run.recorder.by_code(calls)) is not None:
+            return await by_code(calls, self, run)
+        if run.taint is not None:
+            run.loop_state.visible_taint = len(run.taint.sources)
+        batch = self.under(run.scope.toolset).batch(calls, run)
+        await batch.run()
+        return batch.results
 
     def run_sync(
         self, calls: Sequence[ToolCall], run: RunContext | None = None

@@ -19,7 +19,7 @@ from typing import Any, Literal, TypeAlias
 from toolkeel._records.record import record
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.turn.ask_model import Asking
-from toolkeel.call import batch, compose_tool, pipeline, toolset
+from toolkeel.call import batch, compose_tool, pipeline
 from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.mask import Masking
 from toolkeel.call.body import run_body
@@ -63,12 +63,12 @@ POINTS: tuple[Point, ...] = (
     Point("offer", Offer, "now", "which tools the model is told about"),
     Point("ask", Asking, "send", "the model is asked"),
     Point("delta", Assembly, "add", "a piece of its reply is taken in", False),
-    Point("start", pipeline, "run_call", "a call of a turn begins"),
+    Point("start", batch, "run_call", "a call of a turn begins"),
     Point("find", Toolset, "find", "its tool is looked up", False),
     Point("prepare", pipeline, "prepare", "its arguments are validated", False),
     Point("parse", validate, "parse_arguments", "they are parsed strictly, and mended", False),
     Point("enabled", compose_tool, "check_enabled", "whether the tool can be called now"),
-    Point("guard in", InputGuard, "recheck", "an input guard looks"),
+    Point("guard in", InputGuard, "__call__", "an input guard looks"),
     Point("approve", Approval, "_agreed_call", "whether it may run"),
     Point("decide", approve, "_ask", "somebody is asked"),
     Point("lock", Claim, "wait", "its resources are taken"),
@@ -151,11 +151,6 @@ class Faults:
             wrap = _waiting if point.waits else _striking
             wrapped = wrap(original, functools.partial(self._hit, point))
             self._patch(point.owner, point.function, wrapped)
-        # The short ways leave out places.
-        for owner in (batch, toolset):
-            self._patch(owner, "start_call", pipeline.run_call)
-        self._patch(compose_tool, "is_bare", lambda made: False)
-        self._patch(compose_tool, "as_guards", lambda steps: [])
         return self
 
     def _patch(self, owner: Any, name: str, value: object) -> None:

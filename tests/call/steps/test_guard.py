@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import threading
 from collections.abc import Mapping
 from typing import Any
 
@@ -383,3 +384,76 @@ def test_what_a_guard_makes_of_an_edit_is_asked_about_again() -> None:
         "[The guard cap changed this call: amount from 500 to 100]",
     ]
     assert asked == [5, 100]
+
+
+@pytest.mark.parametrize("side", [input_guard, output_guard])
+@pytest.mark.parametrize("inline", [False, True])
+def test_a_sync_check_runs_in_a_thread_unless_it_is_inline(side: Any, inline: bool) -> None:
+    on_loop: list[bool] = []
+
+    async def main() -> None:
+        loop = threading.get_ident()
+
+        def check(*about: Any) -> Allow:
+            on_loop.append(threading.get_ident() == loop)
+            return Allow()
+
+        tools = paying(side(check, inline=inline))
+        for number in range(3):
+            await tools.run([ToolCall(f"{number}", "pay", {"amount": 1})])
+
+    asyncio.run(main())
+    assert on_loop == [inline] * 3
+
+
+def test_a_slow_sync_check_holds_up_nothing_but_its_call() -> None:
+    over = threading.Event()
+
+    def slow(*about: Any) -> Allow:
+        over.wait(60)
+        return Allow()
+
+    async def main() -> list[ToolMessage]:
+        waits = asyncio.ensure_future(
+            paying(input_guard(slow)).run([ToolCall("1", "pay", {"amount": 1})])
+        )
+        [quick] = await paying().run([ToolCall("2", "pay", {"amount": 2})])
+        assert not waits.done()
+        over.set()
+        return [*await waits, quick]
+
+    assert [m.content for m in asyncio.run(main())] == ["paid 1 to shop", "paid 2 to shop"]
+
+
+def test_the_same_guard_may_stand_twice() -> None:
+    asked: list[int] = []
+
+    def note(prepared: Prepared, context: ToolContext[Any]) -> Allow:
+        asked.append(prepared.arguments["amount"])
+        return Allow()
+
+    def last(prepared: Prepared, context: ToolContext[Any]) -> Allow | Reject:
+        return Reject("no") if len(asked) == 2 else Allow()
+
+    twice = input_guard(note)
+    [message] = run(paying(twice, twice, input_guard(last)), {"amount": 1})
+    assert (message.content, asked) == ("no", [1, 1])
+
+
+def test_a_guard_that_waits_is_stopped_by_the_runs_cancel_token() -> None:
+    async def main() -> ToolMessage:
+        run, asking = RunContext[Any](), asyncio.Event()
+
+        async def check(prepared: Prepared, context: ToolContext[Any]) -> Allow:
+            asking.set()
+            await asyncio.sleep(60)
+            return Allow()
+
+        calls = [ToolCall("1", "pay", {"amount": 1})]
+        task = asyncio.create_task(paying(input_guard(check)).run(calls, run))
+        async with asyncio.timeout(30):
+            await asking.wait()
+            run.cancel.cancel("enough")
+            return (await task)[0]
+
+    assert asyncio.run(main()).kind == "cancelled"

@@ -16,11 +16,13 @@ class ModelValidators:
     changes the arguments later, it looks again.
     """
 
-    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        return await proceed(await self.recheck(prepared, context))
+    guards_arguments = True
 
-    async def recheck(self, prepared: Prepared, context: ToolContext) -> Prepared:
-        """The call with what the validators make of its arguments.
+    async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+        return await proceed(self._validate(prepared, context))
+
+    def _validate(self, prepared: Prepared, context: ToolContext) -> Prepared:
+        """Return the call with what the validators make of its arguments.
 
         Raises:
             InvalidArguments: they say no.

@@ -8,7 +8,7 @@ by the coercion table, validation again, and an error that names every field.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 
 from toolkeel._common.redact_secrets import MASK
@@ -16,7 +16,7 @@ from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_fi
 from toolkeel.call.arguments.parse import MAX_SIZE, normalise, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments, PartialValue
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
-from toolkeel.call.steps.compose import Begin, Handler
+from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.explain.error_budget import LARGE, LONG
 from toolkeel.define.explain.validation_errors import invalid_arguments
@@ -28,30 +28,48 @@ from toolkeel.errors import CallError, InvalidArguments, MalformedArguments, Tru
 from toolkeel.messages import ToolCall
 
 
-class LooksLong(Exception):
-    """Arguments are wrong and large: what is wrong with them is found out elsewhere."""
+def is_large(text: str) -> bool:
+    """Whether arguments are so long that validating them would hold up the event loop."""
+    return len(text) > LARGE
 
 
-def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
-    """Validate a call's arguments.
-
-    Args:
-        call: The call.
-        tool: What it means.
-        at_once: Not to look at large arguments that are wrong.
+def argument_text(call: ToolCall, tool: AnyTool) -> str:
+    """Return a call's arguments as text.
 
     Raises:
-        LooksLong: they are, and it shall be done at once.
         TruncatedCall: the turn was cut off before the call ended.
-        MalformedArguments: they are not one JSON object.
-        InvalidArguments: they do not fit the tool's parameters.
+        MalformedArguments: they are no JSON object.
     """
+    arguments: object = call.arguments
     if not call.complete:
         raise TruncatedCall(
             f"The call of {tool.name!r} was cut off before it was complete, so it did not run. "
             "Send a smaller payload, or split it into several calls."
         )
-    text = call.arguments if type(call.arguments) is str else _text(call, tool)
+    if type(arguments) is str:
+        return arguments
+    if isinstance(arguments, PartialValue | PartialArguments):
+        raise TruncatedCall(
+            f"The call of {tool.name!r} did not run: its arguments are only a part of what was sent."
+        )
+    return normalise(arguments)
+
+
+def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
+    """Validate a call's arguments.
+
+    Args:
+        call: The call.
+        tool: What it means.
+        text: The arguments as text, if that is known (`argument_text`).
+
+    Raises:
+        TruncatedCall: the turn was cut off before the call ended.
+        MalformedArguments: they are not one JSON object.
+        InvalidArguments: they do not fit the tool's parameters.
+    """
+    if text is None:
+        text = argument_text(call, tool)
     arguments = tool.arguments
     validate = arguments.validate
     if len(text) > LONG:
@@ -61,8 +79,6 @@ def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
     try:
         values = validate(text)
     except ValueError as error:
-        if at_once and len(text) > LARGE and (text is call.arguments or not tool.effects.resources):
-            raise LooksLong from None
         return _mend(call, tool, text, error)
     # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
     flat = not arguments.loose and text.count(":") == len(values)
@@ -73,21 +89,6 @@ def prepare(call: ToolCall, tool: AnyTool, at_once: bool = False) -> Prepared:
     if arguments.fill is not None:
         arguments.fill(values)
     return Prepared(call, tool, values)
-
-
-def _text(call: ToolCall, tool: AnyTool) -> str:
-    """Arguments that did not come as text.
-
-    Raises:
-        TruncatedCall: they are a preview of arguments that still arrive.
-        MalformedArguments: they are no JSON object.
-    """
-    arguments: object = call.arguments
-    if isinstance(arguments, PartialValue | PartialArguments):
-        raise TruncatedCall(
-            f"The call of {tool.name!r} did not run: its arguments are only a part of what was sent."
-        )
-    return normalise(arguments)
 
 
 def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
@@ -232,13 +233,13 @@ def effective(prepared: Prepared) -> Prepared:
     return Prepared(prepared.call, prepared.tool, {**arguments, **absent}, prepared.changes)
 
 
-def completing(inner: Begin) -> Begin:
-    """`inner`, given the effective arguments."""
+def with_defaults(inner: Handler) -> Handler:
+    """Fill in the function's defaults before any step sees the call."""
 
-    def begin(prepared: Prepared, context: ToolContext) -> object:
+    def handler(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
         return inner(effective(prepared), context)
 
-    return begin
+    return handler
 
 
 def as_json(prepared: Prepared) -> dict[str, object]:

@@ -21,7 +21,7 @@ from __future__ import annotations
 import asyncio
 import sys
 import types
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeGuard, cast
@@ -145,30 +145,12 @@ def run_coroutine(
     try:
         waiting = body.send(None)
     except StopIteration as ended:
+        if timeout is not None and perf_counter() - began > timeout:
+            raise overdue(context.tool_name, timeout) from None
         return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
         raise cancelled_itself(context.tool_name) from None
-    rest: Any = go_on(body, waiting, context, timeout, began)  # a generator, whatever its type
-    return (yield from rest)
-
-
-@types.coroutine
-def go_on(
-    body: Coroutine[Any, Any, object],
-    waiting: Any,
-    context: ToolContext,
-    timeout: float | None,
-    began: float = 0.0,
-    told: Callable[[BaseException], BaseException] | None = None,
-) -> Generator[Any, Any, object]:
-    """The rest of `run_coroutine`, for a body that has begun.
-
-    Args:
-        waiting: What it waits for, for the first time.
-        began: When it did, by `time.perf_counter`; 0 if only now.
-        told: What is raised in place of what it raises, without another frame on its way.
-    """
-    watch = _Watch(context, timeout, perf_counter() - began if began else 0.0)
+    watch = _Watch(context, timeout, perf_counter() - began)
     try:
         while True:
             try:
@@ -192,11 +174,6 @@ def go_on(
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
         watch.judge(error)
-        if told is not None and (other := told(error)) is not error:
-            try:
-                raise other from error
-            finally:
-                del other  # it would hold itself, by its traceback and this frame
         raise
     finally:
         watch.close()
@@ -205,9 +182,9 @@ def go_on(
 def watched(handler: Handler) -> Handler:
     """A handler whose steps, too, are stopped by the run's cancel token."""
 
-    async def watching(prepared: Prepared, context: ToolContext) -> object:
+    def watching(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
         inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
-        return await run_coroutine(inner, context, None)
+        return cast("Awaitable[object]", run_coroutine(inner, context, None))
 
     return watching
 

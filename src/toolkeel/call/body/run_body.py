@@ -7,13 +7,13 @@ import functools
 import inspect
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator, Mapping
 from contextlib import aclosing, closing
+from time import perf_counter
 from typing import Any
 
-from toolkeel.call.body.coroutine_deadline import go_on, run_coroutine
+from toolkeel.call.body.coroutine_deadline import run_coroutine
 from toolkeel.call.body.run_in_thread import run_in_thread
-from toolkeel.call.body.stopped_text import cancelled_itself, not_started
+from toolkeel.call.body.stopped_text import cancelled_itself, not_started, overdue
 from toolkeel.call.body.thread_pool import ThreadPool
-from toolkeel.call.steps.compose import Rest
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import inject
 from toolkeel.define.reading.signature import MISSING, VAR_POSITIONAL, Parameter
@@ -78,57 +78,6 @@ async def invoke(
     return value
 
 
-def is_bare(tool: AnyTool) -> bool:
-    """Whether `begin_bare` can run it."""
-    if tool.positional or tool.output or tool.executor:
-        return False
-    return tool.body == "async" or (tool.body == "sync" and tool.inline)
-
-
-def begin_bare(prepared: Prepared, context: ToolContext) -> object:
-    """`invoke` for most tools: a function that runs here and takes everything by name.
-
-    The same, less what such a tool has no need of, up to where the body waits for the first time:
-    what is left out would cost more than a small body.
-    """
-    tool, run = prepared.tool, context.run
-    if run.cancel.cancelled:
-        raise not_started(tool.name, run.cancel.reason)
-    values, context.body = prepared.arguments, "runs"
-    if tool.injected:
-        if tool.timeout is not None:
-            context.set_deadline(tool.timeout)
-        values = inject(tool.injected, values, context)
-    try:
-        body: Any = tool.function(**values)
-        if tool.body == "sync":
-            if type(body) is str or not inspect.isawaitable(body):
-                return body
-            body = _await(body)
-        try:
-            waiting = body.send(None)
-        except StopIteration as ended:
-            context.body = "done"
-            return ended.value
-    except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
-        raise cancelled_itself(tool.name) from None
-    except _TOLD:
-        raise
-    except Exception as error:  # held by no name here: it would hold itself by its traceback
-        raise Crashed(describe(error)) from error
-    rest: Any = go_on(
-        body, waiting, context, tool.timeout, context.started, _as_told
-    )  # whatever its type says
-    return Rest(rest)
-
-
-def _as_told(error: BaseException) -> BaseException:
-    """What is told of what a body raised."""
-    if isinstance(error, _TOLD) or not isinstance(error, Exception):
-        return error
-    return Crashed(describe(error))
-
-
 def arrange(
     positional: tuple[Parameter, ...], values: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -174,10 +123,13 @@ async def _run_other(
     if tool.body == "generator":
         body = functools.partial(_collect_sync, body, context)
     if tool.inline:
+        began = perf_counter()
         try:
             value = body()
         except asyncio.CancelledError:
             raise cancelled_itself(tool.name) from None
+        if tool.timeout is not None and perf_counter() - began > tool.timeout:
+            raise overdue(tool.name, tool.timeout)
     else:
         value = await run_in_thread(tool, body, context, pool)
     if inspect.isawaitable(value):

@@ -20,11 +20,11 @@ from toolkeel._records.tickets import LIFETIME, PATIENCE, Decision, Ticket, dige
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
-from toolkeel.call.steps.compose import Handler, Recheck, show_guards
+from toolkeel.call.steps.compose import Handler, show_guards
 from toolkeel.call.steps.rules import Rules
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import external
-from toolkeel.define.tool import AnyTool, Needs, Prepared
+from toolkeel.define.tool import AnyTool, Needs, Prepared, Step
 from toolkeel.errors import Denied, InvalidArguments, MalformedArguments, Refused, Suspend, describe
 from toolkeel.events import ApprovalDecided, ApprovalRequested
 from toolkeel.messages import ToolCall
@@ -46,7 +46,7 @@ class Approval:
         guards: Look at arguments a person has edited; what they change is asked about anew.
     """
 
-    def __init__(self, needs: Needs, rules: Rules | None, guards: Sequence[Recheck]) -> None:
+    def __init__(self, needs: Needs, rules: Rules | None, guards: Sequence[Step]) -> None:
         self._needs = needs
         self._sees = callable(needs) and _sees_context(needs)
         self._rules, self._guards = rules, guards

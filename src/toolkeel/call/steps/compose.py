@@ -16,48 +16,9 @@ from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Disabled, Refused
 
 Handler: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[object]]
-Begin: TypeAlias = Callable[[Prepared, ToolContext], object]
-"""A handler that need not be awaited: it gives the tool's value, or, if something waits, a `Rest`."""
+"""Runs a call: what every step around a body, and the body itself, is composed to."""
 Revise: TypeAlias = Callable[[Prepared, Prepared, ToolContext], Prepared]
 """Checks what a step has changed: the call as the step saw it, and as it passes it on."""
-Recheck: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[Prepared]]
-"""A step with a method `recheck` of this form looks at what steps inside it have changed. It gives
-the call back as it is, or a changed one."""
-
-
-class Rest:
-    """What remains of a call that waits.
-
-    Most calls never wait, and a coroutine around each of them costs more than a small body.
-
-    Args:
-        work: To be awaited once; gives the tool's value.
-    """
-
-    __slots__ = ("work",)
-
-    def __init__(self, work: Awaitable[object]) -> None:
-        self.work = work
-
-
-def beginning(handler: Handler) -> Begin:
-    """A handler as one that may be begun."""
-
-    def begin(prepared: Prepared, context: ToolContext) -> object:
-        return Rest(handler(prepared, context))
-
-    return begin
-
-
-def awaited(begin: Begin) -> Handler:
-    """What may be begun as a handler."""
-
-    async def handler(prepared: Prepared, context: ToolContext) -> object:
-        value = begin(prepared, context)
-        return await value.work if type(value) is Rest else value
-
-    return handler
-
 
 ROUNDS = 5
 """How often steps may answer each other's changes with changes."""
@@ -79,7 +40,7 @@ def compose(steps: Sequence[Step], last: Handler, revise: Revise) -> Handler:
 
 
 def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
-    step, outer, everyone = steps[-1], rechecks(steps[:-1]), rechecks(steps)
+    step, outer, everyone = steps[-1], argument_guards(steps[:-1]), argument_guards(steps)
 
     async def handler(prepared: Prepared, context: ToolContext) -> object:
         seen = read_only(prepared)
@@ -103,21 +64,39 @@ def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
     return handler
 
 
-def rechecks(steps: Sequence[Step]) -> tuple[Recheck, ...]:
-    """How the guards among the steps look again, outermost first."""
-    found = [getattr(step, "recheck", None) for step in steps]
-    return tuple(check for check in found if check is not None)
+def argument_guards(steps: Sequence[Step]) -> tuple[Step, ...]:
+    """Return the steps that must see every change of the arguments, outermost first.
+
+    Those are steps with a true attribute ``guards_arguments``: they look at the arguments, may
+    change or refuse them, and pass the call on, so they can run again at any time before the body.
+    """
+    return tuple(step for step in steps if getattr(step, "guards_arguments", False))
+
+
+async def _hand_back(prepared: Prepared) -> Prepared:
+    return prepared
+
+
+async def guard_again(guard: Step, prepared: Prepared, context: ToolContext) -> Prepared:
+    """Return the call as a guard passes it on, without running anything inside the guard.
+
+    Raises:
+        Refused: the guard refuses the call.
+    """
+    passed = await guard(prepared, context, _hand_back)
+    assert isinstance(passed, Prepared)
+    return passed
 
 
 async def show_guards(
-    prepared: Prepared, context: ToolContext, checks: Sequence[Recheck], everyone: Sequence[Recheck]
+    prepared: Prepared, context: ToolContext, guards: Sequence[Step], everyone: Sequence[Step]
 ) -> Prepared:
     """Show changed arguments to the guards further out, until none of them changes more.
 
     Args:
         prepared: With valid arguments.
         context: The running call.
-        checks: Those who have not seen the arguments.
+        guards: Those who have not seen the arguments.
         everyone: Those who must see what they make of them.
 
     Raises:
@@ -125,14 +104,14 @@ async def show_guards(
     """
     for _ in range(ROUNDS):
         changed = False
-        for check in checks:
+        for guard in guards:
             seen = read_only(prepared)
-            passed = await check(seen, context)
+            passed = await guard_again(guard, seen, context)
             if passed is not seen:
                 changed, prepared = True, passed
         if not changed:
             return prepared
-        checks = everyone
+        guards = everyone
     raise Refused(
         f"The call of {prepared.tool.name!r} was refused: its checks keep changing the arguments."
     )

@@ -6,11 +6,11 @@ the run. Whatever else it does, crashing included, counts as a rejection: of its
 
 from __future__ import annotations
 
+import functools
 import inspect
 import logging
 import traceback
 from collections.abc import Awaitable, Callable, Mapping
-from time import perf_counter
 from typing import Any, Final, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
@@ -30,8 +30,6 @@ log = logging.getLogger("toolkeel")
 
 SAME: Final = object()
 """Stands for "as it is"."""
-SLOW: Final = 0.05
-"""Seconds from which on a guard is not asked on the event loop again, which waits for it."""
 
 
 @record
@@ -71,6 +69,7 @@ class Stop:
 
 
 Verdict: TypeAlias = Allow | Reject | Stop
+_VERDICTS = (Allow, Reject, Stop)
 
 
 @record
@@ -95,66 +94,97 @@ OutputCheck: TypeAlias = Callable[[Prepared, Outcome, ToolContext], "Verdict | A
 class _Guard:
     """What both kinds of guard are.
 
-    Attributes:
-        quick: Whether it is asked on the event loop: it is async, or a function that has shown to
-            be quick. Any other is asked in a thread, so that nothing waits for it but its call.
+    Args:
+        check: What is asked.
+        name: For people.
+        inline: Ask a sync check on the event loop, not in a thread.
     """
 
-    def __init__(self, check: Callable[..., Any], name: str) -> None:
+    def __init__(self, check: Callable[..., Any], name: str, inline: bool = False) -> None:
         self.check = check
         self.name = name
         call = check if inspect.isroutine(check) else type(check).__call__
-        self.quick = inspect.iscoroutinefunction(call)
-        self._slow = 0
+        self._on_loop = inline or inspect.iscoroutinefunction(call)
 
-    async def ask(self, *about: Any) -> Any:
-        """Its answer, wherever it is found."""
-        answer = self.check(*about) if self.quick else await self._ask_in_thread(about)
-        return await answer if inspect.isawaitable(answer) else answer
+    def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
+        """Return what the model is told of a call that the guard stops.
 
-    async def _ask_in_thread(self, about: tuple[Any, ...]) -> Any:
-        def timed() -> object:
-            began = perf_counter()
-            try:
-                return self.check(*about)
-            finally:
-                self.took(perf_counter() - began)
+        Args:
+            prepared: The call.
+            context: The same, as it runs.
+            why: The end of the sentence.
+        """
+        raise NotImplementedError
 
+    async def ask(self, prepared: Prepared, context: ToolContext, *about: Any) -> object:
+        """Return what the check wants in place of what it was shown; `SAME` to change nothing.
+
+        A check that fails, or says nothing clear, has refused.
+
+        Args:
+            prepared: The call.
+            context: The same, as it runs.
+            about: What the check is shown.
+
+        Raises:
+            Refused: it says no, or has no say because it failed.
+            RunStopped: it ends the run.
+        """
+        try:
+            verdict = self.check(*about) if self._on_loop else await self._ask_in_thread(about)
+            if not isinstance(verdict, _VERDICTS) and inspect.isawaitable(verdict):
+                verdict = await verdict
+            if not isinstance(verdict, _VERDICTS):
+                kind = type(verdict).__name__
+                raise TypeError(f"a guard must return Allow, Reject or Stop, not {kind}")
+        except Exception as error:
+            log.warning("guard %s failed; its call is refused", self.name, exc_info=error)
+            text = self.refusal(prepared, context, ", because a check of it failed.")
+            raise _broken(self.name, error, text) from error
+        if isinstance(verdict, Reject):
+            raise Refused(verdict.text, {"guard": self.name})
+        if isinstance(verdict, Stop):
+            text = self.refusal(prepared, context, ", and the run was ended.")
+            details = {"guard": self.name, "error": str(verdict.error)}
+            raise RunStopped(text, verdict.error, details)
+        return verdict.modified
+
+    async def _ask_in_thread(self, about: tuple[Any, ...]) -> object:
         threads = shared_pool()
-        job = threads.submit(timed)
+        job = threads.submit(functools.partial(self.check, *about))
         try:
             return await job.future
         finally:
             threads.abandon(job)
 
-    def took(self, seconds: float) -> None:
-        """Judge it by how long it took: slow twice is slow for ever."""
-        self._slow += seconds >= SLOW
-        self.quick = seconds < SLOW and self._slow < 2
-
 
 @checked
 class InputGuard(_Guard):
-    """A `Step` made by `input_guard`."""
+    """A `Step` made by `input_guard`.
+
+    It sees every change that steps further in make to the arguments, too.
+    """
+
+    guards_arguments = True
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        return await proceed(await self.recheck(prepared, context))
+        changed = await self.ask(prepared, context, prepared, context)
+        if changed is not SAME:
+            prepared = self._change(prepared, changed, context)
+        return await proceed(prepared)
 
-    async def recheck(self, prepared: Prepared, context: ToolContext) -> Prepared:
-        """Look at the arguments, those that a step further in has changed included.
+    def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
+        return f"The call of {prepared.tool.name!r} was refused{why}"
+
+    def _change(self, prepared: Prepared, changed: object, context: ToolContext) -> Prepared:
+        """Return the call with the arguments the check wants, validated.
 
         Raises:
-            Refused: the guard says no, or has no say because it failed.
+            Refused: they are no valid arguments.
         """
-        tool = prepared.tool.name
-        failure = f"The call of {tool!r} was refused, because a check of it failed."
-        verdict = await _verdict(self, (prepared, context), failure)
-        changed = _modified(
-            verdict, self.name, f"The call of {tool!r} was refused, and the run was ended."
-        )
         if isinstance(changed, Mapping):  # what it leaves out is as the function has it
             changed = {**prepared.tool.arguments.defaults, **changed}
-        if changed is SAME or changed == prepared.arguments:
+        if changed == prepared.arguments:
             return prepared
         try:
             if not isinstance(changed, Mapping):
@@ -163,7 +193,8 @@ class InputGuard(_Guard):
                 Prepared(prepared.call, prepared.tool, dict(changed), prepared.changes)
             )
         except (InvalidArguments, TypeError, ValueError) as error:
-            raise _broken(self.name, error, failure) from error
+            text = self.refusal(prepared, context, ", because a check of it failed.")
+            raise _broken(self.name, error, text) from error
         note_edit(prepared, passed, context, f"the guard {self.name}")
         return passed
 
@@ -186,30 +217,30 @@ class OutputGuard(_Guard):
             told = error if isinstance(error, CallError) else crashed(error)
             text = failed(prepared.call, prepared.tool, told, 0.0).text
             outcome = Outcome(None, text, told)
+        changed = await self.ask(prepared, context, prepared, outcome, context)
+        return _pass_on(prepared, outcome, changed)
+
+    def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
         name = prepared.tool.name
         ran = (
             f"The tool {name!r} was run, but"
             if context.body
             else f"The call of {name!r} did not run;"
         )
-        ran = f"{ran} its result is withheld"
-        verdict = await _verdict(
-            self, (prepared, outcome, context), f"{ran}, because a check of it failed."
-        )
-        changed = _modified(verdict, self.name, f"{ran}, and the run was ended.")
-        return _pass_on(prepared, outcome, changed)
+        return f"{ran} its result is withheld{why}"
 
 
 @naming
-def input_guard(check: InputCheck, name: str = "") -> InputGuard:
+def input_guard(check: InputCheck, name: str = "", *, inline: bool = False) -> InputGuard:
     """A step that looks at a call before it runs.
 
     Args:
         check: ``(prepared, context) -> Verdict``, sync or async; a function, or an object that
-            can be called. It sees valid arguments. A function is first asked in a thread, and on
-            the event loop only once it has shown to be quick. If it changes them it must leave alone what
-            it has changed already: it may be asked again, when another guard changed more.
+            can be called. It sees valid arguments. A sync check runs in a thread, as a sync tool
+            does. If it changes them it must leave alone what it has changed already: it may be
+            asked again, when another guard changed more.
         name: For people; the check's own name by default.
+        inline: Run a sync check on the event loop itself: only for checks that never wait.
 
     >>> from toolkeel import Toolset, ToolCall, tool
     >>> def small(prepared, context):
@@ -222,61 +253,28 @@ def input_guard(check: InputCheck, name: str = "") -> InputGuard:
     >>> [m.content for m in Toolset([pay]).run_sync([ToolCall("1", "pay", '{"amount": 500}')])]
     ['At most 100.']
     """
-    return InputGuard(check, name or _name_of(check))
+    return InputGuard(check, name or _name_of(check), inline)
 
 
 @naming
-def output_guard(check: OutputCheck, name: str = "") -> OutputGuard:
+def output_guard(check: OutputCheck, name: str = "", *, inline: bool = False) -> OutputGuard:
     """A step that looks at how a call went before the model does; at errors, too.
 
     Args:
         check: ``(prepared, outcome, context) -> Verdict``, as for `input_guard`.
         name: For people; the check's own name by default.
+        inline: As for `input_guard`.
     """
-    return OutputGuard(check, name or _name_of(check))
+    return OutputGuard(check, name or _name_of(check), inline)
 
 
 def _name_of(check: object) -> str:
     return str(getattr(check, "__name__", None) or type(check).__name__)
 
 
-async def _verdict(guard: _Guard, about: tuple[Any, ...], failure: str) -> Verdict:
-    """Ask a guard; one that fails, or says nothing clear, has refused.
-
-    Args:
-        guard: Which one.
-        about: What it is asked about.
-        failure: For the model, if the guard fails.
-    """
-    try:
-        verdict = await guard.ask(*about)
-        if not isinstance(verdict, Allow | Reject | Stop):
-            kind = type(verdict).__name__
-            raise TypeError(f"a guard must return Allow, Reject or Stop, not {kind}")
-    except Exception as error:
-        log.warning("guard %s failed; its call is refused", guard.name, exc_info=error)
-        raise _broken(guard.name, error, failure) from error
-    return verdict
-
-
 def _broken(name: str, error: Exception, text: str) -> Refused:
     trace = "".join(traceback.format_exception(error))
     return Refused(text, {"guard": name, "exception": type(error).__name__, "traceback": trace})
-
-
-def _modified(verdict: Verdict, name: str, ending: str) -> object:
-    """What the guard changed it to.
-
-    Raises:
-        Refused: it said no.
-        RunStopped: it said that all shall end.
-    """
-    if isinstance(verdict, Reject):
-        raise Refused(verdict.text, {"guard": name})
-    if isinstance(verdict, Stop):
-        error = verdict.error
-        raise RunStopped(ending, error, {"guard": name, "error": str(error)})
-    return verdict.modified
 
 
 def _pass_on(prepared: Prepared, outcome: Outcome, changed: object) -> object:

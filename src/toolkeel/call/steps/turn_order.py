@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from contextvars import ContextVar
 from typing import cast
 
-from toolkeel.call.steps.compose import Recheck, rechecks
+from toolkeel.call.steps.compose import argument_guards, guard_again
 from toolkeel.call.steps.resource_conflicts import Claim, Locks
 from toolkeel.call.steps.resources import (
     Branch,
@@ -123,12 +123,12 @@ def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], asks: bool) -
         DefinitionError: what it says names no parameter.
     """
     check_resources(tool)
-    inner.insert(0, locking(rechecks(outer)))
+    inner.insert(0, locking(argument_guards(outer)))
     if outer or asks:  # else nothing can make a call wait before its lock
         outer.insert(0, in_turn)
 
 
-def locking(guards: Sequence[Recheck]) -> Step:
+def locking(guards: Sequence[Step]) -> Step:
     """The step that takes the tool's resources, when it is the call's turn.
 
     Args:
@@ -190,14 +190,14 @@ def _not_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]:
     return wanted
 
 
-async def _recheck(prepared: Prepared, context: ToolContext, guards: Sequence[Recheck]) -> None:
+async def _recheck(prepared: Prepared, context: ToolContext, guards: Sequence[Step]) -> None:
     """Show the call to its guards once more.
 
     Raises:
         Refused: one of them says no now, or wants other arguments than those approved.
     """
-    for check in guards:
-        seen = await check(prepared, context)
+    for guard in guards:
+        seen = await guard_again(guard, prepared, context)
         if seen.arguments != prepared.arguments:
             raise Refused(
                 f"The call of {prepared.tool.name!r} was refused: its checks asked for other "
