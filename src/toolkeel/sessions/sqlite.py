@@ -158,7 +158,7 @@ class Database:
         except queue.Empty:
             uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(
-                uri, PATIENCE, uri=True, isolation_level=None, check_same_thread=False
+                uri, timeout=PATIENCE, uri=True, isolation_level=None, check_same_thread=False
             )
         try:
             yield connection
@@ -283,7 +283,9 @@ def sync_folder(path: Path) -> None:
 
 
 def _connect(path: str) -> sqlite3.Connection:
-    connection = sqlite3.connect(path, PATIENCE, isolation_level=None, check_same_thread=False)
+    connection = sqlite3.connect(
+        path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+    )
     try:
         mode = _write_ahead(connection)
         if mode not in ("wal", "memory"):

@@ -8,7 +8,6 @@ import re
 from collections.abc import Awaitable, Callable, Mapping
 from functools import partial
 from inspect import signature
-from operator import attrgetter
 from typing import Any, TypeAlias
 
 from toolkeel.agent.handoff import Handoff as CoreHandoff
@@ -87,12 +86,26 @@ class Handoff(CoreHandoff):
         return self.said
 
     strict_json_schema = True
-    tool_name = property(attrgetter("tool.name"))
-    tool_description = property(attrgetter("tool.description"))
-    input_json_schema = property(attrgetter("tool.parameters"))
-    """What the model says along with it."""
-    agent_name = property(attrgetter("agent.name"))
-    """Who takes the run."""
+
+    @property
+    def tool_name(self) -> str:
+        """The name of the handoff's tool."""
+        return self.tool.name
+
+    @property
+    def tool_description(self) -> str:
+        """The description of the handoff's tool."""
+        return self.tool.description
+
+    @property
+    def input_json_schema(self) -> Mapping[str, Any]:
+        """The JSON Schema of the handoff's input."""
+        return self.tool.parameters
+
+    @property
+    def agent_name(self) -> str:
+        """The name of the agent that takes over the run."""
+        return self.agent.name
 
 
 def handoff(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from operator import attrgetter
 from typing import Any, ClassVar, Generic, TypeVar
 
 from toolkeel._records.record import record
@@ -58,9 +57,22 @@ class ToolApprovalItem(RunItem):
     type: ClassVar[str] = "tool_approval_item"
     ticket: Ticket | None
 
-    name = tool_name = property(attrgetter("raw_item.name"))
-    arguments = property(attrgetter("raw_item.arguments"))
-    call_id = property(attrgetter("raw_item.call_id"))
+    @property
+    def name(self) -> str:
+        """The name of the called tool."""
+        return self.raw_item.name
+
+    tool_name = name
+
+    @property
+    def arguments(self) -> str:
+        """The call's arguments, as JSON."""
+        return self.raw_item.arguments
+
+    @property
+    def call_id(self) -> str:
+        """The call's identifier."""
+        return self.raw_item.call_id
 
 
 class RunState:

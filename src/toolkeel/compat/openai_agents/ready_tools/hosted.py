@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import cached_property
-from operator import attrgetter
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from toolkeel._records.record import record
@@ -146,8 +145,15 @@ class McpApprovalRequest:
     arguments: Mapping[str, Any]
     server_name: str = ""
 
-    name = property(attrgetter("tool_name"))
-    server_label = property(attrgetter("server_name"))
+    @property
+    def name(self) -> str:
+        """The tool's name, as the hosted call spells it."""
+        return self.tool_name
+
+    @property
+    def server_label(self) -> str:
+        """The server's label, as the hosted call spells it."""
+        return self.server_name
 
 
 @record
