@@ -37,7 +37,7 @@ from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
 
-@tool
+@tool(inline=True)  # in the order of the calls: threads keep none
 def note(text: str, context: ToolContext[Any]) -> str:
     """Note a text."""
     return str(context.update("notes", lambda notes: [*notes, text], []))

@@ -165,16 +165,20 @@ def test_a_predicate_that_fails_counts_as_yes_ask_and_the_developer_is_told(
 
 @pytest.mark.parametrize("asks", [True, lambda a: "it is far"])
 def test_a_tool_tells_what_a_call_would_change_whatever_asks(asks: Any) -> None:
-    asked: list[str] = []
+    asked: dict[object, str] = {}  # two predicates run in threads, so in any order
 
     def tells(arguments: Mapping[str, object]) -> str:
         return f"-{arguments['path']}\n+{1 / len(str(arguments['path']))}"
 
     tools = Disk().tools(approval=asks, metadata={PREVIEW: tells})
-    refused = ask(tools, lambda t: asked.append(t.reason), {"path": "ab"}, {"path": ""})
+
+    def approver(ticket: Ticket) -> None:
+        asked[ticket.arguments["path"]] = ticket.reason
+
+    refused = ask(tools, approver, {"path": "ab"}, {"path": ""})
     assert [m.kind for m in refused] == ["denied"] * 2 and "-ab" not in refused[0].text
-    assert asked[0].split("\n")[1:] == ["-ab", "+0.5"]
-    assert asked[1].split("\n")[1:] == [
+    assert asked["ab"].split("\n")[1:] == ["-ab", "+0.5"]
+    assert asked[""].split("\n")[1:] == [
         "What it would change cannot be shown: ZeroDivisionError: division by zero"
     ]
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -58,12 +60,24 @@ def test_a_second_run_knows_what_was_said_and_done_in_the_first() -> None:
     assert len(items(session)) == 6
 
 
+def test_a_session_that_is_not_closed_closes_its_file_with_the_last_reference(
+    tmp_path: Path,
+) -> None:
+    session = SQLiteSession("ada", tmp_path / "talk.db")
+    database = session._db
+    del session
+    gc.collect()
+    with pytest.raises(sqlite3.ProgrammingError, match="closed"):
+        database.execute("SELECT 1")
+
+
 def test_a_session_of_a_file_is_read_by_another_process_in_the_tables_that_are_known(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "talk.db"
     Runner.run_sync(Agent(model=Scripted(["你好"])), "hi", session=SQLiteSession("ada", path))
-    rows = sqlite3.connect(path).execute("SELECT session_id, message_data FROM agent_messages")
+    with closing(sqlite3.connect(path)) as other:
+        rows = other.execute("SELECT session_id, message_data FROM agent_messages").fetchall()
     assert [row[0] for row in rows] == ["ada", "ada"]
     again = SQLiteSession("ada", path)
     assert items(again)[0] == {"role": "user", "content": "hi"}

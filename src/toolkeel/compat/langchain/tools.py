@@ -195,7 +195,8 @@ class StructuredTool(BaseTool):
         **options: Any,
     ) -> StructuredTool:
         """Make a tool without a decorator; the options are those of `tool`."""
-        told = description or (inspect.getdoc(func) if coroutine else None)
+        # From 3.15 on, None has a docstring of its own.
+        told = description or (inspect.getdoc(func) if coroutine and func else None)
         name = name or (getattr(func, "__name__", None) if coroutine else None)
         with _in_own_words():
             made = CoreTool.from_function(

@@ -10,6 +10,7 @@ import asyncio
 import json
 import sqlite3
 import threading
+import weakref
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,6 +96,8 @@ class SQLiteSession(SessionABC):
         self._names = {key: name.replace('"', '""') for key, name in names.items()}
         self._lock = threading.Lock()
         self._db = sqlite3.connect(str(db_path), check_same_thread=False)
+        # Most programs leave it to the garbage collector, which from 3.13 on warns if it is open.
+        self._close = weakref.finalize(self, self._db.close)
         self._db.execute("PRAGMA journal_mode=WAL")
         self._db.executescript(_TABLES.format(**self._names))
 
@@ -127,7 +130,7 @@ class SQLiteSession(SessionABC):
 
     def close(self) -> None:
         """Close the file."""
-        self._db.close()
+        self._close()
 
     async def _run(self, *steps: tuple[str, Sequence[object]]) -> list[tuple[Any, ...]]:
         """The rows of the last of some statements, all done or none."""
