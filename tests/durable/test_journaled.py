@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.waiting import run
 from toolkeel import Agent, tool
-from toolkeel.durable.journaled import Order, go_on
+from toolkeel.durable.journaled import Order, cancel, end_now, go_on
 from toolkeel.model_interface import Model
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
@@ -100,3 +100,45 @@ def test_nothing_to_go_on_with_is_a_failure_that_says_so() -> None:
     found = done(Sessions(":memory:"), order(None))
     assert found["reason"] == "failed"
     assert "no session 'ada'" in found["error"]
+
+
+def test_a_run_that_was_canceled_before_its_worker_had_the_session_does_nothing() -> None:
+    sessions = Sessions(":memory:")
+    cancel(sessions, order("pay"), "closing time")
+    assert done(sessions, order("pay")) == {"reason": "cancelled", "text": "", "error": ""}
+    assert said(sessions) == []
+    assert done(sessions, order("hello", id="two"), "hi")["text"] == "hi"
+
+
+def test_a_run_that_was_canceled_in_the_inbox_does_nothing() -> None:
+    sessions = Sessions(":memory:")
+    sessions["ada"].say("pay", who="one")  # its worker was about to begin
+    cancel(sessions, order("pay"), "closing time")
+    assert done(sessions, order("pay"))["reason"] == "cancelled"
+    assert said(sessions) == []
+
+
+def test_a_waiting_run_that_is_canceled_has_ended_and_pays_nothing() -> None:
+    sessions = Sessions(":memory:")
+    assert done(sessions, order("pay"), call("pay", {"amount": 5}))["reason"] == "waiting"
+    [ticket] = sessions["ada"].pending
+    sessions["ada"].decide(ticket.approve())
+    cancel(sessions, order("pay"), "closing time")
+    assert end_now(sessions, order("pay")) == {
+        "reason": "cancelled",
+        "text": "",
+        "error": "closing time",
+    }
+    goes_on = order(None, sessions["ada"].info.head, f"decided-{ticket.id}")
+    assert done(sessions, goes_on)["reason"] == "cancelled"
+    assert done(sessions, order("hello", id="two"), "hi")["text"] == "hi"
+    assert not any("paid" in text for text in said(sessions))
+
+
+def test_a_run_that_is_canceled_after_its_end_leaves_the_next_alone() -> None:
+    sessions = Sessions(":memory:")
+    done(sessions, order(), "hi")
+    later = order("pay", sessions["ada"].info.head, "two")
+    assert done(sessions, later, call("pay", {"amount": 5}))["reason"] == "waiting"
+    cancel(sessions, order(), "closing time")
+    assert done(sessions, later)["reason"] == "waiting"

@@ -54,7 +54,7 @@ def test_a_wish_to_stop_leaves_no_entry(sessions: Sessions) -> None:
     leave(data, id, "bob", "cancel", {"reason": "late"})
     head = sessions["ada"].info.head
     journal = _journal(sessions)
-    assert list(take_all(journal, "r", posted(data, id))) == ["late"]
+    assert [each.reason for each in take_all(journal, "r", posted(data, id))] == ["late"]
     journal.commit_now()
     assert posted(data, id) == []
     assert sessions["ada"].info.head == head
@@ -141,7 +141,7 @@ def test_a_post_that_is_read_again_before_its_commit_is_consumed_once(sessions: 
         leave(data, id, "bob", kind, body)  # type: ignore[arg-type]
     journal = _journal(sessions)
     read = posted(data, id)
-    assert list(take_all(journal, "r", read)) == ["late"]
+    assert [each.reason for each in take_all(journal, "r", read)] == ["late"]
     assert list(take_all(journal, "r", posted(data, id))) == []
     journal.commit_now()
     assert list(take_all(journal, "r", read)) == []  # a read that was older than the commit
@@ -210,4 +210,97 @@ def test_two_workers_that_begin_one_order_say_its_prompt_once(
     for name in names:
         assert [m.text for m in sessions[name].messages] == ["2", "", "paid 0", "paid 1", "done"]
         assert paid(tmp_path / name) == ["0", "1"]
+    sessions.close()
+
+
+# — canceled is canceled —
+
+
+@pytest.mark.parametrize("cancel_first", [True, False])
+def test_a_waiting_run_can_be_canceled_and_what_was_decided_for_it_never_runs(
+    sessions: Sessions, tmp_path: Path, *, cancel_first: bool
+) -> None:
+    session, log = sessions["ada"], tmp_path / "log"
+    assert payer(log).run_sync("1", session=session).reason == "waiting"
+    [ticket] = session.pending
+    if not cancel_first:
+        session.decide(ticket.approve(), "bob")
+    session.cancel("too late")
+    assert (session.pending, session.info.ended, session.writer) == ((), "cancelled", None)
+    if cancel_first:
+        session.decide(ticket.approve(), "bob")
+    session.resumes_only = True
+    with pytest.raises(SessionError, match="nothing waits"):
+        payer(log).run_sync(None, session=session)
+    session.resumes_only = False
+    assert payer(log).run_sync(None, session=session).output == "done"
+    assert agent("Hello").run_sync("and now?", session=session).output == "Hello"
+    assert paid(log) == []
+    assert [m.text[:11] for m in session.messages[2:]] == [
+        "The call of",
+        "done",
+        "and now?",
+        "Hello",
+    ]
+    sessions.close()
+
+
+def test_a_cancel_counts_though_the_run_has_written_nothing_yet(sessions: Sessions) -> None:
+    say(sessions["ada"], "hi", "hello")
+    session, storage = sessions["ada"], sessions["ada"]._storage
+    assert storage.locks.try_acquire(session.info.id)  # a run that has just taken its turn
+    session.cancel("enough")
+    storage.locks.release(session.info.id)
+    result = agent("never").run_sync("go", session=session)
+    assert result.reason == "cancelled"
+    assert agent("fine").run_sync("again", session=session).output == "fine"
+    sessions.close()
+
+
+def test_a_cancel_of_a_run_that_ended_meanwhile_does_not_end_the_next(sessions: Sessions) -> None:
+    say(sessions["ada"], "hi", "hello")
+    session = sessions["ada"]
+    leave(
+        session._storage.database, session.info.id, "bob", "cancel", {"head": session.info.head - 1}
+    )
+    assert agent("fine").run_sync("go", session=session).output == "fine"
+    session.cancel("nothing goes on")
+    assert posted(session._storage.database, session.info.id) == []
+    assert agent("fine").run_sync("go", session=session).output == "fine"
+    sessions.close()
+
+
+def test_a_cancel_that_comes_while_another_process_looks_is_applied_by_that_one(
+    sessions: Sessions, tmp_path: Path
+) -> None:
+    session = sessions["ada"]
+    payer(tmp_path / "log").run_sync("1", session=session)
+    locks, id = session._storage.locks, session.info.id
+    assert locks.try_acquire(id)
+    session.cancel("enough")
+    assert session.pending  # the one that looks has it still
+    locks.release(id)
+    assert session.writer is None  # it lets go
+    assert (session.pending, session.info.ended) == ((), "cancelled")
+    sessions.close()
+
+
+def test_a_message_is_withdrawn_or_the_run_that_it_joined_is_canceled(sessions: Sessions) -> None:
+    session = sessions["ada"]
+
+    @tool
+    async def wait(for_whom: str) -> str:
+        """Wait to be stopped."""
+        await asyncio.to_thread(session.cancel_message, for_whom, "enough")
+        await asyncio.sleep(0.6)
+        return "went on"
+
+    session.say("first", "one")
+    session.say("second", "two")
+    session.cancel_message("two")
+    lines = [call("wait", {"for_whom": "two"})], [call("wait", {"for_whom": "one"})]
+    result = agent(*lines, "never", tools=(wait,)).run_sync(None, session=session)
+    assert result.reason == "cancelled"
+    texts = [message.text for message in session.messages]
+    assert (texts[0], texts[2], "second" in texts) == ("first", "went on", False)
     sessions.close()

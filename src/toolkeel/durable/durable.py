@@ -16,7 +16,7 @@ from toolkeel._records.tickets import Decision, new_id
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.options import RunOptions
 from toolkeel.durable.engine import Queue, Worker, ended, order_of
-from toolkeel.durable.journaled import Ended, Order, go_on
+from toolkeel.durable.journaled import Ended, Order, cancel, end_now, go_on
 from toolkeel.errors import SetupError
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sessions import Sessions
@@ -124,6 +124,9 @@ class Durable:
                 raise SetupError(f"there is no run {id!r}")
             if (found := ended(status)) is not None:
                 order = order_of(status)
+                if found["reason"] == "waiting":
+                    now = end_now(self.sessions, order)
+                    found = now if now is not None and now["reason"] == "cancelled" else found
                 return Ended(id, order["session"], scope=order["scope"], **found)
             if limit is not None and monotonic() > limit:
                 raise TimeoutError(f"the run {id!r} is {status.status.lower()} still")
@@ -131,14 +134,18 @@ class Durable:
             pause = min(1.0, pause * 1.5)
 
     def cancel(self, id: str, reason: str = "") -> None:
-        """Stop a run: one that waits in the queue never begins; one that goes on is cancelled."""
+        """Cancel a run: one in the queue never begins, one that goes on or waits for a person ends.
+
+        What was decided for it runs no more.
+        """
         status = self._queue.status(id)
-        if status is None or ended(status) is not None:
+        if status is None:
             return
-        self._queue.client.cancel_workflow(id)
-        if status.status == "PENDING":
-            order = order_of(status)
-            self.sessions.open(order["session"], order["scope"]).cancel(reason)
+        if (found := ended(status)) is None:
+            self._queue.client.cancel_workflow(id)
+        elif found["reason"] != "waiting":
+            return
+        cancel(self.sessions, order_of(status), reason)
 
     def schedule(
         self,

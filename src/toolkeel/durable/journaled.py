@@ -8,17 +8,28 @@ outcome are not run again; and how the run ended is read where it stands.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, TypedDict
+from typing import Any, Final, TypedDict
 
 from pydantic_core import to_json
 
-from toolkeel._records.entries import CallEnded, ModelReplied, Queued, RunBegan, RunEnded
+from toolkeel._records.entries import (
+    CallEnded,
+    ModelReplied,
+    Queued,
+    RunBegan,
+    RunEnded,
+    Steered,
+    Unqueued,
+)
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import Stored
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
+
+WITH_TEXT: Final = ("answered", "returned")
+"""Ends of a run that has an answer."""
 
 
 class Order(TypedDict):
@@ -78,6 +89,7 @@ async def go_on(
         SessionError: the session cannot be read or written now; to be tried again.
     """
     session = sessions.open(order["session"], order["scope"])
+    session.resumes_only = True  # a run that is canceled meanwhile is not gone on with
     if (ended := _said(session, order)) is not None:
         return ended
     try:
@@ -89,6 +101,25 @@ async def go_on(
     except Exception as problem:  # it is in the journal, if the run had begun
         return _how("failed", error=f"{type(problem).__name__}: {problem}")
     return _how(result.reason, result.output if result.has_output else "", result.limit)
+
+
+def end_now(sessions: Sessions, order: Order) -> dict[str, str] | None:
+    """Return how the run of an order has ended, as its session's journal says; None if it has not."""
+    session = sessions.open(order["session"], order["scope"])
+    return _end(session, order) if session.exists else None
+
+
+def cancel(sessions: Sessions, order: Order, reason: str) -> None:
+    """Cancel the run of an order, whether it has not begun, goes on, or waits.
+
+    Its prompt is said first if it was not, so that whoever begins it later finds it withdrawn.
+    """
+    session = sessions.open(order["session"], order["scope"])
+    if order["prompt"] is None:
+        session.cancel(reason)
+    else:
+        session.say_once(order["prompt"], order["id"], order["since"])
+        session.cancel_message(order["id"], reason)
 
 
 def _how(reason: str, answer: object = "", error: str = "") -> dict[str, str]:
@@ -115,6 +146,12 @@ def _message_of(entries: Sequence[Stored], order: Order) -> Queued | None:
     return next(found, None)
 
 
+def _joined(entries: Sequence[Stored], taken: Queued) -> Steered | Unqueued | None:
+    """The entry by which a message joined a run or was withdrawn."""
+    found = (e.entry for e in entries if isinstance(e.entry, Steered | Unqueued))
+    return next((each for each in found if each.id == taken.id), None)
+
+
 def _end(session: Session, order: Order) -> dict[str, str] | None:
     """How the run that took the order has ended; None if it has not."""
     entries = _entries(session, order)
@@ -122,10 +159,14 @@ def _end(session: Session, order: Order) -> dict[str, str] | None:
         fold = session.fold()
         run = fold.began.run
         if not entries and fold.reason not in ("", "waiting"):  # somebody else has gone on with it
-            return _how(fold.reason, fold.view.messages[-1].text)
+            text = fold.view.messages[-1].text if fold.reason in WITH_TEXT else ""
+            return _how(fold.reason, text)
+    elif (taken := _message_of(entries, order)) is None:
+        return None
+    elif (joined := _joined(entries, taken)) is None or isinstance(joined, Unqueued):
+        return None if joined is None else _how("cancelled")
     else:
-        taken = _message_of(entries, order)
-        run = taken.run if taken is not None else ""
+        run = joined.run
     end: dict[str, str] | None = None
     text = ""
     for each in (s.entry for s in entries if getattr(s.entry, "run", None) == run):
@@ -137,5 +178,5 @@ def _end(session: Session, order: Order) -> dict[str, str] | None:
             case CallEnded(message=result):
                 text = result.text
             case RunEnded(reason=reason, error=error):
-                end = _how(reason, text if reason in ("answered", "returned") else "", error)
+                end = _how(reason, text if reason in WITH_TEXT else "", error)
     return end

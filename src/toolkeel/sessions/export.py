@@ -17,9 +17,9 @@ from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record_json import DEPTH, plain
 from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import SessionJournal, folded
+from toolkeel.sessions.journal import SessionJournal, Storage, folded
 from toolkeel.sessions.journal_state import Fold
-from toolkeel.sessions.session import Session, Storage
+from toolkeel.sessions.session import Session
 from toolkeel.sessions.sql_queries import SessionInfo
 
 FORMAT: Final = "toolkeel session"

@@ -18,21 +18,25 @@ from functools import partial
 from time import time
 from typing import Any, Final, Literal, TypeAlias
 
-from toolkeel._records.entries import Decided, Queued
+from toolkeel._records.entries import CallEnded, Decided, Queued, RunEnded, Unqueued
 from toolkeel._records.messages_json import dump_message, json_text, load_message
-from toolkeel._records.tickets import Decision
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, new_id
+from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
-from toolkeel.messages import UserMessage
+from toolkeel.messages import UserMessage, unanswered
 from toolkeel.sessions import sql_queries
+from toolkeel.sessions.checkpoint import checkpoint_of
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import SessionJournal
-from toolkeel.sessions.sql_queries import Post
+from toolkeel.sessions.journal import SessionJournal, Storage, load_fold, open_journal, read_entries
+from toolkeel.sessions.sql_queries import Post, SessionInfo
 from toolkeel.sessions.sqlite import Database
 
 Kind = Literal["message", "decision", "cancel"]
 Fields: TypeAlias = tuple[str, Kind, dict[str, Any]]
 """A post as it is left: who, of which kind, and the body."""
 _ENTRY_OF: Final[dict[Kind, str]] = {"message": Queued.kind, "decision": Decided.kind}
+DEFAULT_REASON: Final = "somebody asked to stop"
 LOOK: Final = 0.25
 """Seconds between two looks into the inbox while a run goes on."""
 
@@ -86,8 +90,44 @@ def posted(database: Database, session: int) -> list[Post]:
     return database.read(lambda connection: sql_queries.posts(connection, session))
 
 
-def take_all(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[str]:
-    """Make entries of what was left; the reasons of those that ask to stop."""
+@record
+class CancelRequest:
+    """A cancel that another process has posted.
+
+    Args:
+        reason: Why; may be empty.
+        sender: Whose message is to be withdrawn, or the run that answers it canceled; empty for
+            whatever run there is.
+        head: The last entry of the session when it was posted.
+    """
+
+    reason: str
+    sender: str
+    head: int
+
+
+def leave_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
+    """Leave a cancel; see `CancelRequest`.
+
+    Raises:
+        SessionError: the session is deleted.
+    """
+
+    def post(connection: sqlite3.Connection) -> None:
+        sql_queries.lock_session(connection, session)
+        head = sql_queries.by_id(connection, session).head
+        body = json_text({"reason": reason, "sender": sender, "head": head})
+        sql_queries.post(connection, session, time(), (who, "cancel", body))
+
+    database.write_now(post, separate=True)
+
+
+def take_all(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
+    """Take posts into the journal, one after the other; yield those that cancel.
+
+    Raises:
+        SessionError: one of them cannot be read.
+    """
     for post in posts:
         if journal.is_claimed(post):
             continue
@@ -95,13 +135,14 @@ def take_all(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[s
             body = json.loads(post.body)
             if post.kind == "cancel":
                 journal.drop(post)
-                yield str(body.get("reason", ""))
+                head = int(body.get("head", 0))
+                yield CancelRequest(str(body.get("reason", "")), str(body.get("sender", "")), head)
             elif post.kind == "decision":
                 decision = Decision.from_dict(body["decision"])
                 journal.take(post, Decided(run, decision, post.who))
             else:
                 message = load_message(body["message"])
-                journal.take(post, Queued(run, f"{post.id}", message, post.who))
+                journal.take(post, Queued(run, new_id(), message, post.who))
         except (ValueError, KeyError, TypeError) as error:
             raise SessionError(f"the inbox holds what nobody can read: {error}") from None
 
@@ -116,13 +157,155 @@ async def watch(journal: SessionJournal, database: Database, session: int, run: 
     look = partial(posted, database, session)
     while True:
         await asyncio.sleep(LOOK)
-        posts = [post for post in await asyncio.to_thread(look) if post.kind != "decision"]
+        try:
+            posts = [post for post in await asyncio.to_thread(look) if post.kind != "decision"]
+        except SessionError:  # the database is away; the next commit of the run says so
+            continue
         if not posts:
             continue
-        for reason in take_all(journal, run.id, posts):
-            run.cancel.cancel(reason or "somebody asked to stop")
+        for request in take_all(journal, run.id, posts):
+            deliver(journal, run)
+            if not withdraw(journal, run, request.sender) and is_of_last_run(journal, request):
+                run.cancel.cancel(request.reason or DEFAULT_REASON)
         deliver(journal, run)
         await journal.commit()
+
+
+def is_of_last_run(journal: SessionJournal, request: CancelRequest) -> bool:
+    """Return whether a cancel is for the run that is the session's last."""
+    return not request.sender or request.sender in journal.fold.senders
+
+
+def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bool:
+    """Take messages of a sender back that have not joined a transcript; return whether there are any.
+
+    Args:
+        journal: Of the session.
+        run: The run that goes on and may hold them; None for none.
+        sender: Whose.
+    """
+    withdrawn = False
+    for queued in [each for each in journal.fold.queued.values() if each.who == sender != ""]:
+        if run is None or run.recorder is None:
+            journal.append(Unqueued(queued.run, queued.id))
+            withdrawn = True
+            continue
+        for waiting in (run.loop_state.inbox, run.loop_state.follow_ups):
+            for place, message in enumerate(waiting):
+                if message is queued.message:
+                    del waiting[place]
+                    run.recorder.unsaid([message])
+                    withdrawn = True
+                    break
+    return withdrawn
+
+
+def cancel_last_run(journal: SessionJournal, reason: str) -> None:
+    """End the session's last run, which no process has and which has not ended, as canceled."""
+    fold = journal.fold
+    for call in unanswered(fold.view.messages):
+        place = len(fold.view.messages)
+        journal.append(CallEnded(fold.began.run, fold.turn, place, no_result(call)))
+    journal.append(RunEnded(fold.began.run, "cancelled", reason or DEFAULT_REASON))
+
+
+def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
+    """Apply a cancel while no run goes on: to a message that waits, or to a run that has not ended."""
+    if withdraw(journal, None, request.sender):
+        return
+    if journal.fold.unfinished and is_of_last_run(journal, request):
+        cancel_last_run(journal, request.reason)
+
+
+def apply_cancels(storage: Storage, id: int) -> None:
+    """Apply the cancels of a session that no process has; each process that lets go of it calls this.
+
+    So a cancel that comes while a process holds the session for a moment does not wait for a run.
+    """
+    database = storage.database
+    while requests := [post for post in posted(database, id) if post.kind == "cancel"]:
+        if not storage.locks.try_acquire(id):
+            return  # that process does it
+        try:
+            journal = open_journal(storage, database.read(partial(sql_queries.by_id, id=id)))
+            senders = {json.loads(post.body).get("sender") for post in requests} - {""}
+            fold = journal.fold
+            posts = [p for p in posted(database, id) if p.kind == "cancel" or p.who in senders]
+            for request in take_all(journal, fold.began.run, posts):
+                apply_cancel(journal, request)
+            if fold.rests:
+                journal.append(checkpoint_of(fold))
+            if (closed := journal.close()) is not None:
+                closed.result()
+        finally:
+            storage.locks.release(id)
+
+
+# — what is there once —
+
+
+def known_decisions(storage: Storage, info: SessionInfo) -> tuple[dict[str, Decided], int]:
+    """Return the decisions on what waits, by ticket id, and the last post that was read."""
+    fold = load_fold(storage.database, storage.artifacts, info)
+    found, last = dict(fold.decided), 0
+    for post in posted(storage.database, info.id):
+        last = post.id
+        if post.kind == "decision":
+            decision = Decision.from_dict(json.loads(post.body)["decision"])
+            if not fold.refuses(decision):
+                found.setdefault(decision.ticket, Decided(fold.began.run, decision, post.who))
+    return found, last
+
+
+def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided | None:
+    """Return the entry that decided a ticket whose call has run since."""
+    fold = load_fold(storage.database, storage.artifacts, info)
+    if ticket in (*fold.waiting, *fold.outcomes):
+        return None
+    entries = read_entries(storage.database, storage.artifacts, info, 0, info.head)
+    decided = (each.entry for each in entries if isinstance(each.entry, Decided))
+    return next((each for each in decided if each.decision.ticket == ticket), None)
+
+
+def decide(storage: Storage, info: SessionInfo, decision: Decision, who: str) -> Decided | None:
+    """Post a decision; return the one that counts, if another process or person was first."""
+    fields: Fields = who, "decision", {"decision": decision.to_dict()}
+    while True:
+        known, last = known_decisions(storage, info)
+        first = known.get(decision.ticket) or _past_decision(storage, info, decision.ticket)
+        if first is not None:
+            leave(storage.database, info.id, *fields)  # the journal records it, too
+            return first
+        if leave_if_unchanged(storage.database, info.id, fields, (info.head, last)):
+            return None
+        info = storage.database.read(partial(sql_queries.by_id, id=info.id))
+
+
+def say_once(storage: Storage, info: SessionInfo, text: str, sender: tuple[str, int]) -> bool:
+    """Post a message unless its sender has posted one; return whether it was posted.
+
+    Args:
+        storage: Where the session is.
+        info: The session.
+        text: What is said.
+        sender: Who says it, and the entry after which one of theirs counts.
+    """
+    who, after = sender
+    fields: Fields = who, "message", say(text)
+    while True:
+        entries = read_entries(storage.database, storage.artifacts, info, after, info.head)
+        known = [each.entry.who for each in entries if isinstance(each.entry, Queued)]
+        posts = posted(storage.database, info.id)
+        known += [post.who for post in posts if post.kind == "message"]
+        if who in known:
+            return False
+        read = info.head, posts[-1].id if posts else 0
+        if leave_if_unchanged(storage.database, info.id, fields, read):
+            return True
+        info = storage.database.read(partial(sql_queries.by_id, id=info.id))
+
+
+# — messages for a run —
 
 
 def deliver(journal: SessionJournal, run: RunContext) -> None:

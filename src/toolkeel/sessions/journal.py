@@ -19,6 +19,7 @@ from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.checkpoint import resumed, window_of
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_queries import Post, Row, SessionInfo
 from toolkeel.sessions.sqlite import Database
 
@@ -33,6 +34,15 @@ class Stored:
     seq: int
     at: float
     entry: Entry
+
+
+@record
+class Storage:
+    """Where sessions are kept: their rows, large values and locks."""
+
+    database: Database
+    artifacts: Artifacts
+    locks: WriterLocks
 
 
 class SessionJournal:
@@ -291,3 +301,13 @@ def load_fold(database: Database, artifacts: Artifacts, info: SessionInfo) -> Fo
         except ValueError as error:
             raise SessionError(f"a checkpoint of {info.name!r} is damaged: {error}") from None
     return folded(fold, read(at, info.head))
+
+
+def open_journal(storage: Storage, info: SessionInfo) -> SessionJournal:
+    """Open the journal of a session, for its one writer.
+
+    Raises:
+        SessionError: it cannot be read.
+    """
+    fold = load_fold(storage.database, storage.artifacts, info)
+    return SessionJournal(storage.database, storage.artifacts, info, fold)

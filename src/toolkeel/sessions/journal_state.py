@@ -62,6 +62,7 @@ class Fold:
             its digest and its outcome's entry, 0 if it has none.
         queued: What people said that is not in the transcript yet, by id.
         inner: Runs within the session's whose calls have no outcome, at any depth, by id.
+        senders: Whose messages have joined the last run from the inbox.
         suspended: Where those that wait with it stand.
         runs: How many runs there have been.
         cuts: What the model is shown in place of other messages.
@@ -90,6 +91,7 @@ class Fold:
         self.intended: dict[str, entries.CallIntended] = {} if top is None else top.intended
         self.made: dict[str, dict[str, tuple[str, int]]] = {} if top is None else top.made
         self.inner: dict[str, Fold] = {} if top is None else top.inner
+        self.senders: set[str] = set()
         self.suspended: object = None
         self.runs = 0
         self.cuts: list[Cut] = []
@@ -187,6 +189,7 @@ class Fold:
 
     def _run_began(self, seq: int, entry: entries.RunBegan) -> None:
         self.began, self.reason, self.turn, self.asked = entry, "", 0, False
+        self.senders.clear()
         self.path = self.path if entry.agent == self.agent else ()
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
         self.runs += 1
@@ -196,6 +199,7 @@ class Fold:
 
     def _steered(self, seq: int, entry: entries.Steered) -> None:
         self.queued.pop(entry.id, None)
+        self.senders.add(entry.who)
         self._say(seq, entry.message)
 
     def _model_asked(self, seq: int, entry: entries.ModelAsked) -> None:
@@ -325,13 +329,17 @@ class Fold:
     # — at rest —
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the last run has not ended: it goes on, waits, or its process was killed."""
+        return bool(self.began.run) and self.reason in ("", "waiting")
+
+    @property
     def rests(self) -> bool:
         """Whether a checkpoint can stand for it: the last run has ended, and nobody is asked.
 
         What a run has spent is in none, so one that was killed and goes on must be read whole.
         """
-        goes_on = self.began.run and self.reason in ("", "waiting")
-        return not (goes_on or self.intended or self.inner or self.waiting or self.outcomes)
+        return not (self.unfinished or self.intended or self.inner or self.waiting or self.outcomes)
 
 
 def _usage(entry: entries.Entry) -> Usage:

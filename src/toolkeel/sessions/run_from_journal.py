@@ -55,7 +55,7 @@ def last_goes_on(journal: SessionJournal, says: bool) -> bool:
     """
     fold = journal.fold
     waits = unanswered(fold.view.messages)
-    if fold.began.run and fold.reason in ("", "waiting") and (waits or not says):
+    if fold.unfinished and (waits or not says):
         return True
     if fold.began.run and not fold.reason:  # its program was killed before the model answered
         journal.append(RunEnded(fold.began.run, "cancelled", "its program ended"))

@@ -14,26 +14,36 @@ from time import time
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
-from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.session_interface import Going
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
 from toolkeel.sessions import sql_queries
-from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.inbox import (
-    Fields,
+    DEFAULT_REASON,
+    apply_cancel,
+    apply_cancels,
+    decide,
     deliver,
+    known_decisions,
     leave,
-    leave_if_unchanged,
+    leave_cancel,
     posted,
     say,
+    say_once,
     take_all,
     watch,
 )
-from toolkeel.sessions.journal import SessionJournal, Stored, load_fold, read_entries
+from toolkeel.sessions.journal import (
+    SessionJournal,
+    Storage,
+    Stored,
+    load_fold,
+    open_journal,
+    read_entries,
+)
 from toolkeel.sessions.journal_state import Fold
 from toolkeel.sessions.run_from_journal import (
     decisions_that_count,
@@ -42,19 +52,9 @@ from toolkeel.sessions.run_from_journal import (
     last_goes_on,
     state_of,
 )
-from toolkeel.sessions.session_lock import Writer, WriterLocks, record_writer, user_name, writer_of
+from toolkeel.sessions.session_lock import Writer, record_writer, user_name, writer_of
 from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel.sessions.sqlite import Database
 from toolkeel.sessions.unknown_outcomes import recover
-
-
-@record
-class Storage:
-    """Where sessions are kept: their rows, large values and locks."""
-
-    database: Database
-    artifacts: Artifacts
-    locks: WriterLocks
 
 
 class Session:
@@ -66,6 +66,10 @@ class Session:
         scope: Whose it is, such as a user's id: a name means nothing outside its scope.
         wait: Whether a run waits for its turn while another one goes on; else it is told who writes.
         history: Says what of a long transcript the model is still shown; see `Agent`.
+
+    Attributes:
+        resumes_only: Whether a run without a prompt only goes on with a run that has not ended, or
+            begins with a message of the inbox. Else it also goes on after a run that was canceled.
     """
 
     def __init__(
@@ -80,6 +84,7 @@ class Session:
         self.name = name
         self.scope = scope
         self._storage = kept
+        self.resumes_only = False
         self._wait = wait
         self._history = history
         self._told = 0
@@ -181,28 +186,17 @@ class Session:
 
         The first decision on a ticket counts: who comes second finds here what the first one said.
         """
-        return self._decisions(self.info)[0]
-
-    def _decisions(self, info: SessionInfo) -> tuple[dict[str, Decided], int]:
-        """Return the decisions that are known at the head of `info`, and the last post that was read."""
-        fold = load_fold(self._storage.database, self._storage.artifacts, info)
-        found, last = dict(fold.decided), 0
-        for post in posted(self._storage.database, info.id):
-            last = post.id
-            if post.kind == "decision":
-                decision = Decision.from_dict(json.loads(post.body)["decision"])
-                if fold.refuses(decision):
-                    continue
-                found.setdefault(decision.ticket, Decided(fold.began.run, decision, post.who))
-        return found, last
+        return known_decisions(self._storage, self.info)[0]
 
     @property
     def writer(self) -> Writer | None:
         """Who writes to it now; None if nobody does."""
         info = self._find_info()
-        if info is None or self._storage.locks.try_acquire(info.id):
-            if info is not None:
-                self._storage.locks.release(info.id)
+        if info is None:
+            return None
+        if self._storage.locks.try_acquire(info.id):
+            self._storage.locks.release(info.id)
+            apply_cancels(self._storage, info.id)
             return None
         return writer_of(self._storage.database, info.id)
 
@@ -216,34 +210,13 @@ class Session:
         id = self._find_or_make().id
         leave(self._storage.database, id, who or user_name(), "message", say(text))
 
-    def _decided(self, decision: Decision, info: SessionInfo) -> Decided | None:
-        """Return the entry that decided a ticket whose call has run since."""
-        fold = load_fold(self._storage.database, self._storage.artifacts, info)
-        if decision.ticket in (*fold.waiting, *fold.outcomes):
-            return None
-        entries = (each.entry for each in self.entries(0, info.head))
-        decided = (each for each in entries if isinstance(each, Decided))
-        return next((each for each in decided if each.decision.ticket == decision.ticket), None)
-
     def say_once(self, text: str, who: str, after: int = 0) -> bool:
         """Say something, unless `who` has said something since the entry `after`.
 
         Returns:
             Whether it was said now. Of several processes that do this at once, one says it.
         """
-        info = self._find_or_make()
-        while True:
-            entries = (each.entry for each in self.entries(after, info.head))
-            known = [each.who for each in entries if isinstance(each, Queued)]
-            posts = posted(self._storage.database, info.id)
-            known += [post.who for post in posts if post.kind == "message"]
-            if who in known:
-                return False
-            read = info.head, posts[-1].id if posts else 0
-            fields: Fields = who, "message", say(text)
-            if leave_if_unchanged(self._storage.database, info.id, fields, read):
-                return True
-            info = self.info
+        return say_once(self._storage, self._find_or_make(), text, (who, after))
 
     @checked
     def decide(self, decision: Decision, who: str = "") -> Decided | None:
@@ -252,26 +225,25 @@ class Session:
         Returns:
             What somebody has decided before; None if this one counts.
         """
-        fields: Fields = who or user_name(), "decision", {"decision": decision.to_dict()}
-        info = self._find_or_make()
-        while True:
-            known, last = self._decisions(info)
-            if (first := known.get(decision.ticket) or self._decided(decision, info)) is not None:
-                leave(self._storage.database, info.id, *fields)  # the journal records it, too
-                return first
-            read = info.head, last
-            if leave_if_unchanged(self._storage.database, info.id, fields, read):
-                return None
-            info = self.info
+        return decide(self._storage, self._find_or_make(), decision, who or user_name())
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
-        """Stop the run that goes on, in whatever process; nothing happens if none does."""
-        if self.writer is not None:
-            body = {"reason": reason}
-            leave(
-                self._storage.database, self._find_or_make().id, who or user_name(), "cancel", body
-            )
+        """Cancel the last run if it has not ended, also one that waits; nothing happens if it has.
+
+        A run that a process has stops within a quarter of a second; any other has ended, and what
+        was decided for it runs no more, when this returns.
+        """
+        self._cancel(reason, who, "")
+
+    def cancel_message(self, sender: str, reason: str = "") -> None:
+        """Cancel what `sender` said: withdraw it, or cancel the run it has joined if that has not ended."""
+        self._cancel(reason, "", sender)
+
+    def _cancel(self, reason: str, who: str, sender: str) -> None:
+        if (info := self._find_info()) is not None:
+            leave_cancel(self._storage.database, info.id, who or user_name(), reason, sender)
+            apply_cancels(self._storage, info.id)
 
     # — what the model is shown —
 
@@ -299,6 +271,7 @@ class Session:
             await end_run(journal)
         finally:
             self._storage.locks.release(info.id)
+            apply_cancels(self._storage, info.id)
         return shortened
 
     # — for an agent —
@@ -312,10 +285,7 @@ class Session:
         await self._acquire(info)
         try:
             info = await asyncio.to_thread(lambda: self.info)
-            fold = await asyncio.to_thread(
-                load_fold, self._storage.database, self._storage.artifacts, info
-            )
-            journal = SessionJournal(self._storage.database, self._storage.artifacts, info, fold)
+            journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
             going = await self._begin(journal, info, run, (said, decisions))
             watching = asyncio.create_task(watch(journal, self._storage.database, info.id, run))
@@ -328,6 +298,8 @@ class Session:
                 await end_run(journal)
         finally:
             self._storage.locks.release(info.id)
+            with suppress(SessionError):  # it is away, or closed: whoever has it next does this
+                await asyncio.to_thread(apply_cancels, self._storage, info.id)
 
     async def _acquire(self, info: SessionInfo) -> None:
         if self._wait:
@@ -352,10 +324,14 @@ class Session:
     ) -> Going:
         said, decisions = given
         fold = journal.fold
+        take_into = fold.began.run if fold.unfinished else run.id
+        for request in take_all(journal, take_into, posted(self._storage.database, info.id)):
+            if fold.unfinished or request.sender:
+                apply_cancel(journal, request)
+            elif request.head >= info.head:  # it came when this run had the session already
+                run.cancel.cancel(request.reason or DEFAULT_REASON)
         goes_on = last_goes_on(journal, bool(said))
         run.id = fold.began.run if goes_on else run.id
-        for _ in take_all(journal, run.id, posted(self._storage.database, info.id)):
-            pass  # asks to stop a run that has stopped
         known = {each.ticket: each for each in reversed(decisions)}
         known |= {id: each.decision for id, each in fold.decided.items()}
         for decision in decisions:
@@ -368,7 +344,7 @@ class Session:
         whole = ShortenedTranscript(lambda: fold.cuts, lambda: self.messages)
         going = Going(state_of(fold, goes_on), (), counted, tuple(pending), self._history, whole)
         if not (pending or unanswered(fold.view.messages)):
-            return self._say_now(journal, run, going, said)
+            return self._say_now(journal, run, going, said, goes_on=goes_on)
         for message in said:  # it comes after the results of what waits
             journal.append(Queued(run.id, new_id(), message))
         if not pending:
@@ -378,14 +354,21 @@ class Session:
         return going
 
     def _say_now(
-        self, journal: SessionJournal, run: RunContext, going: Going, said: Sequence[Message]
+        self,
+        journal: SessionJournal,
+        run: RunContext,
+        going: Going,
+        said: Sequence[Message],
+        *,
+        goes_on: bool,
     ) -> Going:
         """No call waits: what was said before this, and this, come next."""
         deliver(journal, run)
         now = (*run.loop_state.inbox, *said)
         run.loop_state.inbox.clear()
         messages = going.state.messages
-        if not now and (not messages or isinstance(messages[-1], AssistantMessage)):
+        over = not messages or isinstance(messages[-1], AssistantMessage)
+        if not now and (over or (self.resumes_only and not goes_on)):
             raise SessionError(f"nothing waits in the session {self.name!r}: say something")
         return replace(going, said=now)
 

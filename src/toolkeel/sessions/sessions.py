@@ -21,6 +21,7 @@ from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.export import export_lines, import_lines
+from toolkeel.sessions.journal import Storage
 from toolkeel.sessions.journal_state import Fold
 from toolkeel.sessions.postgres import (
     PostgresArtifacts,
@@ -28,7 +29,7 @@ from toolkeel.sessions.postgres import (
     PostgresLocks,
     open_database,
 )
-from toolkeel.sessions.session import Session, Storage
+from toolkeel.sessions.session import Session
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel.sessions.sqlite import MEMORY, Database
