@@ -7,7 +7,6 @@ from toolkeel._lazy_exports import door
 if TYPE_CHECKING:
     from toolkeel.agent.turn.model_fallback import Fallback as Fallback
     from toolkeel.agent.turn.redact_messages import Redact as Redact
-    from toolkeel.agent.turn.reply_cache import ReplyCache as ReplyCache
     from toolkeel.agent.turn.steps import Ask as Ask
     from toolkeel.agent.turn.steps import ModelStep as ModelStep
     from toolkeel.call.steps.cache import Cache as Cache
@@ -31,7 +30,6 @@ else:
         {
             "agent.turn.model_fallback": "Fallback",
             "agent.turn.redact_messages": "Redact",
-            "agent.turn.reply_cache": "ReplyCache",
             "agent.turn.steps": "Ask ModelStep",
             "call.steps.cache": "Cache",
             "call.steps.guard": "Allow InputGuard OutputGuard Reject Stop input_guard output_guard",

@@ -161,7 +161,6 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
         "handoff",
         "turn.steps",
         "turn.model_fallback",
-        "turn.reply_cache",
         "turn.redact_messages",
         "options",
         "plan",

@@ -8,7 +8,12 @@ import openai
 import pytest
 
 from toolkeel.errors import SetupError
-from toolkeel.providers.wire.openai_client import client_options, new_client, open_clients
+from toolkeel.providers.openai_chat.model import OpenAIChat
+from toolkeel.providers.wire.openai_client import (
+    client_options,
+    new_client,
+    open_clients,
+)
 
 
 def test_a_server_elsewhere_needs_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -31,7 +36,7 @@ def test_the_class_that_misses_a_key_is_named(monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_client_of_the_programs_own_stays_as_it_is() -> None:
     client = openai.AsyncOpenAI(api_key="x")
-    clients = open_clients("Mine", "gpt-5", client, (None, None, None))
+    clients = open_clients(OpenAIChat, "gpt-5", client, (None, None, None))
 
     async def close() -> None:
         assert clients.get().sdk is client

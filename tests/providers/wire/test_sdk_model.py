@@ -1,4 +1,4 @@
-"""Models behind OpenAI's and Anthropic's SDKs: later requests are the first one's, but for the body."""
+"""Models behind vendors' SDKs: requests are those that the SDK would send."""
 
 from __future__ import annotations
 
@@ -13,6 +13,8 @@ import anthropic as anthropic_sdk
 import httpx2
 import openai
 import pytest
+from google import genai
+from google.genai import types
 
 from tests.gates.counts import calls
 from tests.providers.loopback import Json, Loopback, answer, chunk, events, saying
@@ -21,8 +23,11 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, RequestRejected
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
+from toolkeel.providers.anthropic.model import AnthropicMessages
+from toolkeel.providers.gemini.model import Gemini
 from toolkeel.providers.openai_chat.model import OpenAIChat
-from toolkeel.providers.wire.sdk_model import keep_key_home, keeps_its_key, sdk_errors
+from toolkeel.providers.openai_responses.model import OpenAIResponses
+from toolkeel.providers.wire.sdk_model import drop_key_elsewhere, own_client, sdk_errors
 
 REQUEST = ModelRequest([UserMessage("hi")])
 TEXT = {"type": "text", "text": "Hi"}
@@ -33,6 +38,8 @@ SAYS: dict[Callable[..., Any], Json] = {
     anthropic: {"type": "message", "content": [TEXT], "stop_reason": "end_turn"},
 }
 CANDIDATE = {"content": {"role": "model", "parts": [{"text": "Hi"}]}, "finishReason": "STOP"}
+OF_THE_SDK = [f"x-stainless-{name}" for name in ("retry-count", "read-timeout", "timeout", "async")]
+"""Headers that report how the SDK itself repeats and waits."""
 ROOM = 1.25
 """What a turn may cost beside the HTTP client alone."""
 
@@ -62,46 +69,52 @@ def heads(server: Loopback) -> list[dict[str, str]]:
     ]
 
 
-@pytest.mark.parametrize("stream", [True, False])
-@pytest.mark.parametrize("make", SAYS)
-def test_later_requests_are_those_that_the_sdk_would_send(
-    make: Callable[..., Any], stream: bool
-) -> None:
-    with saying(answer(json.dumps(SAYS[make]))) as server:
-        model = make(server, stream=stream, timeout=7.0)
-        asked(model, REQUEST, ModelRequest([UserMessage("hi" * 1000)]), REQUEST)
-        [draft] = model._drafts.values()
-        first, *later = heads(server)
-        assert later == [first, first]
-    assert draft.extensions["timeout"]["read"] == 7.0
-    bodies = [json.dumps({k: v for k, v in one.items() if k != "head"}) for one in server.requests]
-    assert bodies[0] == bodies[2] and "hihi" in bodies[1]
+def by_sdk(make: Callable[..., Any], server: Loopback, **options: Any) -> Any:
+    """A model like `make`'s above a client of the program's own, so that the SDK sends."""
+    url, timeout = server.url, 7.0
+    if make is anthropic:
+        own: Any = anthropic_sdk.AsyncAnthropic(api_key="x", base_url=url, timeout=timeout)
+        return AnthropicMessages("m", client=own, **options)
+    if make is gemini:
+        http = types.HttpOptions(base_url=url, timeout=7000)
+        return Gemini("m", client=genai.Client(api_key="x", http_options=http), **options)
+    own = openai.AsyncOpenAI(api_key="x", base_url=url, timeout=timeout)
+    return (OpenAIChat if make is chat else OpenAIResponses)("m", client=own, **options)
 
 
 @pytest.mark.parametrize("stream", [True, False])
-def test_later_requests_to_gemini_are_those_of_its_sdk(stream: bool) -> None:
-    said = {"candidates": [CANDIDATE]}
-    sent = events(said, done=False) if stream else answer(json.dumps(said))
+@pytest.mark.parametrize("make", [*SAYS, gemini])
+def test_requests_are_those_that_the_sdk_would_send(make: Callable[..., Any], stream: bool) -> None:
+    said = SAYS.get(make, {"candidates": [CANDIDATE]})
+    sent = events(said, done=False) if make is gemini and stream else answer(json.dumps(said))
     with saying(sent) as server:
-        model = gemini(server, stream=stream, timeout=7.0)
-        asked(model, REQUEST, ModelRequest([UserMessage("hi" * 1000)]), REQUEST)
-        first, *later = heads(server)
-        assert later == [first, first]
-        assert model._drafts
+        asked(make(server, stream=stream, timeout=7.0), REQUEST, REQUEST)
+        asked(by_sdk(make, server, stream=stream), REQUEST)
+    first, second, theirs = heads(server)
+    assert first == second
+    for name in OF_THE_SDK:
+        first.pop(name, "")
+        theirs.pop(name, "")
+    assert first == theirs
     bodies = [{k: v for k, v in one.items() if k != "head"} for one in server.requests]
-    assert bodies[0].pop("generationConfig", {}) == {}  # which the SDK sends for nothing
-    assert bodies[0] == bodies[2] and "hihi" in str(bodies[1])
-    assert bodies[0]["contents"] == [{"role": "user", "parts": [{"text": "hi"}]}]
+    assert bodies[2].pop("generationConfig", {}) == {}  # which Gemini's SDK sends for nothing
+    assert bodies[0] == bodies[1] == bodies[2]
 
 
-def test_later_requests_to_gemini_fail_as_the_first_does() -> None:
-    said = answer(json.dumps({"candidates": [CANDIDATE]}))
+@pytest.mark.parametrize("make", [*SAYS, gemini])
+def test_a_request_waits_as_long_as_the_sdk_would(make: Callable[..., Any]) -> None:
+    with saying(answer("{}")) as server:
+        template = make(server, timeout=7.0)._sdk.first.template
+    assert template.timeout["read"] == 7.0
+
+
+def test_requests_to_gemini_fail_as_the_sdks_do() -> None:
     busy = answer(json.dumps({"error": {"code": 503, "message": "busy"}}), status=503)
-    for before in ([], [said]):
-        with saying(*before, busy) as server:
-            model = gemini(server, stream=False, max_retries=0)
-            if before:
-                asked(model, REQUEST)
+    with saying(busy) as server:
+        for model in (
+            gemini(server, stream=False, max_retries=0),
+            by_sdk(gemini, server, stream=False, max_retries=0),
+        ):
             with pytest.raises(ModelUnavailable, match="m: busy"):
                 asyncio.run(ask(model))
 
@@ -129,15 +142,18 @@ def test_a_client_of_the_programs_own_may_change_its_key() -> None:
         assert [one["authorization"] for one in heads(server)] == ["Bearer one", "Bearer two"]
 
 
-def test_only_a_key_that_stays_is_kept() -> None:
+def test_a_client_whose_key_changes_sends_by_itself() -> None:
     async def fresh() -> str:
         return "key"
 
-    assert keeps_its_key(openai.AsyncOpenAI(api_key="x"))
-    assert not keeps_its_key(openai.AsyncOpenAI(api_key=fresh))
-    assert keeps_its_key(anthropic_sdk.AsyncAnthropic(api_key="x"))
+    def http_of(package: Any, made: Any) -> object:
+        return own_client(package, "/x", lambda options: made, {}).http
+
     token: Any = lambda **_: None  # noqa: E731
-    assert not keeps_its_key(anthropic_sdk.AsyncAnthropic(credentials=token))
+    assert http_of(openai, openai.AsyncOpenAI(api_key="x"))
+    assert not http_of(openai, openai.AsyncOpenAI(api_key=fresh))
+    assert http_of(anthropic_sdk, anthropic_sdk.AsyncAnthropic(api_key="x"))
+    assert not http_of(anthropic_sdk, anthropic_sdk.AsyncAnthropic(credentials=token))
 
 
 @pytest.mark.parametrize("make", SAYS)
@@ -153,14 +169,14 @@ def test_only_a_key_that_stays_is_kept() -> None:
         (b"nonsense\r\n\r\n", ModelUnavailable, "m at http://127.0.0.1:.*: the answer broke"),
     ],
 )
-def test_the_first_request_and_later_ones_fail_alike(
+def test_a_request_fails_as_the_sdks_does(
     make: Callable[..., Any], said: bytes, kind: type[ModelError], words: str
 ) -> None:
-    for before in ([], [answer(json.dumps(SAYS[make]))]):
-        with saying(*before, said) as server:
-            model = make(server, stream=False, max_retries=0)
-            if before:
-                asked(model, REQUEST)
+    with saying(said) as server:
+        for model in (
+            make(server, stream=False, max_retries=0),
+            by_sdk(make, server, stream=False, max_retries=0),
+        ):
             with pytest.raises(kind, match=words):
                 asyncio.run(ask(model))
 
@@ -173,13 +189,11 @@ def test_a_server_that_is_gone_is_named() -> None:
         asyncio.run(ask(model))
 
 
-def test_a_redirected_request_is_not_taken_for_the_first() -> None:
+def test_a_redirected_request_says_nothing_of_the_next_one() -> None:
     with saying(answer(json.dumps(SAYS[chat]))) as there:
         place = f"location: {there.url}/chat/completions"
         with saying(answer("", status=307, headers=[place])) as server:
-            model = chat(server, stream=False)
-            asked(model, REQUEST, REQUEST)
-            assert not model._drafts
+            asked(chat(server, stream=False), REQUEST, REQUEST)
             assert len(server.requests) == len(there.requests) == 2
 
 
@@ -207,8 +221,10 @@ def test_a_redirect_within_a_host_takes_the_key_along(place: str) -> None:
 
     async def main() -> None:
         transport = httpx2.MockTransport(there)
-        async with httpx2.AsyncClient(transport=transport, follow_redirects=True) as http:
-            keep_key_home(http)
+        hooks: Any = {"request": [drop_key_elsewhere]}
+        async with httpx2.AsyncClient(
+            transport=transport, follow_redirects=True, event_hooks=hooks
+        ) as http:
             await http.get("http://home.example/a", headers={"x-goog-api-key": "k"})
 
     asyncio.run(main())

@@ -98,7 +98,7 @@ class AnthropicMessages(SdkModel):
             "api_key": api_key,
             "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
         }
-        new = partial(own_client, anthropic, partial(_new_client, model), given)
+        new = partial(own_client, anthropic, self.path, partial(_new_client, model), given)
         clients = sdk_clients(new, client)
         host = clients.first.sdk.base_url.host
         self._own = provider_at(host) == WIRE

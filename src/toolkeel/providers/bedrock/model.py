@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
-from types import SimpleNamespace
 from typing import Any, Unpack
 
 from toolkeel._common.checked_arguments import checked
@@ -23,7 +22,7 @@ try:
     from botocore import exceptions  # type: ignore[import-untyped]
 
     from toolkeel.providers.bedrock.aws import Aws, framed
-    from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, http_errors
+    from toolkeel.providers.wire.sdk_model import RequestTemplate, SdkClient, SdkModel, http_errors
 except ImportError as error:
     raise MissingExtraError("BedrockConverse", "bedrock") from error
 
@@ -91,7 +90,8 @@ class BedrockConverse(SdkModel):
         operation = "converse_stream" if stream else "converse"
         self._aws = Aws(session, model, operation, base_url, region)
         waits = options.get("timeout") or TIMEOUT
-        self._extensions = {"timeout": httpx2.Timeout(waits, connect=min(waits, 10.0)).as_dict()}
+        timeout = httpx2.Timeout(waits, connect=min(waits, 10.0)).as_dict()
+        self._template = RequestTemplate(self._aws.url, {}, timeout)
         clients = PerLoop(partial(_new_client, self._aws.trust))
         marked, place = options.get("prompt_cache", True), base_url or region or ""
         profile = BedrockProfile(model, stream, endpoint=place, prompt_cache=marked)
@@ -107,8 +107,7 @@ class BedrockConverse(SdkModel):
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
         headers = await self._aws.headers(body)
-        draft = SimpleNamespace(url=self._aws.url, headers=headers, extensions=self._extensions)
-        return await self._again(draft, client.sdk, body)
+        return await self._send(client.sdk, self._template, body, headers)
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
         return framed(answer.aiter_bytes())
@@ -118,7 +117,7 @@ def _new_client(trust: Any) -> SdkClient:
     http = httpx2.AsyncClient(
         verify=trust, limits=httpx2.Limits(max_connections=1000, max_keepalive_connections=100)
     )
-    return SdkClient(http, http, http.aclose)
+    return SdkClient(http, close=http.aclose)
 
 
 @contextmanager

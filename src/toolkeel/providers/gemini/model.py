@@ -25,20 +25,20 @@ try:
     from google.genai import errors, types
 
     from toolkeel.providers.wire.sdk_model import (
+        RequestTemplate,
         SdkClient,
         SdkModel,
-        draft_of,
+        drop_key_elsewhere,
         http_errors,
-        keep_key_home,
         sdk_clients,
     )
 except ImportError as error:
     raise MissingExtraError("Gemini", "gemini") from error
 
 T = TypeVar("T")
-_HERE = "."
-"""Stands for the contents, which go in the body that is given beside: to make the SDK's objects of
-them and dicts of these again would cost more at every turn than all the rest of it."""
+_PLACEHOLDER = "."
+"""Contents for the SDK, where the body is passed beside them: converting the contents into the SDK's
+objects and back would cost more at every turn than everything else."""
 
 
 class GeminiModelOptions(ModelOptions, total=False):
@@ -103,14 +103,13 @@ class Gemini(SdkModel):
             timeout=None if timeout is None else max(1, round(timeout * 1000)),
         )
         given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
-        drafts: dict[str, httpx2.Request] = {}
-        new = partial(_new_client, model, given, drafts)
+        new = partial(_new_client, model, given, stream)
         clients = sdk_clients(new, client)
         vertex = bool(clients.first.sdk.vertexai)
         self.vendor = "gcp.vertex_ai" if vertex else "gcp.gemini"
         hosts = options.get("hosts_tools", True)
         profile = GeminiProfile(model, stream, hosts, base_url or "", vertex)
-        super().__init__(profile, options, clients, drafts)
+        super().__init__(profile, options, clients)
 
     def _errors(self) -> AbstractContextManager[None]:
         return _model_errors(self.name)
@@ -120,20 +119,16 @@ class Gemini(SdkModel):
 
     def _events(self, body: Any, prepared: PreparedRequest) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()
-        if self._drafts and client.http is not None:
-            return super()._events(body, prepared)
-        return self._chunks(client.sdk, body)
+        if client.http is None:
+            return self._chunks(client.sdk, body)
+        return super()._events(body, prepared)
 
     async def _chunks(self, sdk: genai.Client, body: bytes) -> AsyncGenerator[Sequence[object]]:
         """The answer to a request that the SDK sends, as its objects."""
         options = types.HttpOptions(
             extra_body=json.loads(body), retry_options=types.HttpRetryOptions(attempts=1)
         )
-        config = types.GenerateContentConfig(
-            http_options=options,
-            automatic_function_calling=types.AutomaticFunctionCallingConfig(disable=True),
-        )
-        asked: Any = {"model": self.name, "contents": _HERE, "config": config}
+        asked = _arguments(self.name, options)
         models = sdk.aio.models
         if not self._stream:
             yield [await models.generate_content(**asked)]
@@ -166,37 +161,57 @@ async def _pumped(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
         await asyncio.gather(task, return_exceptions=True)
 
 
-def _new_client(
-    model: str, options: Mapping[str, Any], drafts: dict[str, httpx2.Request]
-) -> SdkClient:
-    """A client of our own, which keeps what it sent first unless each request has a token of its
-    own, as Vertex's."""
-    http = httpx2.AsyncClient(follow_redirects=True)
-    keep_key_home(http)
+def _arguments(model: str, options: types.HttpOptions | None = None) -> dict[str, Any]:
+    """Return the arguments of the SDK's function for a request without contents."""
+    disabled = types.AutomaticFunctionCallingConfig(disable=True)
+    config = types.GenerateContentConfig(http_options=options, automatic_function_calling=disabled)
+    return {"model": model, "contents": _PLACEHOLDER, "config": config}
 
-    async def hear(answer: httpx2.Response) -> None:
-        if answer.status_code == 200:
-            drafts[""] = draft_of(answer.request)
-        if drafts or answer.is_redirect:
-            http.event_hooks = {}
+
+class _Describe(httpx2.BaseTransport):
+    """A transport that sends nothing and keeps the request that the SDK made."""
+
+    request: httpx2.Request
+
+    def handle_request(self, request: httpx2.Request) -> httpx2.Response:
+        self.request = request
+        return httpx2.Response(200, json={})
+
+
+def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClient:
+    """Make a client of our own. Vertex AI has another token at each request, and stays with the SDK."""
+    described = _Describe()
+    http = httpx2.AsyncClient(follow_redirects=True, event_hooks={"request": [drop_key_elsewhere]})
 
     async def close() -> None:
         await sdk.aio.aclose()
         sdk.close()
         await http.aclose()
 
-    http.event_hooks = {"response": [hear]}
-    above = options["http_options"].model_copy(update={"httpx_async_client": http})
+    below = {"httpx_async_client": http, "httpx_client": httpx2.Client(transport=described)}
+    above = options["http_options"].model_copy(update=below)
     try:
         sdk = genai.Client(**{**options, "http_options": above})
-        if sdk.vertexai:  # its SDK has more to do than to send
+        if sdk.vertexai:
             sdk = genai.Client(**options)
+            return SdkClient(sdk, close=close)
+        return SdkClient(sdk, http, _template(sdk, model, stream, described), close)
     except ValueError as error:
         raise SetupError(
             f"Gemini({model!r}): {error} Set GEMINI_API_KEY or pass api_key=; for Vertex AI set "
             "GOOGLE_CLOUD_PROJECT and pass vertexai=True"
         ) from error
-    return SdkClient(sdk, None if sdk.vertexai else http, close)
+
+
+def _template(sdk: genai.Client, model: str, stream: bool, described: _Describe) -> RequestTemplate:
+    """Let the SDK make a request that is not sent, and keep everything but its body."""
+    if stream:
+        list(sdk.models.generate_content_stream(**_arguments(model)))
+    else:
+        sdk.models.generate_content(**_arguments(model))
+    made = described.request
+    headers = {name: text for name, text in made.headers.items() if name != "content-length"}
+    return RequestTemplate(made.url, headers, made.extensions["timeout"])
 
 
 @contextmanager

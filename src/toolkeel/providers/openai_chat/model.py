@@ -80,7 +80,7 @@ class OpenAIChat(OpenAIModel):
     ) -> None:
         check_options("OpenAIChat", options, ChatOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
-        clients = open_clients("OpenAIChat", model, client, place)
+        clients = open_clients(type(self), model, client, place)
         host = clients.first.sdk.base_url.host
         self.profile = options.get("profile") or (OPENAI if is_openai(host) else COMPATIBLE)
         self._text_calls = options.get("text_calls") == "auto"

@@ -70,7 +70,7 @@ class OpenAIResponses(OpenAIModel):
     ) -> None:
         check_options("OpenAIResponses", options, ResponsesOptions.__annotations__)
         place = (base_url, api_key, options.get("timeout"))
-        clients = open_clients("OpenAIResponses", model, client, place)
+        clients = open_clients(type(self), model, client, place)
         host = clients.first.sdk.base_url.host
         self._own = is_openai(host)
         hosts = options.get("hosts_tools", self._own)

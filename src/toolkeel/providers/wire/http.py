@@ -5,13 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from traceback import walk_tb
 from typing import Any, Generic, Protocol, TypedDict, TypeVar
 from weakref import WeakKeyDictionary, finalize
 
 from toolkeel._common.checked_arguments import check_values, kind_of
 from toolkeel.agent.transcript_media import MEDIA_LIMIT
-from toolkeel.errors import ModelError, SetupError, describe, model_error
+from toolkeel.errors import ModelError, SetupError, describe
 from toolkeel.providers.wire.body_cache import Media
 from toolkeel.providers.wire.plain_json import clean_text
 
@@ -136,19 +135,4 @@ def unreadable(model: str) -> Iterator[None]:
         raise
     except Exception as error:
         why = f"{model}: the server's answer cannot be read ({clean_text(describe(error))[:500]})"
-        raise model_error(why, status=_status_behind(error)) from error
-
-
-def _status_behind(error: BaseException) -> int | None:
-    """The HTTP status of the answer that an SDK was reading, if it is an error's.
-
-    A proxy's page in Latin-1 is no JSON and no UTF-8, but its 503 says to ask again. When an SDK
-    stumbles over it, nothing but the SDK's own frames knows the answer.
-    """
-    for frame, _ in walk_tb(error.__traceback__):
-        answer = frame.f_locals.get("response")
-        known = answer if isinstance(answer, dict) else getattr(answer, "__dict__", {})
-        status = known.get("status_code")
-        if isinstance(status, int) and 400 <= status < 600:
-            return status
-    return None
+        raise ModelError(why) from error

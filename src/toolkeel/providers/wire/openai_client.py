@@ -53,12 +53,15 @@ def new_client(owner: str, model: str, options: Mapping[str, Any]) -> openai.Asy
 
 
 def open_clients(
-    owner: str, model: str, client: object, place: tuple[str | None, str | None, float | None]
+    owner: type[OpenAIModel],
+    model: str,
+    client: object,
+    place: tuple[str | None, str | None, float | None],
 ) -> PerLoop[SdkClient]:
     """The clients of a model of class `owner`, one for each event loop.
 
     Args:
-        owner: The model's class, for errors.
+        owner: The model's class.
         model: The model's name.
         client: The program's own, or None.
         place: Base URL, key and timeout, each as the model was given it.
@@ -66,8 +69,8 @@ def open_clients(
     Raises:
         SetupError: there is no key.
     """
-    make = partial(new_client, owner, model)
-    new = partial(own_client, openai, make, client_options(*place))
+    make = partial(new_client, owner.__name__, model)
+    new = partial(own_client, openai, owner.path, make, client_options(*place))
     return sdk_clients(new, client)
 
 

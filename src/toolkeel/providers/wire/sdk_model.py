@@ -1,9 +1,9 @@
-"""Models behind vendors' SDKs on HTTP, which are made alike: requests, answers, errors.
+"""Models behind vendors' SDKs on HTTP: requests, answers, errors.
 
-What an SDK makes of a request, beside its body, is the same each time, and costs as much as the
-sending. So the first request of a client of our own goes through the SDK, and the others have that
-one's address, headers and timeouts, as long as its key stays the same. Clients that programs bring
-send each request themselves: their keys may change, and whatever else they do at each request.
+An SDK knows the address, the headers, the key and the timeouts of its requests. They are the same for
+every request of a client with a fixed key, so they are read once, into a `RequestTemplate`, and the
+requests are sent with the HTTP client alone. Clients that programs bring, and keys that change (a
+function, a short-lived token), go through the SDK at each request.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import httpx2
 
+from toolkeel._records.record import record
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.providers.wire.http import PerLoop
 from toolkeel.providers.wire.model import ModelOptions, WireModel
@@ -25,16 +26,32 @@ from toolkeel.providers.wire.server_errors import refused
 from toolkeel.providers.wire.sse import parsed
 
 _HARMLESS = ("host", "accept", "content-type", "content-length", "transfer-encoding", "user-agent")
-"""Headers that tell nothing of who asks."""
+"""Headers that identify neither the program nor its account."""
+_FIRST_URL = "toolkeel.first_url"
+
+
+@record
+class RequestTemplate:
+    """Everything of a client's requests except their bodies.
+
+    Args:
+        url: Address of the operation.
+        headers: Headers, with the key.
+        timeout: Seconds for each phase, as httpx names them.
+    """
+
+    url: httpx2.URL | str
+    headers: Mapping[str, str]
+    timeout: Mapping[str, float | None]
 
 
 class SdkClient:
     """An SDK's client, and the HTTP client below it.
 
     Args:
-        sdk: The client.
-        http: What it sends with, if later requests may be sent there as the first one was: the
-            client is ours, and its key stays the same.
+        sdk: The SDK's client.
+        http: HTTP client that sends requests; None: the SDK sends each one itself.
+        template: Everything of the requests except their bodies, if `http` sends them.
         close: Closes the client; None: the program does it itself.
     """
 
@@ -42,65 +59,69 @@ class SdkClient:
         self,
         sdk: Any,
         http: httpx2.AsyncClient | None = None,
+        template: RequestTemplate | None = None,
         close: Callable[[], Awaitable[object]] | None = None,
     ) -> None:
         self.sdk = sdk
         self.http = http
+        self.template = template
         self._close = close
 
     async def close(self) -> None:
+        """Close the connections, unless they belong to the program."""
         if self._close is not None:
             await self._close()
 
 
 def sdk_clients(new: Callable[[], SdkClient], given: Any) -> PerLoop[SdkClient]:
-    """The clients of a model, one for each event loop.
+    """Return the clients of a model, one for each event loop.
 
     Args:
         new: Makes one.
-        given: The program's own, or None.
+        given: The program's own client, or None.
     """
     return PerLoop(new, None if given is None else SdkClient(given))
 
 
-def own_client(package: Any, make: Callable[[Mapping[str, Any]], Any], given: Json) -> SdkClient:
-    """A client of our own, above an HTTP client of our own.
+def own_client(
+    package: Any, path: str, make: Callable[[Mapping[str, Any]], Any], options: Json
+) -> SdkClient:
+    """Make an SDK's client above an HTTP client of our own.
 
     Args:
         package: OpenAI's or Anthropic's SDK.
-        make: Makes its client.
-        given: What that takes beside the HTTP client.
+        path: Path of the requests, below the server's base URL.
+        make: Makes the SDK's client.
+        options: Options of that client, except the HTTP client.
     """
-    http = package.DefaultAsyncHttpxClient()
-    keep_key_home(http)
-    sdk = make({**given, "http_client": http})
-    return SdkClient(sdk, http if keeps_its_key(sdk) else None, sdk.close)
+    http = package.DefaultAsyncHttpxClient(event_hooks={"request": [drop_key_elsewhere]})
+    sdk = make({**options, "http_client": http})
+    if not sdk.auth_headers:  # a key that changes: the SDK asks for it at each request
+        return SdkClient(sdk, close=sdk.close)
+    known = {**http.headers, **httpx2.Headers(_texts(sdk.auth_headers, sdk.default_headers))}
+    base = sdk.base_url
+    url = base.copy_with(raw_path=base.raw_path.rstrip(b"/") + path.encode())
+    template = RequestTemplate(url, known, httpx2.Timeout(sdk.timeout).as_dict())
+    return SdkClient(sdk, http, template, sdk.close)
 
 
-def keep_key_home(http: httpx2.AsyncClient) -> None:
-    """Let a redirect to another origin take none of our headers along but those that say what is sent.
+def _texts(*headers: Mapping[str, object]) -> dict[str, str]:
+    """Merge headers, without those that an SDK marks as omitted."""
+    return {name: text for some in headers for name, text in some.items() if isinstance(text, str)}
 
-    The client itself leaves out ``Authorization`` alone; keys go by other names, too.
+
+async def drop_key_elsewhere(request: httpx2.Request) -> None:
+    """Remove the key, under whatever name, from a request that was redirected to another origin.
+
+    A hook of an HTTP client. The client itself removes ``Authorization`` alone.
     """
-    follow: Any = getattr(http, "_redirect_headers", None)
-    if follow is None:  # a client that has no such place any more follows nothing
-        http.follow_redirects = False
+    first: httpx2.URL = request.extensions.setdefault(_FIRST_URL, request.url)
+    url = request.url
+    if url.origin == first.origin:
         return
-
-    def headers(request: httpx2.Request, url: httpx2.URL, method: str) -> httpx2.Headers:
-        found, here = follow(request, url, method), request.url
-        at_home = here.origin == url.origin or (
-            here.host == url.host and (here.scheme, url.scheme) == ("http", "https")
-        )
-        return found if at_home else httpx2.Headers({k: found[k] for k in found if k in _HARMLESS})
-
-    setattr(http, "_redirect_headers", headers)  # noqa: B010
-
-
-def keeps_its_key(sdk: Any) -> bool:
-    """Whether every request of a client has the same key."""
-    changing = getattr(sdk, "workload_identity", None) or getattr(sdk, "credentials", None)
-    return not changing and sdk.api_key != ""  # OpenAI's, where a function gives the key
+    if url.host == first.host and (first.scheme, url.scheme) == ("http", "https"):
+        return
+    request.headers = httpx2.Headers({k: v for k, v in request.headers.items() if k in _HARMLESS})
 
 
 class SdkModel(WireModel):
@@ -110,7 +131,6 @@ class SdkModel(WireModel):
         profile: Which model is asked, and what it and its server take.
         options: How to deal with the server.
         sdk: One client for each event loop.
-        drafts: What was sent first, by the betas it asked for.
 
     Attributes:
         package: The SDK.
@@ -125,10 +145,8 @@ class SdkModel(WireModel):
         profile: Asked,
         options: ModelOptions,
         sdk: PerLoop[SdkClient],
-        drafts: dict[str, httpx2.Request] | None = None,
     ) -> None:
         self._sdk = sdk
-        self._drafts = {} if drafts is None else drafts
         limit = None if sdk.given is None else getattr(sdk.given.sdk, "max_retries", None)
         super().__init__(profile, options, sdk, limit)
 
@@ -168,15 +186,17 @@ class SdkModel(WireModel):
     ) -> httpx2.Response:
         """The answer to a request; its body is still to be read."""
         betas = self._betas(prepared)
-        if client.http is not None and (draft := self._drafts.get(betas)):
-            return await self._again(draft, client.http, body)
-        return await self._first(client, body, betas)
-
-    async def _first(self, client: SdkClient, body: bytes, betas: str) -> httpx2.Response:
-        """The answer to a request that the SDK sends."""
         headers = {"anthropic-beta": betas} if betas else {}
-        sent = {"body": json.loads(body)} if self._reads_body(client.sdk) else {"content": body}
-        answer: httpx2.Response = await client.sdk.post(
+        if client.http is None or client.template is None:
+            return await self._send_by_sdk(client.sdk, body, headers)
+        return await self._send(client.http, client.template, body, headers)
+
+    async def _send_by_sdk(
+        self, sdk: Any, body: bytes, headers: Mapping[str, str]
+    ) -> httpx2.Response:
+        """Send a request through the SDK."""
+        sent = {"body": json.loads(body)} if self._reads_body(sdk) else {"content": body}
+        answer: httpx2.Response = await sdk.post(
             self.path,
             cast_to=httpx2.Response,
             options={"headers": headers, "max_retries": 0},  # retry.py sends it again
@@ -184,19 +204,33 @@ class SdkModel(WireModel):
             stream_cls=self.package.AsyncStream[object],
             **sent,
         )
-        if client.http is not None and not answer.history:
-            self._drafts[betas] = draft_of(answer.request)
         return answer
 
-    async def _again(self, draft: Any, http: httpx2.AsyncClient, body: bytes) -> httpx2.Response:
-        """The answer to a request like an earlier one, with another body."""
+    async def _send(
+        self,
+        http: httpx2.AsyncClient,
+        template: RequestTemplate,
+        body: bytes,
+        headers: Mapping[str, str],
+    ) -> httpx2.Response:
+        """Send a request with the HTTP client.
+
+        Args:
+            http: The client.
+            template: Everything but the body.
+            body: The body, as JSON.
+            headers: Further headers of this one request.
+
+        Raises:
+            ModelError: if the server refuses the request.
+        """
         request = httpx2.Request(
             "POST",
-            draft.url,
-            headers=draft.headers,
+            template.url,
+            headers={**template.headers, **headers},
             cookies=http.cookies,
             content=body,
-            extensions=draft.extensions,
+            extensions={"timeout": template.timeout},
         )
         answer = await http.send(request, stream=self._stream)
         if not answer.is_success:
@@ -205,15 +239,12 @@ class SdkModel(WireModel):
         return answer
 
 
-def draft_of(request: httpx2.Request) -> httpx2.Request:
-    """What later requests have of one that was sent: all but its body and cookies."""
-    for name in ("content-length", "cookie"):
-        request.headers.pop(name, "")
-    return request
-
-
 def _refused(response: httpx2.Response) -> ModelError:
-    return refused(response.status_code, response.text, response.headers)
+    try:
+        text = response.text
+    except UnicodeError:  # a proxy's page in another charset than it says
+        text = response.content.decode(errors="replace")
+    return refused(response.status_code, text, response.headers)
 
 
 @contextmanager
