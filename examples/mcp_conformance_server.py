@@ -18,7 +18,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, Field
 
 from toolkeel import Audio, File, Image, Text, Tool, ToolContext, ToolError, UserMessage, tool
-from toolkeel.mcp.server import Client, Elicited, ToolServer, prompt, resource
+from toolkeel.mcp.server import Client, ElicitationResult, ToolServer, prompt, resource
 
 PIXEL = base64.b64decode(
     "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mP8z8DwHwAFBQIAX8jx0gAAAABJRU5ErkJggg=="
@@ -220,7 +220,7 @@ async def test_elicitation_sep1330_enums(client: Client) -> str:
     return _told(await client.elicit("Choose.", ENUMS))
 
 
-def _told(found: Elicited[Any]) -> str:
+def _told(found: ElicitationResult[Any]) -> str:
     return f"Elicitation completed: action={found.action}, content={json.dumps(found.content)}"
 
 
@@ -309,9 +309,9 @@ async def test_input_required_result_tampered_state(client: Client) -> str:
 async def test_input_required_result_capabilities(client: Client) -> str:
     """Ask whatever the client can be asked."""
     said = []
-    if client.can("elicitation"):
+    if client.supports("elicitation"):
         said.append((await client.elicit("Please confirm", Confirmed)).action)
-    if client.can("sampling"):
+    if client.supports("sampling"):
         said.append((await client.sample("Say hello", max_tokens=20)).text)
     return f"Asked: {said}"
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from uvicorn.supervisors import Multiprocess
 
-from toolkeel.mcp.server.kept_connections import web_config
+from toolkeel.mcp.server.keep_alive import web_config
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

@@ -26,7 +26,7 @@ from toolkeel.inspector.server_pages import ServerPages
 from toolkeel.inspector.session_pages import SessionPages
 from toolkeel.inspector.site import LANGUAGES, page
 from toolkeel.inspector.tool_pages import ToolPages
-from toolkeel.mcp.server.kept_connections import BACKLOG, BoundedConnection
+from toolkeel.mcp.server.keep_alive import BACKLOG, BoundedConnection
 from toolkeel.sessions.approval_desk import Desk
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.sessions import Sessions

@@ -77,7 +77,7 @@ server = ToolServer([change, link, ponder], resources=[log, city], prompts=[gree
 
 
 async def old():
-    async with stdio_streams(server.takes_line) as (read, write):
+    async with stdio_streams(server.handle_line) as (read, write):
         await serve_loop(server.sdk, read, write, lifespan_state=None)
 
 

@@ -258,7 +258,7 @@ def test_a_session_is_found_with_the_token_alone_that_opened_it(tmp_path: Any) -
 def test_a_client_that_opens_session_after_session_ends_its_own_and_no_others(
     tmp_path: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(server_http, "SESSIONS", 4)
+    monkeypatch.setattr(server_http, "MAX_SESSIONS", 4)
     file = tmp_path / "policy.toml"
     file.write_text(TOKENS)
     policy = read_policy(file)

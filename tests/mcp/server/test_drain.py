@@ -23,7 +23,7 @@ from toolkeel.call.steps.rules import Rules
 from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.http import gateway_app
 from toolkeel.mcp.gateway.policy import Policy
-from toolkeel.mcp.server.drain import end_gently
+from toolkeel.mcp.server.drain import graceful_shutdown
 from toolkeel.mcp.server.http import asgi
 from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -130,7 +130,7 @@ def test_a_server_in_a_thread_leaves_signals_alone() -> None:
     app = asgi(ToolServer([add]))
 
     async def main() -> None:
-        await asyncio.to_thread(end_gently, app.state.draining)
+        await asyncio.to_thread(graceful_shutdown, app.state.draining)
 
     run(main)
 

@@ -175,7 +175,7 @@ def test_a_client_that_vanishes_in_mid_call_stops_the_body(era: str) -> None:
 def test_of_too_many_sessions_one_ends_that_is_idle_and_none_that_is_at_work(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(http, "SESSIONS", 3)
+    monkeypatch.setattr(http, "MAX_SESSIONS", 3)
 
     async def main() -> None:
         async with (

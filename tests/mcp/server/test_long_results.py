@@ -11,7 +11,7 @@ from mcp.shared.exceptions import MCPError
 
 from tests.mcp.serving import both_eras, call, talk, text
 from toolkeel import Toolset, tool
-from toolkeel.mcp.server import ToolServer, kept_results
+from toolkeel.mcp.server import ToolServer, stored_results
 
 LINES = "\n".join(f"第 {n} 行" for n in range(500))
 
@@ -40,7 +40,7 @@ def test_what_is_cut_is_read_whole_at_the_address_that_the_result_says(name: str
         assert result.structured_content is None or name == "rows"
         return getattr(held, "text", ""), said
 
-    server = ToolServer([lines, rows], resources=[kept_results])
+    server = ToolServer([lines, rows], resources=[stored_results])
     whole, said = talk(server, test, era)
     assert whole == LINES if name == "lines" else json.loads(whole) == list(range(500))
     assert "characters left out here" in said
@@ -52,14 +52,14 @@ def test_a_name_nobody_was_told_leads_nowhere() -> None:
             await peer.read_resource(f"toolkeel://results/{name}")
 
     with pytest.raises(MCPError, match="not found"):
-        talk(ToolServer([lines], resources=[kept_results]), test)
+        talk(ToolServer([lines], resources=[stored_results]), test)
 
 
 def test_tools_of_somebody_else_stay_as_they_are_and_a_server_without_resources_says_what_is_cut() -> (
     None
 ):
     own = Toolset([lines])
-    ToolServer(own, resources=[kept_results])
+    ToolServer(own, resources=[stored_results])
     assert own.keeper is None
     said = text(call(ToolServer(own), "lines"))
     assert "no call gives them" in said and "resources/read" not in said

@@ -15,8 +15,8 @@ from pydantic import BaseModel
 from tests.mcp.serving import deprecations, person, talk, text
 from tests.waiting import run, until
 from toolkeel import tool
-from toolkeel.mcp.server.asking import Client
-from toolkeel.mcp.server.multi_round_calls import Rounds
+from toolkeel.mcp.server.calling import Client
+from toolkeel.mcp.server.multi_round_calls import CallRounds
 from toolkeel.mcp.server.tool_server import ToolServer
 
 
@@ -105,7 +105,7 @@ def test_calls_that_wait_are_bounded_in_number_and_time() -> None:
     server = ToolServer([greet])
 
     async def test(peer: Peer) -> None:
-        server._rounds = Rounds(limit=1)
+        server._rounds = CallRounds(limit=1)
         first = await raw(peer)
         second = await raw(peer)
         with pytest.raises(MCPError):
@@ -113,7 +113,7 @@ def test_calls_that_wait_are_bounded_in_number_and_time() -> None:
         assert isinstance(
             await raw(peer, request_state=second.request_state), types.InputRequiredResult
         )
-        server._rounds = Rounds(lifetime=0.01)
+        server._rounds = CallRounds(lifetime=0.01)
         third = await raw(peer)
         await until(lambda: not server._rounds._waiting)
         with pytest.raises(MCPError):
@@ -124,7 +124,7 @@ def test_calls_that_wait_are_bounded_in_number_and_time() -> None:
 
 def test_of_too_many_calls_that_wait_one_of_the_same_client_is_given_up() -> None:
     async def use() -> list[list[bool]]:
-        rounds, waits = Rounds(limit=3), []
+        rounds, waits = CallRounds(limit=3), []
         exchanges = {}
         for client in ("bo", "ada", "ada", "ada", "ada"):
             task = asyncio.ensure_future(asyncio.Event().wait())

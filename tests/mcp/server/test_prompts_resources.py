@@ -22,7 +22,7 @@ from toolkeel import (
     UserMessage,
 )
 from toolkeel.errors import DefinitionError
-from toolkeel.mcp.server.asking import Client
+from toolkeel.mcp.server.calling import Client
 from toolkeel.mcp.server.prompts_resources import NotFound, prompt, resource
 from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -231,7 +231,7 @@ def test_prompts_and_resources_have_injected_values_and_a_client(era: str) -> No
     @resource("app://me")
     async def me(client: Client) -> list[bool]:
         """Me."""
-        return [client.can("sampling")]
+        return [client.supports("sampling")]
 
     async def test(peer: Peer) -> None:
         assert (await peer.list_prompts()).prompts[0].arguments == []

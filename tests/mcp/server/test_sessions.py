@@ -113,7 +113,7 @@ def test_clients_that_watch_a_resource_are_told_and_others_are_not() -> None:
 def test_a_client_watches_no_more_addresses_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(sessions, "WATCHED", 3)
+    monkeypatch.setattr(sessions, "MAX_SUBSCRIPTIONS", 3)
     server = ToolServer([echo], resources=[])
 
     async def legacy(peer: Peer) -> None:
@@ -157,15 +157,15 @@ def test_a_client_that_does_not_read_holds_up_no_other_and_is_told_all_of_it_lat
             asked = SimpleNamespace(session=SimpleNamespace(_connection=each), request=None)
             request: Any = asked
             for uri in ("app://a", "app://b"):
-                await told.watch(request, types.SubscribeRequestParams(uri=uri))
+                await told.subscribe(request, types.SubscribeRequestParams(uri=uri))
         for _ in range(200):
             for uri in ("app://a", "app://b"):
-                await told.tell(ResourceUpdated(uri))
+                await told.notify(ResourceUpdated(uri))
         await until(lambda: len(lines[1].took) == 400)
         assert not lines[0].took
         lines[0].reads.set()
         await until(lambda: set(lines[0].took) == {"app://a", "app://b"})
-        await told.tell(ToolsListChanged())
+        await told.notify(ToolsListChanged())
 
     run(use)
     assert lines[0].took[-1] == lines[1].took[-1] == "notifications/tools/list_changed"

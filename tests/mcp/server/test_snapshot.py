@@ -17,7 +17,7 @@ from pydantic import BaseModel
 from tests.mcp.serving import both_eras, call, talk, text
 from toolkeel import ToolOutput, Toolset, tool
 from toolkeel.define.returns import Output
-from toolkeel.mcp.server.snapshot import page, unknown
+from toolkeel.mcp.server.snapshot import paginate, unknown_name_error
 from toolkeel.mcp.server.tool_server import ToolServer
 
 
@@ -142,7 +142,7 @@ def test_pages_hold_every_item_once_in_order(count: int, size: int) -> None:
     found: list[str] = []
     cursor: str | None = None
     while True:
-        shown, cursor = page(items, types.PaginatedRequestParams(cursor=cursor), size)
+        shown, cursor = paginate(items, types.PaginatedRequestParams(cursor=cursor), size)
         assert len(shown) <= size
         found += [each.name for each in shown]
         if cursor is None:
@@ -154,7 +154,7 @@ def test_pages_hold_every_item_once_in_order(count: int, size: int) -> None:
 def test_no_made_up_cursor_is_taken(cursor: str) -> None:
     items = [types.Tool(name=f"t{n}", input_schema={}) for n in range(5)]
     with pytest.raises(MCPError):
-        page(items, types.PaginatedRequestParams(cursor=cursor), 2)
+        paginate(items, types.PaginatedRequestParams(cursor=cursor), 2)
 
 
 def test_a_name_that_leads_nowhere_is_told_at_once_however_long_it_is_and_however_many_there_are() -> (
@@ -162,5 +162,8 @@ def test_a_name_that_leads_nowhere_is_told_at_once_however_long_it_is_and_howeve
 ):
     began = process_time()
     for name in ("x" * 3_000_000, "tool_99999"):
-        assert "Unknown tool" in unknown("tool", name, [f"tool_{n}" for n in range(10_000)]).message
+        assert (
+            "Unknown tool"
+            in unknown_name_error("tool", name, [f"tool_{n}" for n in range(10_000)]).message
+        )
     assert process_time() - began < 1

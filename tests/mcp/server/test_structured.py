@@ -12,7 +12,7 @@ from mcp import Client
 from pydantic import BaseModel
 
 from toolkeel import Text, ToolOutput, tool
-from toolkeel.mcp.server.structured import promise_of
+from toolkeel.mcp.server.structured import infer_structured_output
 from toolkeel.mcp.server.tool_server import ToolServer
 
 
@@ -95,7 +95,7 @@ def test_text_and_blocks_promise_nothing(annotation: Any) -> None:
         """Give it."""
 
     give.__annotations__["return"] = annotation
-    assert promise_of(tool(give)) is None or annotation == str | None
+    assert infer_structured_output(tool(give)) is None or annotation == str | None
 
 
 def test_a_generator_promises_nothing() -> None:
@@ -103,4 +103,4 @@ def test_a_generator_promises_nothing() -> None:
         """Give it."""
         yield 1
 
-    assert promise_of(tool(give)) is None
+    assert infer_structured_output(tool(give)) is None

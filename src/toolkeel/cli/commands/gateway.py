@@ -84,9 +84,9 @@ def command(
     Serves all servers of mcp.json as one server of the Model Context Protocol. Names are SERVER__TOOL. Both files are read again when they change; clients stay connected.
     """
     with needs_extra("toolkeel gateway", "mcp"):
-        from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
+        from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
     if not http:
-        take_stdout()
+        claim_stdout()
     options = {"prefixed": not no_prefix, "threshold": search_above}
     make = partial(_gateway, file, rules, audit, store, **options)
     with stdout_kept_clean():
@@ -160,12 +160,12 @@ def _worker(
 ) -> Starlette:
     """What a worker serves; of older clients, too, each request may come to another worker."""
     from toolkeel.cli.http_workers import end_with_parent
-    from toolkeel.mcp.server.http import gently
+    from toolkeel.mcp.server.http import with_graceful_shutdown
 
     end_with_parent()
     with stdout_kept_clean():
         gateway = make()
-    return gently(_app(gateway, host, token, hosts, stateless_http=True))
+    return with_graceful_shutdown(_app(gateway, host, token, hosts, stateless_http=True))
 
 
 def _servers(file: Path) -> Mapping[str, ServerConfig]:

@@ -89,9 +89,9 @@ def command(
     if stdio and http:
         raise UsageProblem("say --stdio or --http, not both")
     with needs_extra("toolkeel serve", "mcp"):
-        from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
+        from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
     if not http:
-        take_stdout()  # before anything of the target runs
+        claim_stdout()  # before anything of the target runs
     said = (target, name, instructions, rules)
     with stdout_kept_clean():
         server = _server(*said)
@@ -120,7 +120,7 @@ def _serve_http(
     host = place[0]
     token = token_of(*tokens) if is_loopback(host) else tokens[0]
     app = asgi(server, host=host, token=token, allowed_hosts=hosts)
-    if bounds[1] > 1 and (asking := server.asking):
+    if bounds[1] > 1 and (asking := server.interactive_tools):
         note(f"these ask their client, so they need one worker: {', '.join(asking)}", YELLOW)
     serve_app_at(app, partial(_app_of, said, host, token, hosts), place, bounds)
 
@@ -151,12 +151,14 @@ def serve_app_at(
 def _app_of(said: _Said, host: str, token: str, hosts: list[str]) -> Starlette:
     """What a worker serves; of older clients, too, each request may come to another worker."""
     from toolkeel.cli.http_workers import end_with_parent
-    from toolkeel.mcp.server.http import asgi, gently
+    from toolkeel.mcp.server.http import asgi, with_graceful_shutdown
 
     end_with_parent()
     with stdout_kept_clean():
         server = _server(*said)
-    return gently(asgi(server, host=host, token=token, allowed_hosts=hosts, stateless_http=True))
+    return with_graceful_shutdown(
+        asgi(server, host=host, token=token, allowed_hosts=hosts, stateless_http=True)
+    )
 
 
 def endpoint(host: str, port: int) -> str:
@@ -170,7 +172,7 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
     Raises:
         UsageProblem: it holds several servers, or one that rules cannot be put around.
     """
-    from toolkeel.mcp.server.long_results import kept_results
+    from toolkeel.mcp.server.long_results import stored_results
     from toolkeel.mcp.server.prompts_resources import Prompt, Resource
     from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -191,7 +193,7 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
         name=name or _name_of(target),
         instructions=instructions or None,
         prompts=prompts or None,
-        resources=(*resources, kept_results),
+        resources=(*resources, stored_results),
     )
 
 

@@ -17,7 +17,7 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, digest_of, new_id
 from toolkeel.errors import CallError
-from toolkeel.mcp.server.asking import Client, question_of
+from toolkeel.mcp.server.calling import Client, approval_question
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 
 ALIVE = 10.0
@@ -64,7 +64,7 @@ async def decided(ticket: Ticket, exchange: Exchange, approver: Approver | None)
     assert request is not None
     form: asyncio.Task[Decision | None] | None = None
     beside: asyncio.Task[Decision | None] | None = None
-    if Client(exchange).can("elicitation"):
+    if Client(exchange).supports("elicitation"):
         form = asyncio.create_task(_by_form(ticket, exchange))
     if approver is not None:
         beside = asyncio.create_task(_beside(ticket, approver))
@@ -113,7 +113,7 @@ async def _ended(
 async def _by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
     """The decision of the client's person; None if they did not say."""
     try:
-        found = await Client(exchange).elicit(question_of(ticket), _FORM, key="approve")
+        found = await Client(exchange).elicit(approval_question(ticket), _FORM, key="approve")
     except CallError as error:
         return ticket.deny(error.text)
     if found.action == "cancel":

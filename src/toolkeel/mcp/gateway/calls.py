@@ -36,7 +36,7 @@ from toolkeel.mcp.gateway.routes import Route
 from toolkeel.mcp.gateway.upstream import Upstream, as_it_came, is_first
 from toolkeel.mcp.pins import Pins, difference
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
-from toolkeel.mcp.server.prometheus_metrics import Figures
+from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 
 PASSED = "upstream "
 """Before the state of a round that is the server's own, and not that of a call waiting here."""
@@ -111,7 +111,7 @@ class Gatekeeper:
         self._ledger = ledger
         self._approver = approver
         self._cache = ResultCache(ledger.shared)
-        self.figures = Figures()
+        self.figures = CallMetrics()
 
     async def refusal(self, call: Call) -> str:
         """Why a call may not be made, whoever is asked; empty if it may. Counts it."""
@@ -239,7 +239,7 @@ class Gatekeeper:
 
     async def _was_kept(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
         await self._mark(call)
-        self.figures.ended("success", 0.0)
+        self.figures.record("success", 0.0)
         if self._audit is not None:
             self._audit.write({"event": "cached", **_said(call, self._audit)})
         return result
@@ -256,14 +256,14 @@ class Gatekeeper:
         await self._audit.synced()
 
     def _after(self, call: Call, kind: str, seconds: float) -> None:
-        self.figures.ended(kind, seconds)
+        self.figures.record(kind, seconds)
         if self._audit is not None:
             ended = {"event": "end", "outcome": kind, "seconds": round(seconds, 4)}
             self._audit.write({**ended, **_said(call, self._audit)})
 
     def refused(self, call: Call, why: str) -> dict[str, Any]:
         """The result of a call that is not sent."""
-        self.figures.ended("refused", 0.0)
+        self.figures.record("refused", 0.0)
         if self._audit is not None:
             said = {"event": "refused", "why": why.split("\n", 1)[0]}
             self._audit.write({**said, **_said(call, self._audit)})

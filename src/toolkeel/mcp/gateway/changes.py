@@ -22,13 +22,13 @@ from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.resource_subscriptions import Tell, Watches
 from toolkeel.mcp.gateway.routes import Table
-from toolkeel.mcp.server.sessions import WATCHED, check_watched
+from toolkeel.mcp.server.sessions import MAX_SUBSCRIPTIONS, limit_subscriptions
 
 SOON = 0.05
 """Seconds within which several notes of one change come together."""
 SELDOM = 5.0
 """Seconds between two looks at lists that servers say again and again have changed."""
-TOGETHER = 10 * WATCHED
+TOGETHER = 10 * MAX_SUBSCRIPTIONS
 """Addresses that all clients together may watch at the servers."""
 
 Work = Callable[[], Awaitable[None]]
@@ -128,7 +128,7 @@ class Changes:
             MCPError: they are too many, or one is nobody's.
         """
         uris = _addresses(params)
-        check_watched(uris)
+        limit_subscriptions(uris)
         self._in_requests.update(uris)
         try:
             for uri in uris - self._watched.keys():

@@ -44,8 +44,8 @@ from toolkeel.mcp.gateway.routes import Route, Table, for_revision
 from toolkeel.mcp.gateway.search import DEFINITION, NAME, find
 from toolkeel.mcp.gateway.upstream import Upstream, instructions_of, told
 from toolkeel.mcp.pins import Pins
-from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_of, is_modern
-from toolkeel.mcp.server.snapshot import page
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_id, is_modern
+from toolkeel.mcp.server.snapshot import paginate
 from toolkeel.mcp.server.tool_server import Paginated, ToolServer
 
 LISTING = 20.0
@@ -95,7 +95,7 @@ class Gateway(ToolServer):
             raise SetupError("names can stay without a prefix only if there is one server")
         self._tasks: set[asyncio.Task[None]] = set()
         self._changes = Changes(
-            self._renew, self.resource_updated, self._spawn, self._sessions.watched
+            self._renew, self.resource_updated, self._spawn, self._sessions.subscribed_uris
         )
         self._servers = {each.name: self._upstream(each.name, each) for each in configs}
         self.beside: list[Callable[[], Awaitable[None]]] = [self._renew]
@@ -103,15 +103,15 @@ class Gateway(ToolServer):
         self._threshold = threshold
         self.policy = policy or Policy()
         self._keeper = Gatekeeper(self.policy, pins or Pins(), audit, Ledger(shared), approver)
-        self._keeper.figures = self.figures
+        self._keeper.figures = self.metrics
         self._audit = audit
         self._table = Table((), prefixed)
         self._found: dict[str, dict[str, None]] = {}
-        self._shown = Shown(self._list, self._sessions.tell)
+        self._shown = Shown(self._list, self._sessions.notify)
         self.sdk.middleware.append(self._hot)
         self._stamp = self.sdk.server_info_stamp
         self._raw = RawCalls(self.sdk.middleware)
-        self.takes_line = self._raw.takes  # type: ignore[method-assign]
+        self.handle_line = self._raw.takes  # type: ignore[method-assign]
 
     @property
     def problems(self) -> Mapping[str, str]:
@@ -208,7 +208,7 @@ class Gateway(ToolServer):
             return await self._call(ctx, dict(ctx.params or {}))
         if ctx.method in ("resources/subscribe", "subscriptions/listen"):
             table = await self._current()
-            self._shown.show_all(client_of(ctx))  # who listens need not have asked for a list
+            self._shown.show_all(client_id(ctx))  # who listens need not have asked for a list
             async with self._changes.watching(table, ctx.params or {}):
                 return await call_next(ctx)
         result = await call_next(ctx)
@@ -228,7 +228,7 @@ class Gateway(ToolServer):
         if name == NAME and NAME not in self._table.tools:
             return self._enveloped(await self._search(request, params), request)
         table = self._table if name in self._table.tools else await self._current()
-        client = client_of(request)
+        client = client_id(request)
         route = table.tool(name, partial(self.policy.hides, client))
         call = Call(client, name, route, params)
         state = params.get("requestState")
@@ -284,7 +284,7 @@ class Gateway(ToolServer):
             self._table.name_resources(server, result)
             return as_model(result)
 
-        found = cast("Any", await self._in_rounds(request, params, work))
+        found = cast("Any", await self._run_in_rounds(request, params, work))
         if isinstance(found, types.InputRequiredResult):
             return found.model_dump(mode="json", by_alias=True, exclude_none=True)
         return self._enveloped(found, request)
@@ -294,7 +294,7 @@ class Gateway(ToolServer):
 
     async def _search(self, request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
         await self._current()
-        client = client_of(request)
+        client = client_id(request)
         given = params.get("arguments")
         query = given.get("query") if isinstance(given, Mapping) else None
         if not isinstance(query, str):
@@ -331,9 +331,9 @@ class Gateway(ToolServer):
 
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
         await self._current()
-        tools = self._shown.show(ToolsListChanged(), client_of(asked))
+        tools = self._shown.show(ToolsListChanged(), client_id(asked))
         shown = [for_revision(asked, tool) for tool in tools.values()]
-        listed, cursor = page(shown, params, self._page_size)
+        listed, cursor = paginate(shown, params, self._page_size)
         return types.ListToolsResult(tools=listed, next_cursor=cursor)
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
@@ -378,12 +378,12 @@ class Gateway(ToolServer):
             sent.pop(key, None)
 
         async def work(exchange: Exchange) -> Any:
-            async with route.server.running(client_of(request), exchange):
+            async with route.server.running(client_id(request), exchange):
                 return as_model(
                     await send_asking_client(route.server, method, sent, exchange, None)
                 )
 
-        return await told(lambda: self._in_rounds(request, params, work), request)
+        return await told(lambda: self._run_in_rounds(request, params, work), request)
 
     async def _complete(self, request: Request, params: types.CompleteRequestParams) -> Any:
         table, said = await self._current(), dict(request.params or {})

@@ -19,8 +19,8 @@ from toolkeel.mcp.gateway.upstream import Lists, Upstream
 from toolkeel.mcp.hidden_text import clean_definition
 from toolkeel.mcp.pins import Pin, pin_of
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
-from toolkeel.mcp.server.snapshot import not_found, unknown
-from toolkeel.mcp.server.structured import wrapped
+from toolkeel.mcp.server.snapshot import not_found_error, unknown_name_error
+from toolkeel.mcp.server.structured import wrap_schema
 
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
 
@@ -110,7 +110,9 @@ class Table:
         """
         found = self.tools.get(name)
         if found is None:
-            raise unknown("tool", name, [each for each in self.tools if not hidden(each)])
+            raise unknown_name_error(
+                "tool", name, [each for each in self.tools if not hidden(each)]
+            )
         return found
 
     def changed(self, name: str, route: Route) -> str:
@@ -128,7 +130,7 @@ class Table:
         """
         found = self.prompts.get(name)
         if found is None:
-            raise unknown("prompt", name, self.prompts)
+            raise unknown_name_error("prompt", name, self.prompts)
         return found
 
     def resource(self, uri: str) -> Route:
@@ -147,7 +149,7 @@ class Table:
             prefix = public_uri(server.name, "")
             if uri.startswith(prefix):
                 return Route(server, uri.removeprefix(prefix), None)
-        raise not_found(uri)
+        raise not_found_error(uri)
 
     def _routes(self) -> Iterable[Route]:
         return (*self.tools.values(), *self.resources.values(), *self.templates.values())
@@ -184,4 +186,4 @@ def for_revision(request: Request, tool: types.Tool) -> types.Tool:
     schema = tool.output_schema
     if is_modern(request) or schema is None or schema.get("type") == "object":
         return tool
-    return tool.model_copy(update={"output_schema": wrapped(schema)})
+    return tool.model_copy(update={"output_schema": wrap_schema(schema)})

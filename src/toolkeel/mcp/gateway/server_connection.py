@@ -26,7 +26,7 @@ from toolkeel.mcp.client.elicitation import OpenCalls, at_most
 from toolkeel.mcp.client.login import kept
 from toolkeel.mcp.client.raw_requests import UNTOLD
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.server.asking import LEVELS, Client, Feature, Level
+from toolkeel.mcp.server.calling import LEVELS, Client, Feature, Level
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 
@@ -127,7 +127,7 @@ class Lane:
         level = (
             (request.meta or {}).get(LOG_LEVEL_META_KEY)
             if modern
-            else self._sessions.level(request)
+            else self._sessions.log_level(request)
         )
         can = request.session.client_capabilities
         offered = can.model_dump(by_alias=True, exclude_none=True, include=_ASKABLE) if can else {}
@@ -175,7 +175,7 @@ class Lane:
             self._asked(call is not None and call is _call.get())
         if call is None:
             return None
-        return call.exchange if Client(call.exchange).can(feature) else None
+        return call.exchange if Client(call.exchange).supports(feature) else None
 
     async def tell_level(self) -> None:
         """Have a server with sessions tell of what is logged from the lowest level on that is wanted."""
@@ -183,7 +183,7 @@ class Lane:
             await self._tell_level(await self.link.client())
 
     async def _tell_level(self, client: ClientSdk) -> None:
-        level = self._sessions.lowest()
+        level = self._sessions.lowest_log_level()
         with_sessions = client.session.initialize_result is not None
         if level and with_sessions and client.server_capabilities.logging is not None:
             ask = client.session._dispatcher.send_raw_request  # pyright: ignore[reportPrivateUsage]

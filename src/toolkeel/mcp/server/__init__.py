@@ -1,7 +1,7 @@
 """Our tools for any program that speaks the Model Context Protocol.
 
 multi_round_calls   calls that ask their client something before they end
-asking              what a running tool, prompt or resource may ask of the program that called it
+calling             what a running tool, prompt or resource may ask of the program that called it
 prompts_resources   prompts and resources: functions that people and programs ask for, where models call tools
 long_results        results too long to be shown, which clients read whole as resources
 snapshot            what a server offers at one time: an immutable snapshot, with everything that a request needs
@@ -10,7 +10,7 @@ sessions            sessions of the revisions up to 2025-11-25: what each has as
 prometheus_metrics  what a server's calls came to, as text that Prometheus reads
 tool_server         `ToolServer`: tools for every program that speaks the Model Context Protocol
 drain               the end of a server over HTTP without a lost call, and what balancers ask of it
-kept_connections    connections that are closed only where no request can be on its way
+keep_alive          connections that are closed only where no request can be on its way
 http                a `ToolServer` over HTTP: who may reach it, and as whom
 stdio               a `ToolServer` over stdin and stdout, for the program that started this one
 structured          structured results (``structuredContent``): what is promised to a client, and kept
@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
-    from toolkeel.mcp.server.asking import CannotAsk as CannotAsk
-    from toolkeel.mcp.server.asking import Client as Client
-    from toolkeel.mcp.server.asking import Elicited as Elicited
+    from toolkeel.mcp.server.calling import Client as Client
+    from toolkeel.mcp.server.calling import ElicitationResult as ElicitationResult
+    from toolkeel.mcp.server.calling import MissingCapability as MissingCapability
     from toolkeel.mcp.server.http import BearerToken as BearerToken
     from toolkeel.mcp.server.http import asgi as asgi
     from toolkeel.mcp.server.http import serve_http as serve_http
-    from toolkeel.mcp.server.long_results import kept_results as kept_results
+    from toolkeel.mcp.server.long_results import stored_results as stored_results
     from toolkeel.mcp.server.prompts_resources import NotFound as NotFound
     from toolkeel.mcp.server.prompts_resources import Prompt as Prompt
     from toolkeel.mcp.server.prompts_resources import Resource as Resource
@@ -39,9 +39,9 @@ else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
-            "mcp.server.asking": "CannotAsk Client Elicited",
+            "mcp.server.calling": "MissingCapability Client ElicitationResult",
             "mcp.server.http": "BearerToken asgi serve_http",
-            "mcp.server.long_results": "kept_results",
+            "mcp.server.long_results": "stored_results",
             "mcp.server.prompts_resources": "NotFound Prompt Resource prompt resource",
             "mcp.server.stdio": "serve_stdio",
             "mcp.server.tool_server": "ToolServer",

@@ -15,12 +15,18 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import CallError
 from toolkeel.events import Event, Progress
-from toolkeel.mcp.server.asking import EXCHANGE, LEVEL_OF, CannotAsk, Client, question_of
+from toolkeel.mcp.server.calling import (
+    EXCHANGE_KEY,
+    LOG_LEVEL_KEY,
+    Client,
+    MissingCapability,
+    approval_question,
+)
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.messages import ToolCall, ToolMessage
 
 NewRun: TypeAlias = Callable[[Request], RunContext[Any]]
-LevelOf: TypeAlias = Callable[[Request], str]
+LogLevelLookup: TypeAlias = Callable[[Request], str]
 
 log = logging.getLogger("toolkeel")
 
@@ -35,7 +41,7 @@ _APPROVAL: Final[Mapping[str, object]] = {
 
 
 async def run_client_call(
-    exchange: Exchange, call: ToolCall, tools: Toolset, run: RunContext[Any], level: LevelOf
+    exchange: Exchange, call: ToolCall, tools: Toolset, run: RunContext[Any], level: LogLevelLookup
 ) -> ToolMessage:
     """Run one call of a client.
 
@@ -49,14 +55,14 @@ async def run_client_call(
     Raises:
         MCPError: it needs what its client has not declared, and the revision has an error for it.
     """
-    run.scope.step_state[EXCHANGE] = exchange
-    run.scope.step_state[LEVEL_OF] = level
+    run.scope.step_state[EXCHANGE_KEY] = exchange
+    run.scope.step_state[LOG_LEVEL_KEY] = level
     if run.approver is None:
         run.approver = _Approver(exchange)
     progress = None
     tool = tools.find(call.name).tool
     if tool.injected or "generator" in tool.body:  # no other body can say how far it is
-        progress = _Progress(exchange)
+        progress = _ProgressSender(exchange)
         run.listeners = (*run.listeners, progress)
     batch = tools.batch([call], run)
     try:
@@ -68,13 +74,13 @@ async def run_client_call(
         log.exception("a call of %r failed", call.name)
     finally:
         if progress is not None:
-            await progress.end()
+            await progress.flush()
     [message] = batch.results
-    _check_capability(exchange.request, message)
+    _raise_missing_capability(exchange.request, message)
     return message
 
 
-def _check_capability(request: Request | None, message: ToolMessage) -> None:
+def _raise_missing_capability(request: Request | None, message: ToolMessage) -> None:
     """Say by the protocol's own error what a call lacks (specification, "Basic, Errors")."""
     missing = message.details.get("missing_capability") if message.failed else None
     if missing and request is not None and is_modern(request):
@@ -85,13 +91,13 @@ def _check_capability(request: Request | None, message: ToolMessage) -> None:
         )
 
 
-class _Progress:
+class _ProgressSender:
     """Sends a call's progress to its client: rising, the latest first, none after the end."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
         self._latest: Progress | None = None
-        self._last: float | None = None
+        self._last_sent: float | None = None
         self._sender: asyncio.Task[None] | None = None
 
     def __call__(self, event: Event) -> None:
@@ -103,14 +109,14 @@ class _Progress:
     async def _send(self) -> None:
         while self._latest is not None:
             said, self._latest = self._latest, None
-            done = said.done if said.done is not None else (self._last or 0.0) + 1.0
+            done = said.done if said.done is not None else (self._last_sent or 0.0) + 1.0
             request = self._exchange.request
-            if request is None or (self._last is not None and done <= self._last):
+            if request is None or (self._last_sent is not None and done <= self._last_sent):
                 continue
-            self._last = done
+            self._last_sent = done
             await request.session.report_progress(done, said.total, said.message or None)
 
-    async def end(self) -> None:
+    async def flush(self) -> None:
         """Wait until what was said is sent."""
         if self._sender is not None:
             await self._sender
@@ -125,8 +131,8 @@ class _Approver:
     async def __call__(self, ticket: Ticket) -> Decision:
         client = Client(self._exchange)
         try:
-            found = await client.elicit(question_of(ticket), _APPROVAL, key="approve")
-        except CannotAsk:
+            found = await client.elicit(approval_question(ticket), _APPROVAL, key="approve")
+        except MissingCapability:
             return ticket.deny("it needs a person's approval, and this client cannot ask a person")
         except CallError as error:
             return ticket.deny(error.text)

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
     from starlette.requests import Request
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-    from toolkeel.mcp.server.prometheus_metrics import Figures
+    from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 
-HEALTH: Final = "/healthz"
-METRICS: Final = "/metrics"
-LINGER: Final = 2.0
+HEALTH_PATH: Final = "/healthz"
+METRICS_PATH: Final = "/metrics"
+DRAIN_SECONDS: Final = 2.0
 """Seconds in which a server that is told to end still takes what comes."""
-DRAIN: Final = 30
+SHUTDOWN_SECONDS: Final = 30
 """Seconds it then waits for what is being answered."""
 
 
-class Draining:
+class DrainState:
     """The end of a server (graceful shutdown): whether it has begun, and which requests are open.
 
     Args:
@@ -41,28 +41,28 @@ class Draining:
         let_go: Ends what a client listens to for as long as it likes.
     """
 
-    def __init__(self, figures: Figures, let_go: Callable[[], None]) -> None:
-        self.figures = figures
-        self.begun = False
-        self._let_go = let_go
+    def __init__(self, figures: CallMetrics, let_go: Callable[[], None]) -> None:
+        self.metrics = figures
+        self.is_draining = False
+        self._close_streams = let_go
         self._streams: set[asyncio.Event] = set()
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin to end: new requests are refused, open ones are awaited."""
-        self.begun = True
-        self._let_go()
+        self.is_draining = True
+        self._close_streams()
         for stream in self._streams:
             stream.set()
 
-    async def metrics(self, _: Request) -> PlainTextResponse:
+    async def serve_metrics(self, _: Request) -> PlainTextResponse:
         """Answer with the figures."""
-        return PlainTextResponse(self.figures.text(), media_type="text/plain; version=0.0.4")
+        return PlainTextResponse(self.metrics.render(), media_type="text/plain; version=0.0.4")
 
-    def receiving(self, receive: Receive) -> tuple[Receive, asyncio.Event]:
+    def track_stream(self, receive: Receive) -> tuple[Receive, asyncio.Event]:
         """What a standing stream hears: its client has gone, as soon as the server is told to end."""
         told = asyncio.Event()
         self._streams.add(told)
-        if self.begun:
+        if self.is_draining:
             told.set()
 
         async def heard() -> Message:
@@ -76,12 +76,12 @@ class Draining:
 
         return heard, told
 
-    def forget(self, stream: asyncio.Event) -> None:
+    def discard_stream(self, stream: asyncio.Event) -> None:
         """Note that a stream has ended."""
         self._streams.discard(stream)
 
 
-class Drained:
+class DrainMiddleware:
     """ASGI middleware: answers at ``/healthz``, counts requests, and lets connections go at the end.
 
     Args:
@@ -89,43 +89,45 @@ class Drained:
         draining: Whether it is told to end.
     """
 
-    def __init__(self, app: ASGIApp, draining: Draining) -> None:
+    def __init__(self, app: ASGIApp, draining: DrainState) -> None:
         self._app = app
-        self._draining = draining
+        self._state = draining
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        state = self._draining
+        state = self._state
         if scope["type"] != "http":
             await self._app(scope, receive, send)
-        elif scope["path"] == HEALTH:
-            said, code = ("ending", 503) if state.begun else ("ok", 200)
-            await PlainTextResponse(f"{said}\n", code)(scope, receive, self._closing(send))
+        elif scope["path"] == HEALTH_PATH:
+            said, code = ("ending", 503) if state.is_draining else ("ok", 200)
+            await PlainTextResponse(f"{said}\n", code)(
+                scope, receive, self._close_after_answer(send)
+            )
         elif scope["method"] == "GET":
-            heard, stream = state.receiving(receive)
+            heard, stream = state.track_stream(receive)
             try:
-                await self._app(scope, heard, self._closing(send))
+                await self._app(scope, heard, self._close_after_answer(send))
                 if stream.is_set():  # it was cut off, and its client is there still
                     with suppress(RuntimeError):
                         await send({"type": "http.response.body"})
             finally:
-                state.forget(stream)
+                state.discard_stream(stream)
         else:
-            state.figures.in_flight += 1
+            state.metrics.in_flight += 1
             try:
-                await self._app(scope, receive, self._closing(send))
+                await self._app(scope, receive, self._close_after_answer(send))
             finally:
-                state.figures.in_flight -= 1
+                state.metrics.in_flight -= 1
 
-    def _closing(self, send: Send) -> Send:
+    def _close_after_answer(self, send: Send) -> Send:
         async def sent(message: Message) -> None:
-            if self._draining.begun and message["type"] == "http.response.start":
+            if self._state.is_draining and message["type"] == "http.response.start":
                 MutableHeaders(scope=message)["connection"] = "close"
             await send(message)
 
         return sent
 
 
-def end_gently(draining: Draining, linger: float = LINGER) -> None:
+def graceful_shutdown(draining: DrainState, linger: float = DRAIN_SECONDS) -> None:
     """On SIGTERM let open calls end first, for so many seconds; Ctrl-C ends at once.
 
     For the web server's own thread, once it has its handlers; in others nothing happens.
@@ -137,7 +139,7 @@ def end_gently(draining: Draining, linger: float = LINGER) -> None:
     for number, seconds in ((signal.SIGTERM, linger), (signal.SIGINT, 0.0)):
         before: Any = signal.getsignal(number)
         if callable(before):
-            signal.signal(number, partial(_on_signal, loop, draining.begin, seconds, before))
+            signal.signal(number, partial(_on_signal, loop, draining.start, seconds, before))
 
 
 def _on_signal(
@@ -148,10 +150,14 @@ def _on_signal(
     *said: object,
 ) -> None:
     loop.call_soon_threadsafe(begin)
-    loop.call_soon_threadsafe(loop.call_later, seconds, partial(_end, loop, before, *said))
+    loop.call_soon_threadsafe(
+        loop.call_later, seconds, partial(_stop_accepting, loop, before, *said)
+    )
 
 
-def _end(loop: asyncio.AbstractEventLoop, before: Callable[..., object], *said: object) -> None:
+def _stop_accepting(
+    loop: asyncio.AbstractEventLoop, before: Callable[..., object], *said: object
+) -> None:
     """Accept no more, and only then close: asyncio drops what it accepted in the turn before that."""
     for server in getattr(getattr(before, "__self__", None), "servers", ()):
         for listener in server.sockets:

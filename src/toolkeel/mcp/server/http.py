@@ -23,17 +23,23 @@ from starlette.responses import JSONResponse
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import SetupError
-from toolkeel.mcp.server.drain import DRAIN, METRICS, Drained, Draining, end_gently
-from toolkeel.mcp.server.kept_connections import web_config
+from toolkeel.mcp.server.drain import (
+    METRICS_PATH,
+    SHUTDOWN_SECONDS,
+    DrainMiddleware,
+    DrainState,
+    graceful_shutdown,
+)
+from toolkeel.mcp.server.keep_alive import web_config
 from toolkeel.mcp.server.tool_server import ToolServer
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
     from starlette.types import ASGIApp, Receive, Scope, Send
 
-PATH = "/mcp"
+ENDPOINT_PATH = "/mcp"
 """Where the endpoint is, as clients expect it."""
-SESSIONS = 1000
+MAX_SESSIONS = 1000
 """Sessions of the older revisions that are open at once."""
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
@@ -52,7 +58,7 @@ class BearerToken:
         self._token = token.encode()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        if scope["type"] == "http" and not self._is_known(Headers(scope=scope)):
+        if scope["type"] == "http" and not self._has_token(Headers(scope=scope)):
             refusal = JSONResponse(
                 {"error": "invalid_token"}, 401, {"WWW-Authenticate": 'Bearer realm="toolkeel"'}
             )
@@ -60,7 +66,7 @@ class BearerToken:
             return
         await self._app(scope, receive, send)
 
-    def _is_known(self, headers: Headers) -> bool:
+    def _has_token(self, headers: Headers) -> bool:
         scheme, _, given = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(
             given.strip().encode("latin-1", "replace"), self._token
@@ -100,25 +106,25 @@ def asgi(
             "(token=..., --token), or bind to 127.0.0.1"
         )
     hosts = [bare for name in _LOCAL for bare in (name, f"{name}:*")]
-    if not is_loopback(host) and not _is_any(host):
+    if not is_loopback(host) and not _is_unspecified(host):
         hosts += [host, f"{host}:*"]
     origins = [f"{scheme}://{name}" for scheme in ("http", "https") for name in hosts]
     security = TransportSecuritySettings(
         allowed_hosts=[*hosts, *allowed_hosts], allowed_origins=[*origins, *allowed_origins]
     )
-    options = {"streamable_http_path": PATH, "max_sessions": SESSIONS, **options}
+    options = {"streamable_http_path": ENDPOINT_PATH, "max_sessions": MAX_SESSIONS, **options}
     app = server.sdk.streamable_http_app(transport_security=security, host=host, **options)
     manager: Any = server.sdk.session_manager
-    manager._admit_session = partial(_admit, manager, manager._admit_session)
+    manager._admit_session = partial(_admit_session, manager, manager._admit_session)
     if token:
         app.user_middleware.insert(0, Middleware(BearerToken, token=token))
-    app.state.draining = Draining(server.figures, server.let_go)
-    app.add_route(METRICS, app.state.draining.metrics)
-    app.user_middleware.insert(0, Middleware(Drained, draining=app.state.draining))
+    app.state.draining = DrainState(server.metrics, server.close_streams)
+    app.add_route(METRICS_PATH, app.state.draining.serve_metrics)
+    app.user_middleware.insert(0, Middleware(DrainMiddleware, draining=app.state.draining))
     return app
 
 
-def _admit(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
+def _admit_session(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
     """Open a session; of too many one ends that is idle, of the same client's if it has one."""
     known: dict[str, Any] = manager._server_instances
     if manager.max_sessions is not None and len(known) >= manager.max_sessions:
@@ -138,7 +144,7 @@ async def serve_http(
     host: str = "127.0.0.1",
     port: int = 8000,
     *,
-    drain: int = DRAIN,
+    shutdown_seconds: int = SHUTDOWN_SECONDS,
     **options: Any,
 ) -> None:
     """Serve over HTTP until cancelled, or told to end; the endpoint is ``http://host:port/mcp``.
@@ -153,17 +159,21 @@ async def serve_http(
     Raises:
         SetupError: others than this machine could reach it, and nothing asks who they are.
     """
-    await serve_app(asgi(server, host=host, **options), host, port, drain)
+    await serve_app(asgi(server, host=host, **options), host, port, shutdown_seconds)
 
 
-async def serve_app(app: Starlette, host: str, port: int, drain: int = DRAIN) -> None:
+async def serve_app(
+    app: Starlette, host: str, port: int, shutdown_seconds: int = SHUTDOWN_SECONDS
+) -> None:
     """Serve what `asgi` has made, until cancelled or told to end."""
-    await uvicorn.Server(web_config(partial(gently, app), host, port, drain)).serve()
+    await uvicorn.Server(
+        web_config(partial(with_graceful_shutdown, app), host, port, shutdown_seconds)
+    ).serve()
 
 
-def gently(app: Starlette) -> Starlette:
+def with_graceful_shutdown(app: Starlette) -> Starlette:
     """An `asgi` application that ends gently on SIGTERM, for web servers that handle signals."""
-    end_gently(app.state.draining)
+    graceful_shutdown(app.state.draining)
     return app
 
 
@@ -181,7 +191,7 @@ def is_loopback(host: str) -> bool:
         return False
 
 
-def _is_any(host: str) -> bool:
+def _is_unspecified(host: str) -> bool:
     try:
         return ipaddress.ip_address(host.strip("[]")).is_unspecified
     except ValueError:

@@ -24,9 +24,9 @@ from pydantic import BaseModel, ValidationError
 
 from toolkeel._records.record import record
 
-LIFETIME = 600.0
+WAIT_SECONDS = 600.0
 """Seconds a call waits for its next round: as long as the SDK's sealed states are good."""
-LIMIT = 1000
+MAX_WAITING = 1000
 """Calls that may wait at once; beyond that one is cancelled, of the same client if it has one: that
 which has waited longest."""
 
@@ -41,7 +41,7 @@ def is_modern(request: Request) -> bool:
     return request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
-def client_of(request: Request) -> str:
+def client_id(request: Request) -> str:
     """Whose request it is: the name that goes with its token; "" if nobody is told apart."""
     scope = getattr(request.request, "scope", None) or {}
     user = scope.get("user")
@@ -66,14 +66,14 @@ class Exchange:
         questions: What the client has been asked and has not answered, by key.
     """
 
-    __slots__ = ("_asked", "_keys", "_said", "questions", "request", "task")
+    __slots__ = ("_answers", "_keys", "_question_asked", "questions", "request", "task")
 
     def __init__(self, request: Request) -> None:
         self.request: Request | None = request
         self.questions: dict[str, _Question] = {}
         self.task: asyncio.Task[BaseModel] | None = None
-        self._asked: asyncio.Future[None] | None = None
-        self._said: types.InputResponses = {}
+        self._question_asked: asyncio.Future[None] | None = None
+        self._answers: types.InputResponses = {}
         self._keys: set[str] = set()
 
     async def ask(self, key: str, question: types.InputRequest, kind: type[Answer]) -> Answer:
@@ -91,8 +91,8 @@ class Exchange:
         if request is not None and not is_modern(request):
             related = ServerMessageMetadata(related_request_id=request.request_id)
             return await request.session.send_request(question, kind, metadata=related)
-        key = self._unique(key)
-        said = _fitting(self._said.pop(key, None), kind)
+        key = self._unique_key(key)
+        said = _parse_answer(self._answers.pop(key, None), kind)
         if said is not None:
             return cast("Answer", said)
         future: asyncio.Future[BaseModel] = asyncio.get_running_loop().create_future()
@@ -100,40 +100,40 @@ class Exchange:
         self._wake()
         return cast("Answer", await future)
 
-    def _unique(self, key: str) -> str:
+    def _unique_key(self, key: str) -> str:
         number, unique = 2, key
         while unique in self._keys:
             number, unique = number + 1, f"{key}_{number}"
         self._keys.add(unique)
         return unique
 
-    def enter(self, request: Request, answers: types.InputResponses | None) -> None:
+    def start_round(self, request: Request, answers: types.InputResponses | None) -> None:
         """Begin a round with the client's answers; what it has not answered is asked again."""
         self.request = request
-        self._said = dict(answers or {})
-        for key in [key for key in self.questions if key in self._said]:
+        self._answers = dict(answers or {})
+        for key in [key for key in self.questions if key in self._answers]:
             question = self.questions[key]
-            said = _fitting(self._said.pop(key), question.kind)
+            said = _parse_answer(self._answers.pop(key), question.kind)
             if said is not None:
                 del self.questions[key]
                 if not question.answer.done():
                     question.answer.set_result(said)
 
-    async def leave(self) -> None:
+    async def finish_round(self) -> None:
         """Wait until the call has ended or asks something."""
         assert self.task is not None
         if not self.questions and not self.task.done():
-            self._asked = asyncio.get_running_loop().create_future()
+            self._question_asked = asyncio.get_running_loop().create_future()
             self.task.add_done_callback(self._wake)
-            await self._asked
+            await self._question_asked
         self.request = None
 
     def _wake(self, _: object = None) -> None:
-        if self._asked is not None and not self._asked.done():
-            self._asked.set_result(None)
+        if self._question_asked is not None and not self._question_asked.done():
+            self._question_asked.set_result(None)
 
 
-def _fitting(said: BaseModel | None, kind: type[BaseModel]) -> BaseModel | None:
+def _parse_answer(said: BaseModel | None, kind: type[BaseModel]) -> BaseModel | None:
     """An answer as what it must be; None if it is not."""
     if said is None or isinstance(said, kind):
         return said
@@ -143,16 +143,16 @@ def _fitting(said: BaseModel | None, kind: type[BaseModel]) -> BaseModel | None:
         return None
 
 
-class Rounds:
+class CallRounds:
     """The calls of one server that wait for their client."""
 
-    def __init__(self, limit: int = LIMIT, lifetime: float = LIFETIME) -> None:
+    def __init__(self, limit: int = MAX_WAITING, lifetime: float = WAIT_SECONDS) -> None:
         self._limit = limit
         self._lifetime = lifetime
         self._waiting: dict[str, tuple[Exchange, asyncio.TimerHandle, str]] = {}
         self._tasks: set[asyncio.Task[BaseModel]] = set()
 
-    async def serve(self, request: Request, params: Params, work: Work) -> BaseModel:
+    async def run_round(self, request: Request, params: Params, work: Work) -> BaseModel:
         """One round of a call.
 
         Args:
@@ -165,15 +165,15 @@ class Rounds:
         """
         if params.request_state is None:
             exchange = Exchange(request)
-            exchange.enter(request, params.input_responses)
+            exchange.start_round(request, params.input_responses)
             exchange.task = self._start(work(exchange))
         else:
             exchange = self._resume(params.request_state)
-            exchange.enter(request, params.input_responses)
+            exchange.start_round(request, params.input_responses)
         task = exchange.task
         assert task is not None
         try:
-            await exchange.leave()
+            await exchange.finish_round()
         except asyncio.CancelledError:
             task.cancel()
             raise
@@ -181,7 +181,7 @@ class Rounds:
             return task.result()
         questions = {key: each.request for key, each in exchange.questions.items()}
         return types.InputRequiredResult(
-            input_requests=questions, request_state=self._suspend(exchange, client_of(request))
+            input_requests=questions, request_state=self._suspend(exchange, client_id(request))
         )
 
     def close(self) -> None:
@@ -192,10 +192,10 @@ class Rounds:
     def _start(self, work: Awaitable[BaseModel]) -> asyncio.Task[BaseModel]:
         task = asyncio.ensure_future(work)
         self._tasks.add(task)
-        task.add_done_callback(self._ended)
+        task.add_done_callback(self._on_task_done)
         return task
 
-    def _ended(self, task: asyncio.Task[BaseModel]) -> None:
+    def _on_task_done(self, task: asyncio.Task[BaseModel]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
             task.exception()  # whoever waits for the round raises it; perhaps nobody does any more

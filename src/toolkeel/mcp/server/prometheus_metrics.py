@@ -7,30 +7,30 @@ from collections import Counter
 from itertools import accumulate
 from typing import Final
 
-BOUNDS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
+BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0)
 """Seconds, between which calls are counted."""
 
 
-class Figures:
+class CallMetrics:
     """Calls that have ended: how, and how long they took.
 
     Attributes:
         in_flight: Requests that are being answered.
 
-    >>> figures = Figures()
-    >>> figures.ended("success", 0.2)
-    >>> figures.ended("timeout", 70)
-    >>> [line for line in figures.text().splitlines() if "calls_total{" in line]
+    >>> metrics = CallMetrics()
+    >>> metrics.ended("success", 0.2)
+    >>> metrics.ended("timeout", 70)
+    >>> [line for line in metrics.render().splitlines() if "calls_total{" in line]
     ['toolkeel_calls_total{outcome="success"} 1', 'toolkeel_calls_total{outcome="timeout"} 1']
     """
 
     def __init__(self) -> None:
         self.in_flight = 0
         self._outcomes: Counter[str] = Counter()
-        self._within = [0] * (len(BOUNDS) + 1)
+        self._bucket_counts = [0] * (len(BUCKETS) + 1)
         self._seconds = 0.0
 
-    def ended(self, outcome: str, seconds: float) -> None:
+    def record(self, outcome: str, seconds: float) -> None:
         """Count a call.
 
         Args:
@@ -38,12 +38,12 @@ class Figures:
             seconds: How long it took.
         """
         self._outcomes[outcome] += 1
-        self._within[bisect_left(BOUNDS, seconds)] += 1
+        self._bucket_counts[bisect_left(BUCKETS, seconds)] += 1
         self._seconds += seconds
 
-    def text(self) -> str:
+    def render(self) -> str:
         """All figures in Prometheus' text format, one a line."""
-        totals = list(accumulate(self._within))
+        totals = list(accumulate(self._bucket_counts))
         lines = ["# TYPE toolkeel_calls_total counter"]
         lines += [
             f'toolkeel_calls_total{{outcome="{outcome}"}} {count}'
@@ -52,7 +52,7 @@ class Figures:
         lines.append("# TYPE toolkeel_call_seconds histogram")
         lines += [
             f'toolkeel_call_seconds_bucket{{le="{bound}"}} {count}'
-            for bound, count in zip((*BOUNDS, "+Inf"), totals, strict=True)
+            for bound, count in zip((*BUCKETS, "+Inf"), totals, strict=True)
         ]
         lines.append(f"toolkeel_call_seconds_sum {self._seconds:.6f}")
         lines.append(f"toolkeel_call_seconds_count {totals[-1]}")

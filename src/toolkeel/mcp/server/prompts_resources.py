@@ -25,8 +25,8 @@ from toolkeel.messages import AssistantMessage, ToolOutput, UserMessage
 
 P = ParamSpec("P")
 R = TypeVar("R")
-Given: TypeAlias = Mapping[str, str]
-Suggest: TypeAlias = Callable[..., "Iterable[str] | Awaitable[Iterable[str]]"]
+OtherArguments: TypeAlias = Mapping[str, str]
+Completer: TypeAlias = Callable[..., "Iterable[str] | Awaitable[Iterable[str]]"]
 """Takes what was typed so far and, if it has a second parameter, the other arguments."""
 
 _OPTIONS: ToolOptions = {"max_output": None}
@@ -39,7 +39,7 @@ class NotFound(ToolError):
         super().__init__(text, {"not_found": True})
 
 
-class Part(Generic[P, R]):
+class Primitive(Generic[P, R]):
     """A function that is offered beside the tools. Still callable as the plain function.
 
     Args:
@@ -49,8 +49,8 @@ class Part(Generic[P, R]):
 
     def __init__(self, tool: AnyTool, about: Mapping[str, object]) -> None:
         self.tool = tool
-        self.about = {key: value for key, value in about.items() if value is not None}
-        self._suggest: dict[str, Suggest] = {}
+        self.metadata = {key: value for key, value in about.items() if value is not None}
+        self._completers: dict[str, Completer] = {}
 
     @property
     def name(self) -> str:
@@ -68,7 +68,7 @@ class Part(Generic[P, R]):
     def __repr__(self) -> str:
         return f"{type(self).__name__}({self.name})"
 
-    def complete(self, argument: str) -> Callable[[Suggest], Suggest]:
+    def complete(self, argument: str) -> Callable[[Completer], Completer]:
         """Decorate a function that suggests values of an argument while a person types it.
 
         It takes what was typed so far and, if it wants, a dict of the other arguments.
@@ -79,8 +79,8 @@ class Part(Generic[P, R]):
         if argument not in self.arguments:
             raise DefinitionError(f"{self.name} has no argument {argument!r} to complete")
 
-        def add(suggest: Suggest) -> Suggest:
-            self._suggest[argument] = suggest
+        def add(suggest: Completer) -> Completer:
+            self._completers[argument] = suggest
             return suggest
 
         return add
@@ -91,9 +91,9 @@ class Part(Generic[P, R]):
         properties = self.tool.parameters.get("properties")
         return properties if isinstance(properties, Mapping) else {}
 
-    async def suggestions(self, argument: str, typed: str, given: Given) -> list[str]:
+    async def suggest_values(self, argument: str, typed: str, given: OtherArguments) -> list[str]:
         """Values for an argument: those of its function, else those its type lists."""
-        suggest = self._suggest.get(argument)
+        suggest = self._completers.get(argument)
         if suggest is None:
             known = self.arguments[argument].get("enum")
             values = [str(value) for value in known] if isinstance(known, list) else []
@@ -103,7 +103,9 @@ class Part(Generic[P, R]):
         return [str(value) for value in (await found if inspect.isawaitable(found) else found)]
 
 
-async def whole_value(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+async def return_artifact(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+) -> object:
     """A step that gives a prompt's or resource's value unchanged, not as text for a model."""
     return ToolOutput("", artifact=await proceed(prepared))
 
@@ -111,7 +113,7 @@ async def whole_value(prepared: Prepared, context: ToolContext[Any], proceed: Pr
 # — prompts —
 
 
-class Prompt(Part[P, R]):
+class Prompt(Primitive[P, R]):
     """A message, or several, that a person picks and fills in."""
 
     def definition(self) -> types.Prompt:
@@ -122,7 +124,7 @@ class Prompt(Part[P, R]):
             {"name": name, "description": schema.get("description"), "required": name in required}
             for name, schema in self.arguments.items()
         ]
-        said = {"name": self.name, "description": self.tool.description or None, **self.about}
+        said = {"name": self.name, "description": self.tool.description or None, **self.metadata}
         return types.Prompt.model_validate({**said, "arguments": arguments})
 
 
@@ -179,11 +181,11 @@ def prompt(
     return make if function is None else make(function)
 
 
-def messages_of(value: object) -> Iterator[types.PromptMessage]:
+def to_prompt_messages(value: object) -> Iterator[types.PromptMessage]:
     """The messages a prompt's function returned."""
     if isinstance(value, list | tuple):
         for item in value:
-            yield from messages_of(item)
+            yield from to_prompt_messages(item)
         return
     if isinstance(value, AssistantMessage):
         yield from _prompt_messages("assistant", value.content)
@@ -194,11 +196,11 @@ def messages_of(value: object) -> Iterator[types.PromptMessage]:
 
 
 def _prompt_messages(role: types.Role, content: object) -> Iterator[types.PromptMessage]:
-    for block in blocks_of(content):
+    for block in to_content_blocks(content):
         yield types.PromptMessage(role=role, content=to_block(block))
 
 
-def blocks_of(value: object) -> tuple[Block, ...]:
+def to_content_blocks(value: object) -> tuple[Block, ...]:
     """Any value as blocks: text and blocks as they are, bytes as the file they are, else JSON."""
     match value:
         case str():
@@ -216,7 +218,7 @@ def blocks_of(value: object) -> tuple[Block, ...]:
 # — resources —
 
 
-class Resource(Part[P, R]):
+class Resource(Primitive[P, R]):
     """Something to read at a URI, or at every URI of a template.
 
     Args:
@@ -232,12 +234,12 @@ class Resource(Part[P, R]):
         super().__init__(tool, about)
         self.uri = uri
         self.media_type = media_type
-        self.template = _template(tool, uri, list(self.arguments))
+        self.template = _parse_template(tool, uri, list(self.arguments))
 
     def definition(self) -> dict[str, Any]:
         """As clients are told of it."""
         where = "uriTemplate" if self.template else "uri"
-        said: dict[str, Any] = {where: self.uri, "name": self.name, **self.about}
+        said: dict[str, Any] = {where: self.uri, "name": self.name, **self.metadata}
         if self.tool.description:
             said["description"] = self.tool.description
         if self.media_type:
@@ -293,7 +295,7 @@ def resource(
     return make
 
 
-def _template(tool: AnyTool, uri: str, arguments: list[str]) -> UriTemplate | None:
+def _parse_template(tool: AnyTool, uri: str, arguments: list[str]) -> UriTemplate | None:
     try:
         template = UriTemplate.parse(uri)
     except InvalidUriTemplate as error:
@@ -307,14 +309,16 @@ def _template(tool: AnyTool, uri: str, arguments: list[str]) -> UriTemplate | No
     return template if names else None
 
 
-def contents_of(
+def to_resource_contents(
     resource: Resource[..., Any], uri: str, value: object
 ) -> list[types.TextResourceContents | types.BlobResourceContents]:
     """What a resource's function returned, as it is read."""
-    return [_content(block, resource.media_type, uri) for block in blocks_of(value)]
+    return [
+        _resource_contents(block, resource.media_type, uri) for block in to_content_blocks(value)
+    ]
 
 
-def _content(
+def _resource_contents(
     block: Block, media_type: str, uri: str
 ) -> types.TextResourceContents | types.BlobResourceContents:
     match block:

@@ -24,15 +24,15 @@ from mcp.shared.subscriptions import (
     ToolsListChanged,
 )
 
-from toolkeel.mcp.server.asking import LEVELS
-from toolkeel.mcp.server.multi_round_calls import Request, client_of
+from toolkeel.mcp.server.calling import LEVELS
+from toolkeel.mcp.server.multi_round_calls import Request, client_id
 
 if TYPE_CHECKING:
     from mcp.server.connection import Connection
 
-WATCHED = 1000
+MAX_SUBSCRIPTIONS = 1000
 """Addresses that a session, or a stream of changes, may watch."""
-PATIENCE = 0.2
+NOTIFY_SECONDS = 0.2
 """Seconds for which who tells of a change waits for sessions that do not read."""
 
 log = logging.getLogger("toolkeel")
@@ -42,7 +42,7 @@ log = logging.getLogger("toolkeel")
 class _Session:
     client: str
     level: types.LoggingLevel | None = None
-    watched: set[str] = field(default_factory=set)
+    subscribed: set[str] = field(default_factory=set)
 
 
 class Sessions:
@@ -52,10 +52,10 @@ class Sessions:
         self._open: WeakKeyDictionary[Connection, _Session] = WeakKeyDictionary()
         self._streams: dict[str, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
         """Of each client; what one of them has too many of is no other's."""
-        self._untold: dict[Connection, dict[ServerEvent, None]] = {}
-        self._telling: dict[Connection, asyncio.Task[None]] = {}
+        self._pending: dict[Connection, dict[ServerEvent, None]] = {}
+        self._senders: dict[Connection, asyncio.Task[None]] = {}
 
-    async def begin(self, request: Request, _: types.NotificationParams) -> None:
+    async def handle_initialized(self, request: Request, _: types.NotificationParams) -> None:
         """Handle ``notifications/initialized``."""
         self._session_of(request)
 
@@ -66,28 +66,28 @@ class Sessions:
         self._session_of(request).level = params.level
         return types.EmptyResult()
 
-    async def watch(
+    async def subscribe(
         self, request: Request, params: types.SubscribeRequestParams
     ) -> types.EmptyResult:
         """Handle ``resources/subscribe``."""
-        uris = self._session_of(request).watched
-        check_watched({*uris, params.uri})
+        uris = self._session_of(request).subscribed
+        limit_subscriptions({*uris, params.uri})
         uris.add(params.uri)
         return types.EmptyResult()
 
-    async def unwatch(
+    async def unsubscribe(
         self, request: Request, params: types.UnsubscribeRequestParams
     ) -> types.EmptyResult:
         """Handle ``resources/unsubscribe``."""
-        self._session_of(request).watched.discard(params.uri)
+        self._session_of(request).subscribed.discard(params.uri)
         return types.EmptyResult()
 
     async def listen(
         self, request: Request, params: types.SubscriptionsListenRequestParams
     ) -> types.SubscriptionsListenResult:
         """Handle ``subscriptions/listen``."""
-        check_watched(params.notifications.resource_subscriptions or ())
-        client = client_of(request)
+        limit_subscriptions(params.notifications.resource_subscriptions or ())
+        client = client_id(request)
         if client not in self._streams:
             bus = InMemorySubscriptionBus()
             self._streams[client] = bus, ListenHandler(bus)
@@ -98,21 +98,21 @@ class Sessions:
         for _, streams in self._streams.values():
             streams.close()
 
-    def watched(self) -> set[str]:
+    def subscribed_uris(self) -> set[str]:
         """What open sessions watch."""
-        return set().union(*(each.watched for each in self._open.values()))
+        return set().union(*(each.subscribed for each in self._open.values()))
 
-    def level(self, request: Request) -> str:
+    def log_level(self, request: Request) -> str:
         """From which level on a session wants log messages."""
         known = self._open.get(_connection(request))
         return (known and known.level) or "debug"
 
-    def lowest(self) -> types.LoggingLevel | None:
+    def lowest_log_level(self) -> types.LoggingLevel | None:
         """From which level on some session wants log messages; None: none has said."""
         said = {each.level for each in self._open.values()}
         return next((level for level in LEVELS if level in said), None)
 
-    async def tell(self, event: ServerEvent, client: str | None = None) -> None:
+    async def notify(self, event: ServerEvent, client: str | None = None) -> None:
         """Send an event to all that it concerns; whoever does not read holds up no other.
 
         Args:
@@ -123,42 +123,44 @@ class Sessions:
             if client in (None, name):
                 await bus.publish(event)
         for connection, each in list(self._open.items()):
-            heeds = not isinstance(event, ResourceUpdated) or event.uri in each.watched
+            heeds = not isinstance(event, ResourceUpdated) or event.uri in each.subscribed
             if heeds and client in (None, each.client):
-                self._untold.setdefault(connection, {})[event] = None
+                self._pending.setdefault(connection, {})[event] = None
         fresh = {
-            one: asyncio.create_task(self._tell(one))
-            for one in self._untold.keys() - self._telling.keys()
+            one: asyncio.create_task(self._send_pending(one))
+            for one in self._pending.keys() - self._senders.keys()
         }
-        self._telling |= fresh
+        self._senders |= fresh
         if fresh:
-            await asyncio.wait(fresh.values(), timeout=PATIENCE)
+            await asyncio.wait(fresh.values(), timeout=NOTIFY_SECONDS)
 
-    async def _tell(self, connection: Connection) -> None:
+    async def _send_pending(self, connection: Connection) -> None:
         """Tell a session what it has not been told yet: of several changes of one thing once."""
-        untold = self._untold[connection]
+        untold = self._pending[connection]
         try:
             while untold:
                 event = next(iter(untold))
                 del untold[event]
-                await _send(connection, event)
+                await _send_event(connection, event)
         except Exception as error:  # it goes down
             log.debug("a session could not be told of a change: %r", error)
         finally:
-            del self._untold[connection], self._telling[connection]
+            del self._pending[connection], self._senders[connection]
 
     def _session_of(self, request: Request) -> _Session:
-        return self._open.setdefault(_connection(request), _Session(client_of(request)))
+        return self._open.setdefault(_connection(request), _Session(client_id(request)))
 
 
-def check_watched(uris: Collection[str]) -> None:
+def limit_subscriptions(uris: Collection[str]) -> None:
     """See that no client fills the memory with addresses.
 
     Raises:
         MCPError: they are too many.
     """
-    if len(uris) > WATCHED:
-        raise MCPError(types.INVALID_PARAMS, f"at most {WATCHED} resources can be watched at once")
+    if len(uris) > MAX_SUBSCRIPTIONS:
+        raise MCPError(
+            types.INVALID_PARAMS, f"at most {MAX_SUBSCRIPTIONS} resources can be watched at once"
+        )
 
 
 def _connection(request: Request) -> Connection:
@@ -166,7 +168,7 @@ def _connection(request: Request) -> Connection:
     return request.session._connection  # pyright: ignore[reportPrivateUsage]
 
 
-async def _send(connection: Connection, event: ServerEvent) -> None:
+async def _send_event(connection: Connection, event: ServerEvent) -> None:
     match event:
         case ToolsListChanged():
             await connection.send_tool_list_changed()

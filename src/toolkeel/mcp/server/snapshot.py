@@ -21,16 +21,16 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.errors import DuplicateToolError
 from toolkeel.mcp.content import ABSENT, to_definition, to_result
-from toolkeel.mcp.server.long_results import keeping
-from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, whole_value
-from toolkeel.mcp.server.structured import Promise, promise_of
+from toolkeel.mcp.server.long_results import with_stored_results
+from toolkeel.mcp.server.prompts_resources import Primitive, Prompt, Resource, return_artifact
+from toolkeel.mcp.server.structured import StructuredOutput, infer_structured_output
 from toolkeel.messages import ToolMessage
 
 Listed = TypeVar("Listed", bound=BaseModel)
 
 
 @record
-class Served:
+class ServedTool:
     """One tool as it is served.
 
     Args:
@@ -43,12 +43,12 @@ class Served:
 
     entry: Entry
     definition: types.Tool
-    asks: bool
-    promise: Promise | None
-    names: Mapping[str, str]
+    may_ask: bool
+    structured: StructuredOutput | None
+    wire_names: Mapping[str, str]
 
 
-class Offer:
+class ServerSnapshot:
     """Tools, prompts and resources, each under the name clients know it by.
 
     Raises:
@@ -62,16 +62,16 @@ class Offer:
         resources: Iterable[Resource[..., Any]] = (),
     ) -> None:
         resources = tuple(resources)
-        self.tools = keeping(tools, resources)
-        self.prompts: Mapping[str, Prompt[..., Any]] = _unique(
+        self.tools = with_stored_results(tools, resources)
+        self.prompts: Mapping[str, Prompt[..., Any]] = _index_unique(
             "prompts", ((each.name, each) for each in prompts)
         )
-        self.resources: Mapping[str, Resource[..., Any]] = _unique(
+        self.resources: Mapping[str, Resource[..., Any]] = _index_unique(
             "resources", ((each.uri, each) for each in resources)
         )
 
     @cached_property
-    def served(self) -> Mapping[str, Served]:
+    def served_tools(self) -> Mapping[str, ServedTool]:
         """The tools by their names on the wire, in the set's order; without those switched off."""
         aliases = wire_names(self.tools.names, POLICIES["mcp"])
         others = {name: alias for name, alias in aliases.items() if name != alias}
@@ -80,29 +80,31 @@ class Offer:
         for tool in self.tools:
             if tool.enabled is not False:
                 alias = aliases[tool.name]
-                found[alias] = _served(self.tools.find(tool.name), alias, asks, others)
+                found[alias] = _serve_tool(self.tools.find(tool.name), alias, asks, others)
         return found
 
     @cached_property
-    def prompt_calls(self) -> Toolset:
+    def prompt_toolset(self) -> Toolset:
         """What runs the prompts."""
-        return Toolset([each.tool for each in self.prompts.values()], steps=[whole_value])
+        return Toolset([each.tool for each in self.prompts.values()], steps=[return_artifact])
 
     @cached_property
-    def resource_calls(self) -> Mapping[str, Toolset]:
+    def resource_toolsets(self) -> Mapping[str, Toolset]:
         """What runs each resource, by URI: two may have one name."""
-        return {uri: Toolset([r.tool], steps=[whole_value]) for uri, r in self.resources.items()}
+        return {
+            uri: Toolset([r.tool], steps=[return_artifact]) for uri, r in self.resources.items()
+        }
 
-    def find(self, name: str) -> Served:
+    def find_tool(self, name: str) -> ServedTool:
         """A tool by its name on the wire.
 
         Raises:
             MCPError: there is none, with the nearest names (-32602: specification, "Tools, Error
                 Handling").
         """
-        found = self.served.get(name)
+        found = self.served_tools.get(name)
         if found is None:
-            raise unknown("tool", name, self.served)
+            raise unknown_name_error("tool", name, self.served_tools)
         return found
 
     def find_prompt(self, name: str) -> Prompt[..., Any]:
@@ -113,7 +115,7 @@ class Offer:
         """
         found = self.prompts.get(name)
         if found is None:
-            raise unknown("prompt", name, self.prompts)
+            raise unknown_name_error("prompt", name, self.prompts)
         return found
 
     def find_resource(self, uri: str) -> tuple[Resource[..., Any], Mapping[str, object]]:
@@ -127,15 +129,15 @@ class Offer:
             variables = each.match(uri)
             if variables is not None:
                 return each, variables
-        raise not_found(uri)
+        raise not_found_error(uri)
 
 
-def not_found(uri: str) -> MCPError:
+def not_found_error(uri: str) -> MCPError:
     """What a client is told of a URI that names nothing."""
     return MCPError(types.INVALID_PARAMS, f"Resource not found: {uri[:500]}", {"uri": uri[:500]})
 
 
-def _unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+def _index_unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, item in items:
         if name in found:
@@ -144,33 +146,33 @@ def _unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def unknown(what: str, name: object, known: Iterable[str]) -> MCPError:
+def unknown_name_error(what: str, name: object, known: Iterable[str]) -> MCPError:
     """What a client is told of a name that leads nowhere."""
     near = nearest_names(str(name), known, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return MCPError(types.INVALID_PARAMS, f"Unknown {what}: {str(name)[:100]!r}.{hint}")
 
 
-def _served(entry: Entry, alias: str, asks: bool, names: Mapping[str, str]) -> Served:
+def _serve_tool(entry: Entry, alias: str, asks: bool, names: Mapping[str, str]) -> ServedTool:
     tool = entry.tool
-    promise = promise_of(tool)
+    promise = infer_structured_output(tool)
     definition = to_definition(tool, alias, promise.schema if promise else None)
     if alias != tool.name and definition.title is None:
         definition = definition.model_copy(update={"title": tool.name})
     asks = asks or bool(tool.injected or tool.steps) or tool.approval is not False
-    return Served(entry, definition, asks, promise, names)
+    return ServedTool(entry, definition, asks, promise, names)
 
 
 # — results —
 
 
-def result_of(served: Served, message: ToolMessage) -> types.CallToolResult:
+def build_result(served: ServedTool, message: ToolMessage) -> types.CallToolResult:
     """A call's result, its structure checked before it is released."""
-    if served.names:
-        message = as_told(message, served.names)
-    if served.promise is None or message.failed:
+    if served.wire_names:
+        message = as_told(message, served.wire_names)
+    if served.structured is None or message.failed:
         return to_result(message)
-    structured = served.promise.kept_by(message)
+    structured = served.structured.extract(message)
     if structured is not ABSENT:
         return to_result(message, structured)
     text = (
@@ -183,7 +185,7 @@ def result_of(served: Served, message: ToolMessage) -> types.CallToolResult:
 # — pages —
 
 
-def page(
+def paginate(
     items: Sequence[Listed], params: types.PaginatedRequestParams | None, size: int
 ) -> tuple[list[Listed], str | None]:
     """One page of a list, and the cursor of the next.
@@ -197,21 +199,21 @@ def page(
     cursor = params.cursor if params else None
     if cursor is None and len(items) <= size:
         return list(items), None
-    stamp = _stamp(items)
-    start = 0 if cursor is None else _position(cursor, stamp, len(items))
+    stamp = _list_digest(items)
+    start = 0 if cursor is None else _parse_cursor(cursor, stamp, len(items))
     end = start + size
     following = base64.urlsafe_b64encode(f"{stamp}:{end}".encode()).decode()
     return list(items[start:end]), following if end < len(items) else None
 
 
-def _stamp(items: Sequence[BaseModel]) -> str:
+def _list_digest(items: Sequence[BaseModel]) -> str:
     names = "\n".join(
         repr(sorted(item.model_dump(include={"name", "uri"}).items())) for item in items
     )
     return hashlib.sha256(names.encode()).hexdigest()[:16]
 
 
-def _position(cursor: str, stamp: str, length: int) -> int:
+def _parse_cursor(cursor: str, stamp: str, length: int) -> int:
     try:
         text = base64.b64decode(cursor, "-_", validate=True).decode()
         found, _, number = text.partition(":")
@@ -223,24 +225,26 @@ def _position(cursor: str, stamp: str, length: int) -> int:
     return start
 
 
-def completion(values: list[str]) -> types.CompleteResult:
+def completion_result(values: list[str]) -> types.CompleteResult:
     """Suggestions, at most 100 of them (specification, "Completion")."""
     shown = types.Completion(values=values[:100], total=len(values), has_more=len(values) > 100)
     return types.CompleteResult(completion=shown)
 
 
-def suggester(offer: Offer, params: types.CompleteRequestParams) -> Part[..., Any]:
+def find_completed_primitive(
+    offer: ServerSnapshot, params: types.CompleteRequestParams
+) -> Primitive[..., Any]:
     """Which part a completion is for.
 
     Raises:
         MCPError: there is no such part, or it has no such argument.
     """
     ref = params.ref
-    part: Part[..., Any]
+    part: Primitive[..., Any]
     if isinstance(ref, types.PromptReference):
         part = offer.find_prompt(ref.name)
     else:
         part = offer.resources.get(ref.uri) or offer.find_resource(ref.uri)[0]
     if params.argument.name not in part.arguments:
-        raise unknown("argument", params.argument.name, part.arguments)
+        raise unknown_name_error("argument", params.argument.name, part.arguments)
     return part

@@ -39,17 +39,17 @@ Outgoing: TypeAlias = "ContextSendStream[SessionMessage]"
 _Read: TypeAlias = "ContextSendStream[SessionMessage | Exception]"
 _Written: TypeAlias = "ContextReceiveStream[SessionMessage]"
 
-Take: TypeAlias = "Callable[[bytes, Callable[[bytes], Awaitable[None]]], bool]"
+LineHandler: TypeAlias = "Callable[[bytes, Callable[[bytes], Awaitable[None]]], bool]"
 
 _CHUNK = 65536
-AHEAD = 1000
+MAX_QUEUED_LINES = 1000
 """Lines that may be read before they are handled."""
-_AT_ONCE = getattr(select, "PIPE_BUF", 512)
-_wire: list[int] = []
+_ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
+_stdout: list[int] = []
 """The descriptor that leads to the client, once it is taken."""
 
 
-def take_stdout() -> int:
+def claim_stdout() -> int:
     """Keep stdout for messages, for good: what is printed goes to stderr.
 
     Call it before a user's code is imported, since that may print, too.
@@ -57,11 +57,11 @@ def take_stdout() -> int:
     Returns:
         The descriptor that leads to whoever reads this process's stdout.
     """
-    if not _wire:
+    if not _stdout:
         sys.stdout.flush()
-        _wire.append(os.dup(1))
+        _stdout.append(os.dup(1))
         os.dup2(2, 1)
-    return _wire[0]
+    return _stdout[0]
 
 
 async def serve_stdio(server: ToolServer) -> None:
@@ -70,12 +70,12 @@ async def serve_stdio(server: ToolServer) -> None:
     Args:
         server: What to serve.
     """
-    async with stdio_streams(server.takes_line) as (read, write):
+    async with stdio_streams(server.handle_line) as (read, write):
         await server.sdk.run(read, write, server.sdk.create_initialization_options())
 
 
 @asynccontextmanager
-async def stdio_streams(take: Take) -> AsyncIterator[tuple[Incoming, Outgoing]]:
+async def stdio_streams(take: LineHandler) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     """What the program that started this one says, and what it is told.
 
     A line that is no message is answered with an error of JSON-RPC and told on stderr.
@@ -83,11 +83,11 @@ async def stdio_streams(take: Take) -> AsyncIterator[tuple[Incoming, Outgoing]]:
     Args:
         take: Sees each line first, with what writes one; what it takes is no message here.
     """
-    wire = _Wire(take_stdout())
+    wire = _StdoutWriter(claim_stdout())
     incoming, read = create_context_streams[SessionMessage | Exception](0)
     write, outgoing = create_context_streams[SessionMessage](0)
     tasks = [
-        asyncio.create_task(_read(_take_stdin(), wire, incoming, take)),
+        asyncio.create_task(_read(_claim_stdin(), wire, incoming, take)),
         asyncio.create_task(_write(wire, outgoing)),
     ]
     try:
@@ -98,7 +98,7 @@ async def stdio_streams(take: Take) -> AsyncIterator[tuple[Incoming, Outgoing]]:
         await asyncio.wait(tasks)
 
 
-class _Wire:
+class _StdoutWriter:
     """Writes whole lines, one after the other, without holding up the loop."""
 
     def __init__(self, descriptor: int) -> None:
@@ -106,11 +106,13 @@ class _Wire:
         self._lock = asyncio.Lock()
 
     async def send(self, message: JSONRPCMessage) -> None:
-        await self.line(message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+        await self.send_line(
+            message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n"
+        )
 
-    async def line(self, line: bytes) -> None:
+    async def send_line(self, line: bytes) -> None:
         async with self._lock:
-            if len(line) <= _AT_ONCE and self._has_room():
+            if len(line) <= _ATOMIC_WRITE_BYTES and self._has_room():
                 os.write(self._descriptor, line)  # whole, and at once: so is a pipe that has room
             else:
                 await asyncio.to_thread(self._write_all, line)
@@ -125,26 +127,26 @@ class _Wire:
             line = line[os.write(self._descriptor, line) :]
 
 
-async def _read(descriptor: int, wire: _Wire, incoming: _Read, take: Take) -> None:
+async def _read(descriptor: int, wire: _StdoutWriter, incoming: _Read, take: LineHandler) -> None:
     with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
         async with incoming:
-            async for line in _lines(descriptor, lambda line: take(line, wire.line)):
+            async for line in _read_lines(descriptor, lambda line: take(line, wire.send_line)):
                 try:
                     message = read_message(line)
                 except ValueError as error:
-                    await _refuse(line, error, wire)
+                    await _answer_unreadable(line, error, wire)
                 else:
                     await incoming.send(SessionMessage(message))
 
 
-async def _write(wire: _Wire, outgoing: _Written) -> None:
+async def _write(wire: _StdoutWriter, outgoing: _Written) -> None:
     with suppress(anyio.ClosedResourceError, OSError):
         async with outgoing:
             async for item in outgoing:
                 await wire.send(item.message)
 
 
-async def _refuse(line: bytes, error: ValueError, wire: _Wire) -> None:
+async def _answer_unreadable(line: bytes, error: ValueError, wire: _StdoutWriter) -> None:
     """Tell the client that its message cannot be read, and the person who looks at stderr.
 
     Specification of JSON-RPC, section 5.1: -32700 for what is no JSON, -32600 for what is no
@@ -170,7 +172,7 @@ async def _refuse(line: bytes, error: ValueError, wire: _Wire) -> None:
         await wire.send(reply)
 
 
-def _take_stdin() -> int:
+def _claim_stdin() -> int:
     """Keep stdin for messages: a tool that reads it finds it at its end."""
     taken = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
@@ -179,19 +181,19 @@ def _take_stdin() -> int:
     return taken
 
 
-async def _lines(descriptor: int, take: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
-    lines = _Lines(descriptor, take)
+async def _read_lines(descriptor: int, take: Callable[[bytes], bool]) -> AsyncIterator[bytes]:
+    lines = _LineReader(descriptor, take)
     lines.start()
     try:
         while (line := await lines.queue.get()) is not None:
-            lines.go_on()
+            lines.resume()
             if line.strip() and not take(line):
                 yield line
     finally:
         lines.stop()
 
 
-class _Lines:
+class _LineReader:
     """Lines of a descriptor, read when there is something to read.
 
     Args:
@@ -203,61 +205,63 @@ class _Lines:
     """
 
     def __init__(self, descriptor: int, take: Callable[[bytes], bool]) -> None:
-        self._take = take
+        self._handle = take
         self.queue: asyncio.Queue[bytes | None] = asyncio.Queue()
         self._descriptor = descriptor
         self._loop = asyncio.get_running_loop()
-        self._rest: list[bytes] = []
-        self._reads = False
-        self._ended = False
-        self._room = threading.BoundedSemaphore(AHEAD)
-        self._threaded = False
+        self._partial_line: list[bytes] = []
+        self._is_reading = False
+        self._is_at_end = False
+        self._room = threading.BoundedSemaphore(MAX_QUEUED_LINES)
+        self._uses_thread = False
 
     def start(self) -> None:
         try:
-            self._loop.add_reader(self._descriptor, self._readable)
+            self._loop.add_reader(self._descriptor, self._on_readable)
         except (OSError, NotImplementedError):  # a file, or Windows
-            self._threaded = True
-            threading.Thread(target=self._read, name="toolkeel stdin", daemon=True).start()
+            self._uses_thread = True
+            threading.Thread(
+                target=self._read_in_thread, name="toolkeel stdin", daemon=True
+            ).start()
         else:
-            self._reads = True
+            self._is_reading = True
 
-    def go_on(self) -> None:
+    def resume(self) -> None:
         """There is room again."""
-        if self._threaded:
+        if self._uses_thread:
             with suppress(ValueError):
                 self._room.release()
-        elif not self._reads and not self._ended:
-            self._loop.add_reader(self._descriptor, self._readable)
-            self._reads = True
+        elif not self._is_reading and not self._is_at_end:
+            self._loop.add_reader(self._descriptor, self._on_readable)
+            self._is_reading = True
 
     def stop(self) -> None:
-        if self._reads:
+        if self._is_reading:
             self._loop.remove_reader(self._descriptor)
-            self._reads = False
+            self._is_reading = False
 
-    def _readable(self) -> None:
+    def _on_readable(self) -> None:
         try:
             chunk = os.read(self._descriptor, _CHUNK)
         except OSError:
             chunk = b""
         *whole, rest = chunk.split(b"\n")
         for line in whole:
-            line = b"".join((*self._rest, line))
-            self._rest.clear()
-            if not (self.queue.empty() and self._take(line)):
+            line = b"".join((*self._partial_line, line))
+            self._partial_line.clear()
+            if not (self.queue.empty() and self._handle(line)):
                 self.queue.put_nowait(line)
         if rest:
-            self._rest.append(rest)
+            self._partial_line.append(rest)
         if not chunk:
-            self._ended = True
-            if self._rest:
-                self.queue.put_nowait(b"".join(self._rest))
+            self._is_at_end = True
+            if self._partial_line:
+                self.queue.put_nowait(b"".join(self._partial_line))
             self.queue.put_nowait(None)
-        if self._ended or self.queue.qsize() >= AHEAD:
+        if self._is_at_end or self.queue.qsize() >= MAX_QUEUED_LINES:
             self.stop()
 
-    def _read(self) -> None:
+    def _read_in_thread(self) -> None:
         with suppress(RuntimeError):  # the loop has closed: nobody reads on
             with os.fdopen(self._descriptor, "rb") as stdin:
                 for line in stdin:

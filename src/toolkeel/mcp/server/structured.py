@@ -30,7 +30,7 @@ _CONTENT = (Text, Image, Audio, File, Data, ToolMessage, ToolOutput)
 
 
 @record
-class Promise:
+class StructuredOutput:
     """What the results of a tool hold as data.
 
     Args:
@@ -40,37 +40,37 @@ class Promise:
     """
 
     schema: Mapping[str, object]
-    wraps: bool
+    is_wrapped: bool
     validator: JsonSchemaValidator
 
-    def kept_by(self, message: ToolMessage) -> object:
+    def extract(self, message: ToolMessage) -> object:
         """The structure of a result, as it is sent; `ABSENT` if nothing in it fits.
 
         It is the JSON that the content holds, or the artifact, or the text itself.
         """
         for value in _candidates(message):
-            said = {"result": value} if self.wraps else value
+            said = {"result": value} if self.is_wrapped else value
             if self.validator.is_valid(said):
                 return said
         return ABSENT
 
 
-def promise_of(tool: AnyTool) -> Promise | None:
+def infer_structured_output(tool: AnyTool) -> StructuredOutput | None:
     """What a tool promises; None if its results are text or blocks alone."""
-    schema = tool.output_schema or _annotated(tool)
+    schema = tool.output_schema or _annotation_schema(tool)
     if schema is None:
         return None
     try:
-        schema, _ = runnable(_itself(schema))
+        schema, _ = runnable(_resolve_root(schema))
     except DefinitionError:
         return None
     wraps = schema.get("type") != "object"
     if wraps:
-        schema = wrapped(schema)
-    return Promise(schema, wraps, compile_json_schema(schema))
+        schema = wrap_schema(schema)
+    return StructuredOutput(schema, wraps, compile_json_schema(schema))
 
 
-def _itself(schema: Mapping[str, object]) -> Mapping[str, object]:
+def _resolve_root(schema: Mapping[str, object]) -> Mapping[str, object]:
     """The schema that a root is a reference to, as pydantic writes what holds itself."""
     definitions = schema.get("$defs")
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
@@ -78,7 +78,7 @@ def _itself(schema: Mapping[str, object]) -> Mapping[str, object]:
     return {**meant, "$defs": definitions} if isinstance(meant, Mapping) else schema
 
 
-def _annotated(tool: AnyTool) -> Mapping[str, object] | None:
+def _annotation_schema(tool: AnyTool) -> Mapping[str, object] | None:
     """The schema of a return annotation that is more than text."""
     if "generator" in tool.body or tool.returns != "content":
         return None
@@ -103,7 +103,7 @@ def _has_content(annotation: object) -> bool:
     return is_plain or is_content or any(map(_has_content, parts))
 
 
-def wrapped(schema: Mapping[str, object]) -> dict[str, object]:
+def wrap_schema(schema: Mapping[str, object]) -> dict[str, object]:
     """The schema of an object that holds the value; what it refers to stays at the root."""
     shared = {key: schema[key] for key in ("$schema", "$defs", "definitions") if key in schema}
     value = {key: each for key, each in schema.items() if key not in shared}

@@ -35,21 +35,34 @@ from toolkeel.call.tool_sources import ToolOrSource, fixed, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, run_client_call
-from toolkeel.mcp.server.multi_round_calls import Exchange, Params, Request, Rounds, is_modern
-from toolkeel.mcp.server.prometheus_metrics import Figures
-from toolkeel.mcp.server.prompts_resources import Part, Prompt, Resource, contents_of, messages_of
+from toolkeel.mcp.server.multi_round_calls import CallRounds, Exchange, Params, Request, is_modern
+from toolkeel.mcp.server.prometheus_metrics import CallMetrics
+from toolkeel.mcp.server.prompts_resources import (
+    Primitive,
+    Prompt,
+    Resource,
+    to_prompt_messages,
+    to_resource_contents,
+)
 from toolkeel.mcp.server.sessions import Sessions
-from toolkeel.mcp.server.snapshot import Offer, completion, not_found, page, result_of, suggester
+from toolkeel.mcp.server.snapshot import (
+    ServerSnapshot,
+    build_result,
+    completion_result,
+    find_completed_primitive,
+    not_found_error,
+    paginate,
+)
 from toolkeel.messages import ToolCall, ToolMessage
 
-PAGE = 200
+PAGE_SIZE = 200
 """Items on one page of a list."""
 
 Result = TypeVar("Result", bound=BaseModel)
 Paginated = types.PaginatedRequestParams
 
 
-class _Sdk(Server[Any]):
+class _SdkServer(Server[Any]):
     """The SDK's server, which says in every way it is reached that lists may change."""
 
     def get_capabilities(
@@ -101,20 +114,20 @@ class ToolServer:
         prompts: Iterable[Prompt[..., Any]] | None = None,
         resources: Iterable[Resource[..., Any]] | None = None,
         run: NewRun = lambda _: RunContext(),
-        page_size: int = PAGE,
+        page_size: int = PAGE_SIZE,
         ttl: float = 0.0,
     ) -> None:
         if page_size < 1:
             raise SetupError(f"page_size={page_size}: a page holds at least one item")
         known, self._sources = fixed(tools)
-        self._offer = Offer(known, prompts or (), resources or ())
-        self._run = run
-        self.figures = Figures()
+        self._snapshot = ServerSnapshot(known, prompts or (), resources or ())
+        self._new_run = run
+        self.metrics = CallMetrics()
         self._page_size = page_size
-        self._rounds = Rounds()
+        self._rounds = CallRounds()
         self._sessions = Sessions()
         hint = CacheHint(ttl_ms=int(ttl * 1000))
-        self.sdk: Server[Any] = _Sdk(
+        self.sdk: Server[Any] = _SdkServer(
             name,
             version=version,
             title=title,
@@ -135,7 +148,7 @@ class ToolServer:
         """What a server offers shows in what it handles, so nothing is handled that is not there."""
         add, sessions = self.sdk.add_request_handler, self._sessions
         self.sdk.add_notification_handler(
-            "notifications/initialized", types.NotificationParams, sessions.begin
+            "notifications/initialized", types.NotificationParams, sessions.handle_initialized
         )
         add("logging/setLevel", types.SetLevelRequestParams, sessions.set_level)
         if prompts:
@@ -145,8 +158,8 @@ class ToolServer:
             add("resources/list", Paginated, self._list_resources)
             add("resources/templates/list", Paginated, self._list_templates)
             add("resources/read", types.ReadResourceRequestParams, self._read_resource)
-            add("resources/subscribe", types.SubscribeRequestParams, sessions.watch)
-            add("resources/unsubscribe", types.UnsubscribeRequestParams, sessions.unwatch)
+            add("resources/subscribe", types.SubscribeRequestParams, sessions.subscribe)
+            add("resources/unsubscribe", types.UnsubscribeRequestParams, sessions.unsubscribe)
         if prompts or resources:
             add("completion/complete", types.CompleteRequestParams, self._complete)
 
@@ -155,12 +168,12 @@ class ToolServer:
     @property
     def tools(self) -> Toolset:
         """The tools that are served now."""
-        return self._offer.tools
+        return self._snapshot.tools
 
     @property
-    def asking(self) -> tuple[str, ...]:
+    def interactive_tools(self) -> tuple[str, ...]:
         """The tools that may ask their client something, in the midst of a call."""
-        return tuple(name for name, served in self._offer.served.items() if served.asks)
+        return tuple(name for name, served in self._snapshot.served_tools.items() if served.may_ask)
 
     async def update(
         self,
@@ -186,44 +199,44 @@ class ToolServer:
             if given is not None and self.sdk.get_request_handler(method) is None:
                 what = method.partition("/")[0]
                 raise SetupError(f"this server was made without {what}: ToolServer({what}=[])")
-        old, sources = self._offer, self._sources
+        old, sources = self._snapshot, self._sources
         served = old.tools
         if tools is not None:
             served, sources = fixed(tools)
             if sources:
                 served = await gather(sources, served.with_tools(()), RunContext())
-        offer = Offer(
+        offer = ServerSnapshot(
             served,
             old.prompts.values() if prompts is None else prompts,
             old.resources.values() if resources is None else resources,
         )
-        _ = offer.served  # what cannot be served shows here, not at the next client's list
-        self._offer, self._sources = offer, sources
+        _ = offer.served_tools  # what cannot be served shows here, not at the next client's list
+        self._snapshot, self._sources = offer, sources
         if tools is not None:
-            await self._sessions.tell(ToolsListChanged())
+            await self._sessions.notify(ToolsListChanged())
         if prompts is not None:
-            await self._sessions.tell(PromptsListChanged())
+            await self._sessions.notify(PromptsListChanged())
         if resources is not None:
-            await self._sessions.tell(ResourcesListChanged())
+            await self._sessions.notify(ResourcesListChanged())
 
-    def takes_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
+    def handle_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
         """Whether a line of a client over stdio is answered here, past the SDK's session."""
         return False
 
-    def let_go(self) -> None:
+    def close_streams(self) -> None:
         """End what clients listen to; they listen again, elsewhere if need be."""
         self._sessions.close()
 
     async def resource_updated(self, uri: str) -> None:
         """Tell the clients that watch a resource that it has changed."""
-        await self._sessions.tell(ResourceUpdated(uri))
+        await self._sessions.notify(ResourceUpdated(uri))
 
     @asynccontextmanager
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
         if self._sources:
-            old = self._offer
+            old = self._snapshot
             tools = await gather(self._sources, old.tools.with_tools(()), RunContext())
-            self._offer = Offer(tools, old.prompts.values(), old.resources.values())
+            self._snapshot = ServerSnapshot(tools, old.prompts.values(), old.resources.values())
         try:
             yield
         finally:
@@ -233,34 +246,34 @@ class ToolServer:
     # — tools —
 
     async def _list_tools(self, asked: Request, params: Paginated | None) -> types.ListToolsResult:
-        definitions = [served.definition for served in self._offer.served.values()]
-        tools, cursor = page(definitions, params, self._page_size)
+        definitions = [served.definition for served in self._snapshot.served_tools.values()]
+        tools, cursor = paginate(definitions, params, self._page_size)
         return types.ListToolsResult(tools=tools, next_cursor=cursor)
 
     def _input_schema(self, name: str) -> Mapping[str, Any] | None:
-        served = self._offer.served.get(name)
+        served = self._snapshot.served_tools.get(name)
         return served.definition.input_schema if served else None
 
     async def _call_tool(
         self, request: Request, params: types.CallToolRequestParams
     ) -> types.CallToolResult | types.InputRequiredResult:
-        served, tools = self._offer.find(params.name), self._offer.tools
+        served, tools = self._snapshot.find_tool(params.name), self._snapshot.tools
         name, arguments = served.entry.tool.name, params.arguments or {}
 
         async def work(exchange: Exchange) -> types.CallToolResult:
-            return result_of(served, await self._run_call(exchange, name, arguments, tools))
+            return build_result(served, await self._run_call(exchange, name, arguments, tools))
 
-        if served.asks:
-            return await self._in_rounds(request, params, work)
+        if served.may_ask:
+            return await self._run_in_rounds(request, params, work)
         return await work(Exchange(request))
 
-    async def _in_rounds(
+    async def _run_in_rounds(
         self, request: Request, params: Params, work: Callable[[Exchange], Awaitable[Result]]
     ) -> Result | types.InputRequiredResult:
         """A call that may ask its client something, and outlive its request by that."""
         if not is_modern(request):
             return await work(Exchange(request))
-        found = await self._rounds.serve(request, params, work)
+        found = await self._rounds.run_round(request, params, work)
         return cast("Result | types.InputRequiredResult", found)
 
     async def _run_call(
@@ -272,80 +285,82 @@ class ToolServer:
         outcome, began = "protocol_error", monotonic()
         try:
             message = await run_client_call(
-                exchange, call, tools, self._run(request), self._sessions.level
+                exchange, call, tools, self._new_run(request), self._sessions.log_level
             )
             outcome = message.kind or "success"
         except CancelledError:
             outcome = "cancelled"
             raise
         finally:
-            self.figures.ended(outcome, monotonic() - began)
+            self.metrics.record(outcome, monotonic() - began)
         return message
 
     # — prompts and resources —
 
     async def _list_prompts(self, _: Request, params: Paginated) -> types.ListPromptsResult:
-        prompts, cursor = page(await self._prompts(), params, self._page_size)
+        prompts, cursor = paginate(await self._prompts(), params, self._page_size)
         return types.ListPromptsResult(prompts=prompts, next_cursor=cursor)
 
     async def _prompts(self) -> Sequence[types.Prompt]:
-        return [each.definition() for each in self._offer.prompts.values()]
+        return [each.definition() for each in self._snapshot.prompts.values()]
 
     async def _get_prompt(
         self, request: Request, params: types.GetPromptRequestParams
     ) -> types.GetPromptResult | types.InputRequiredResult:
-        found, calls = self._offer.find_prompt(params.name), self._offer.prompt_calls
+        found, calls = self._snapshot.find_prompt(params.name), self._snapshot.prompt_toolset
 
         async def work(exchange: Exchange) -> types.GetPromptResult:
             message = await self._run_call(exchange, found.name, params.arguments or {}, calls)
-            said = list(messages_of(_value_of(found, message)))
+            said = list(to_prompt_messages(_result_value(found, message)))
             return types.GetPromptResult(description=found.tool.description or None, messages=said)
 
-        return await self._in_rounds(request, params, work)
+        return await self._run_in_rounds(request, params, work)
 
     async def _list_resources(self, _: Request, params: Paginated) -> types.ListResourcesResult:
-        found, cursor = page(await self._resources(), params, self._page_size)
+        found, cursor = paginate(await self._resources(), params, self._page_size)
         return types.ListResourcesResult(resources=found, next_cursor=cursor)
 
     async def _resources(self) -> Sequence[types.Resource]:
-        said = [each.definition() for each in self._offer.resources.values() if not each.template]
+        said = [
+            each.definition() for each in self._snapshot.resources.values() if not each.template
+        ]
         return [types.Resource.model_validate(each) for each in said]
 
     async def _list_templates(
         self, _: Request, params: Paginated
     ) -> types.ListResourceTemplatesResult:
-        found, cursor = page(await self._templates(), params, self._page_size)
+        found, cursor = paginate(await self._templates(), params, self._page_size)
         return types.ListResourceTemplatesResult(resource_templates=found, next_cursor=cursor)
 
     async def _templates(self) -> Sequence[types.ResourceTemplate]:
-        said = [each.definition() for each in self._offer.resources.values() if each.template]
+        said = [each.definition() for each in self._snapshot.resources.values() if each.template]
         return [types.ResourceTemplate.model_validate(each) for each in said]
 
     async def _read_resource(
         self, request: Request, params: types.ReadResourceRequestParams
     ) -> types.ReadResourceResult | types.InputRequiredResult:
-        found, variables = self._offer.find_resource(params.uri)
-        calls = self._offer.resource_calls[found.uri]
+        found, variables = self._snapshot.find_resource(params.uri)
+        calls = self._snapshot.resource_toolsets[found.uri]
 
         async def work(exchange: Exchange) -> types.ReadResourceResult:
             message = await self._run_call(exchange, found.name, variables, calls)
             if message.details.get("not_found"):
-                raise not_found(params.uri)
-            contents = contents_of(found, params.uri, _value_of(found, message))
+                raise not_found_error(params.uri)
+            contents = to_resource_contents(found, params.uri, _result_value(found, message))
             return types.ReadResourceResult(contents=contents)
 
-        return await self._in_rounds(request, params, work)
+        return await self._run_in_rounds(request, params, work)
 
     async def _complete(
         self, request: Request, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
-        part = suggester(self._offer, params)
+        part = find_completed_primitive(self._snapshot, params)
         given = (params.context.arguments if params.context else None) or {}
         typed = params.argument
-        return completion(await part.suggestions(typed.name, typed.value, given))
+        return completion_result(await part.suggest_values(typed.name, typed.value, given))
 
 
-def _value_of(part: Part[..., Any], message: ToolMessage) -> object:
+def _result_value(part: Primitive[..., Any], message: ToolMessage) -> object:
     """What the function of a prompt or resource returned.
 
     Raises:

@@ -23,21 +23,21 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-KEPT: Final = 75
+KEEP_ALIVE_SECONDS: Final = 75
 """Seconds an idle connection is kept: longer than balancers (60) and clients of Python (5) do."""
-STALE: Final = 6
+CLIENT_KEEP_ALIVE_SECONDS: Final = 6
 """Seconds after which clients of Python use an idle connection no more."""
-ARRIVES: Final = 60.0
+REQUEST_SECONDS: Final = 60.0
 """Seconds in which the whole of a request must have come."""
-READS: Final = 60.0
+READ_SECONDS: Final = 60.0
 """Seconds in which a client must read some of what waits for it."""
-LEAST: Final = 65_536
+MIN_READ_BYTES: Final = 65_536
 """Bytes that are some."""
 BACKLOG: Final = 256
 """Connections that are accepted in one turn."""
 
 
-def most(files: int) -> int:
+def connection_limit(files: int) -> int:
     """How many connections there may be: half as many as the process may open files.
 
     Args:
@@ -50,88 +50,88 @@ def most(files: int) -> int:
 
 
 if sys.platform == "win32":
-    MOST = most(1024)
+    MAX_CONNECTIONS = connection_limit(1024)
 else:
     from resource import RLIMIT_NOFILE, getrlimit
 
-    MOST = most(getrlimit(RLIMIT_NOFILE)[0])
+    MAX_CONNECTIONS = connection_limit(getrlimit(RLIMIT_NOFILE)[0])
 """Connections beyond which those go on which nothing is answered."""
 
 
 class BoundedConnection(H11Protocol):
     """A connection that waits for no client without end."""
 
-    _late: TimerHandle | None = None
-    _slow: TimerHandle | None = None
-    _since = 0.0
-    _ended = False
+    _request_timer: TimerHandle | None = None
+    _read_timer: TimerHandle | None = None
+    _idle_since = 0.0
+    _is_aborted = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
         """Wait for a request; where too many do, who has waited longest is let go."""
         super().connection_made(transport)
-        self._since = self.loop.time()
-        self._begin()
-        if len(self.connections) > MOST:
+        self._idle_since = self.loop.time()
+        self._start_request_timer()
+        if len(self.connections) > MAX_CONNECTIONS:
             known = (each for each in self.connections if isinstance(each, BoundedConnection))
-            waiting = [each for each in known if each.waits and each is not self] or [self]
-            min(waiting, key=lambda each: (each.cycle is not None, each._since)).end()
+            waiting = [each for each in known if each.is_idle and each is not self] or [self]
+            min(waiting, key=lambda each: (each.cycle is not None, each._idle_since)).abort()
 
     @property
-    def waits(self) -> bool:
+    def is_idle(self) -> bool:
         """Whether nothing is answered here."""
-        answers = self._late is None and self.cycle and not self.cycle.response_complete
-        return not self._ended and (not answers or self.transport.is_closing())
+        answers = self._request_timer is None and self.cycle and not self.cycle.response_complete
+        return not self._is_aborted and (not answers or self.transport.is_closing())
 
-    def end(self) -> None:
+    def abort(self) -> None:
         """Close the connection at once, with what was not read."""
-        self._ended = True
+        self._is_aborted = True
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
         """Take a part of a request, whose rest must come soon."""
-        self._begin()
+        self._start_request_timer()
         super().data_received(data)
         if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # the whole of it has come
-            self._late, self._since = stopped(self._late), self.loop.time()
+            self._request_timer, self._idle_since = cancel_timer(self._request_timer), self.loop.time()
 
-    def _begin(self) -> None:
-        if self._late is None:
-            self._late = self.loop.call_later(ARRIVES, self.end)
+    def _start_request_timer(self) -> None:
+        if self._request_timer is None:
+            self._request_timer = self.loop.call_later(REQUEST_SECONDS, self.abort)
 
     def pause_writing(self) -> None:
         """Stop sending, and watch whether the client reads at all."""
         super().pause_writing()
-        self._unread(2**62)
+        self._check_client_reads(2**62)
 
     def resume_writing(self) -> None:
         """Send again: the client has read."""
-        self._slow = stopped(self._slow)
+        self._read_timer = cancel_timer(self._read_timer)
         super().resume_writing()
 
-    def _unread(self, before: int) -> None:
+    def _check_client_reads(self, before: int) -> None:
         """Let it go if nearly nothing was read of what waits; else look again."""
         left = self.transport.get_write_buffer_size()
-        if before - left < LEAST:
-            self.end()
+        if before - left < MIN_READ_BYTES:
+            self.abort()
         else:
-            self._slow = self.loop.call_later(READS, self._unread, left)
+            self._read_timer = self.loop.call_later(READ_SECONDS, self._check_client_reads, left)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """It has gone, and nothing is waited for."""
-        self._late, self._slow = stopped(self._late), stopped(self._slow)
+        self._request_timer, self._read_timer = cancel_timer(self._request_timer), cancel_timer(self._read_timer)
         super().connection_lost(exc)
 
 
-class KeptConnection(BoundedConnection):
+class KeepAliveConnection(BoundedConnection):
     """A connection that outlives what its client may believe of it."""
 
     def shutdown(self) -> None:
         """Let it go when its client does, or with the next answer that says so."""
         timer, now = self.timeout_keep_alive_task, self.loop.time()
         since = timer.when() - self.timeout_keep_alive if timer else now  # its last answer
-        self.timeout_keep_alive = STALE
+        self.timeout_keep_alive = CLIENT_KEEP_ALIVE_SECONDS
         if self.cycle is None or self.cycle.response_complete:
-            self._close_in(max(0, since + STALE - now))
+            self._close_in(max(0, since + CLIENT_KEEP_ALIVE_SECONDS - now))
 
     def timeout_keep_alive_handler(self) -> None:
         """Close it, unless a request has come that this loop has not read yet."""
@@ -152,7 +152,7 @@ class KeptConnection(BoundedConnection):
             return bool(selector.select(0))
 
 
-def stopped(timer: TimerHandle | None) -> TimerHandle | None:
+def cancel_timer(timer: TimerHandle | None) -> TimerHandle | None:
     """A timer that never fires, in the place of one that was stopped."""
     if timer is not None:
         timer.cancel()
@@ -160,7 +160,7 @@ def stopped(timer: TimerHandle | None) -> TimerHandle | None:
 
 
 def web_config(
-    make: Callable[[], Starlette], host: str, port: int, drain: int, **options: Any
+    make: Callable[[], Starlette], host: str, port: int, shutdown_seconds: int, **options: Any
 ) -> uvicorn.Config:
     """Configuration of the web server (uvicorn).
 
@@ -176,12 +176,12 @@ def web_config(
         host,
         port,
         factory=True,
-        http=KeptConnection,
+        http=KeepAliveConnection,
         log_level="warning",
         ws="none",
         backlog=BACKLOG,
-        timeout_keep_alive=KEPT,
-        timeout_graceful_shutdown=drain,
+        timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=shutdown_seconds,
         lifespan="on",
         **options,
     )

@@ -18,11 +18,11 @@ from sse_starlette.sse import AppStatus
 from tests.mcp.serving import both_eras, text
 from tests.waiting import run, until
 from toolkeel import tool
-from toolkeel.mcp.server import kept_connections
-from toolkeel.mcp.server.drain import Draining, end_gently
+from toolkeel.mcp.server import keep_alive
+from toolkeel.mcp.server.drain import DrainState, graceful_shutdown
 from toolkeel.mcp.server.http import asgi
-from toolkeel.mcp.server.kept_connections import KeptConnection, web_config
-from toolkeel.mcp.server.prometheus_metrics import Figures
+from toolkeel.mcp.server.keep_alive import KeepAliveConnection, web_config
+from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 from toolkeel.mcp.server.tool_server import ToolServer
 
 ASK = b"GET / HTTP/1.1\r\nHost: here\r\n\r\n"
@@ -49,8 +49,8 @@ class Served:
         await send({"type": "http.response.body", "body": b"ok"})
 
     @property
-    def connections(self) -> set[KeptConnection]:
-        return cast("set[KeptConnection]", self.web.server_state.connections)
+    def connections(self) -> set[KeepAliveConnection]:
+        return cast("set[KeepAliveConnection]", self.web.server_state.connections)
 
     async def connect(self) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
         before = len(self.connections)
@@ -121,7 +121,7 @@ def test_an_answer_that_began_without_saying_so_does_not_close_its_connection() 
 def test_a_connection_that_its_client_no_longer_takes_for_open_is_closed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_connections, "STALE", 0)
+    monkeypatch.setattr(keep_alive, "CLIENT_KEEP_ALIVE_SECONDS", 0)
 
     async def main() -> None:
         async with served() as made:
@@ -162,7 +162,7 @@ def signals(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 def test_who_connects_when_it_listens_no_more_is_left_to_the_other_workers() -> None:
     async def main() -> None:
         async with served() as made:
-            end_gently(Draining(Figures(), lambda: None), linger=0)
+            graceful_shutdown(DrainState(CallMetrics(), lambda: None), linger=0)
             signal.raise_signal(signal.SIGTERM)
             await until(lambda: made.web.should_exit)
             with socket.create_connection(made.listener.getsockname()) as client:
@@ -193,7 +193,7 @@ def test_a_call_that_goes_on_when_its_server_closes_is_answered(era: Any) -> Non
             url = "http://{}:{}/mcp".format(*made.listener.getsockname())
             async with Peer(streamable_http_client(url), mode=era) as peer:
                 await peer.list_tools()  # which it would ask for later
-                end_gently(app.state.draining, linger=0)
+                graceful_shutdown(app.state.draining, linger=0)
                 called = asyncio.create_task(peer.call_tool("work", {}))
                 await begun.wait()
                 signal.raise_signal(signal.SIGTERM)
@@ -222,7 +222,7 @@ async def closed(reader: asyncio.StreamReader, seconds: float = 10) -> bytes:
 def test_who_never_ends_a_request_is_let_go_however_often_a_byte_of_it_comes(
     part: bytes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_connections, "ARRIVES", 0.5)
+    monkeypatch.setattr(keep_alive, "REQUEST_SECONDS", 0.5)
 
     async def main() -> None:
         async with served() as made:
@@ -243,7 +243,7 @@ def test_who_never_ends_a_request_is_let_go_however_often_a_byte_of_it_comes(
 def test_a_body_that_goes_on_after_its_answer_is_read_no_longer_than_one_before(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_connections, "ARRIVES", 0.5)
+    monkeypatch.setattr(keep_alive, "REQUEST_SECONDS", 0.5)
 
     async def main() -> None:
         async with served() as made:
@@ -263,7 +263,7 @@ def test_a_body_that_goes_on_after_its_answer_is_read_no_longer_than_one_before(
 def test_a_request_that_was_answered_leaves_its_connection_open_for_the_next(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_connections, "ARRIVES", 0.3)
+    monkeypatch.setattr(keep_alive, "REQUEST_SECONDS", 0.3)
 
     async def main() -> None:
         async with served() as made:
@@ -285,7 +285,7 @@ def test_a_request_that_was_answered_leaves_its_connection_open_for_the_next(
 def test_a_thousand_that_ask_nothing_keep_nobody_out_and_who_is_answered_stays(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_connections, "MOST", 20)
+    monkeypatch.setattr(keep_alive, "MAX_CONNECTIONS", 20)
 
     async def main() -> None:
         async with served() as made:
@@ -314,7 +314,7 @@ def test_a_thousand_that_ask_nothing_keep_nobody_out_and_who_is_answered_stays(
 def test_who_does_not_read_is_let_go_and_who_reads_slowly_is_not(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_connections, "READS", 0.5)
+    monkeypatch.setattr(keep_alive, "READ_SECONDS", 0.5)
     much = b"x" * (16 << 20)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -349,8 +349,8 @@ def test_who_does_not_read_is_let_go_and_who_reads_slowly_is_not(
 def test_who_leaves_the_rest_of_a_closed_answer_unread_keeps_nobody_out(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_connections, "MOST", 5)
-    monkeypatch.setattr(kept_connections, "READS", 600.0)
+    monkeypatch.setattr(keep_alive, "MAX_CONNECTIONS", 5)
+    monkeypatch.setattr(keep_alive, "READ_SECONDS", 600.0)
     much = b"x" * (8 << 20)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
@@ -384,7 +384,7 @@ def test_who_leaves_the_rest_of_a_closed_answer_unread_keeps_nobody_out(
 def test_who_comes_when_all_others_are_idle_is_served_in_the_place_of_the_longest_idle(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(kept_connections, "MOST", 3)
+    monkeypatch.setattr(keep_alive, "MAX_CONNECTIONS", 3)
 
     async def main() -> None:
         async with served() as made:

@@ -29,9 +29,9 @@ Level = types.LoggingLevel
 LEVELS: Final[tuple[Level, ...]] = (
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
 )  # fmt: skip
-EXCHANGE = "mcp exchange"
+EXCHANGE_KEY = "mcp exchange"
 """Where a run keeps the exchange its call belongs to."""
-LEVEL_OF = "mcp log level"
+LOG_LEVEL_KEY = "mcp log level"
 """Where a run keeps what says from which level on its client wants to be told."""
 
 Form = TypeVar("Form")
@@ -47,7 +47,7 @@ _CAPABILITIES: Mapping[Feature, types.ClientCapabilities] = {
 
 
 @record
-class Elicited(Generic[Form]):
+class ElicitationResult(Generic[Form]):
     """What a person answered.
 
     Args:
@@ -64,7 +64,7 @@ class Elicited(Generic[Form]):
         return self.action == "accept"
 
 
-class CannotAsk(ToolError):
+class MissingCapability(ToolError):
     """The client that called has not declared that it can do this."""
 
 
@@ -94,7 +94,7 @@ class Client:
         Raises:
             ToolError: nobody called over the protocol.
         """
-        exchange = context.run.scope.step_state.get(EXCHANGE)
+        exchange = context.run.scope.step_state.get(EXCHANGE_KEY)
         if not isinstance(exchange, Exchange):
             raise ToolError(
                 f"{context.tool_name!r} needs to ask the program that calls it, and works only "
@@ -102,7 +102,7 @@ class Client:
             )
         return cls(exchange, context)
 
-    def can(self, feature: Feature) -> bool:
+    def supports(self, feature: Feature) -> bool:
         """Whether the client has declared that it can do this."""
         request = self._exchange.request
         if request is None:
@@ -114,14 +114,14 @@ class Client:
     @overload
     async def elicit(
         self, message: str, form: type[Model], *, key: str = ...
-    ) -> Elicited[Model]: ...
+    ) -> ElicitationResult[Model]: ...
     @overload
     async def elicit(
         self, message: str, form: Mapping[str, object], *, key: str = ...
-    ) -> Elicited[dict[str, Any]]: ...
+    ) -> ElicitationResult[dict[str, Any]]: ...
     async def elicit(
         self, message: str, form: type[BaseModel] | Mapping[str, object], *, key: str = "elicit"
-    ) -> Elicited[Any]:
+    ) -> ElicitationResult[Any]:
         """Ask the client's person to fill in a form. Never ask for a secret this way.
 
         Args:
@@ -130,22 +130,22 @@ class Client:
             key: Name of the question.
 
         Raises:
-            CannotAsk: the client has no way to ask a person.
+            MissingCapability: the client has no way to ask a person.
             SetupError: the form is not flat.
             ToolError: what came back does not fit the form.
         """
         self._require("elicitation")
-        schema, check = _form(form)
+        schema, check = _compile_form(form)
         params = types.ElicitRequestFormParams(message=message, requested_schema=schema)
         question = types.ElicitRequest(params=params)
         found = await self._ask(key, question, types.ElicitResult)
         if found.action != "accept":
-            return Elicited(found.action)
-        return Elicited("accept", check(found.content or {}))
+            return ElicitationResult(found.action)
+        return ElicitationResult("accept", check(found.content or {}))
 
     async def elicit_url(
         self, message: str, url: str, *, key: str = "elicit_url"
-    ) -> Elicited[None]:
+    ) -> ElicitationResult[None]:
         """Send the client's person to an address, such as to sign in: the way to ask for secrets.
 
         Args:
@@ -154,13 +154,13 @@ class Client:
             key: Name of the question.
 
         Raises:
-            CannotAsk: the client cannot open addresses.
+            MissingCapability: the client cannot open addresses.
         """
         self._require("url")
         fields: dict[str, Any] = {"message": message, "url": url, "elicitation_id": key}
         question = types.ElicitRequest(params=types.ElicitRequestURLParams(**fields))
         found = await self._ask(key, question, types.ElicitResult)
-        return Elicited(found.action)
+        return ElicitationResult(found.action)
 
     async def sample(
         self,
@@ -179,12 +179,12 @@ class Client:
             key: Name of the question.
 
         Raises:
-            CannotAsk: the client has no model to lend.
+            MissingCapability: the client has no model to lend.
         """
         self._require("sampling")
         said = [UserMessage(messages)] if isinstance(messages, str) else messages
         params = types.CreateMessageRequestParams(
-            messages=[_sampling(message) for message in said],
+            messages=[_sampling_message(message) for message in said],
             max_tokens=max_tokens,
             system_prompt=system or None,
         )
@@ -198,7 +198,7 @@ class Client:
         """The folders the client lets this call work in: names by URI.
 
         Raises:
-            CannotAsk: the client has none to tell.
+            MissingCapability: the client has none to tell.
         """
         self._require("roots")
         found = await self._ask(key, types.ListRootsRequest(), types.ListRootsResult)
@@ -213,26 +213,26 @@ class Client:
             logger: Who says it.
         """
         request = self._exchange.request
-        if request is None or not self._is_wanted(level):
+        if request is None or not self._is_level_enabled(level):
             return
         params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
         notification = types.LoggingMessageNotification(params=params)
         with suppress(MCPError):  # nobody listens any more
             await request.session.send_notification(notification, request.request_id)
 
-    def _is_wanted(self, level: Level) -> bool:
+    def _is_level_enabled(self, level: Level) -> bool:
         request = self._exchange.request
         assert request is not None
         if is_modern(request):
             return level in allowed_log_levels(request.protocol_version, dict(request.meta or {}))
-        level_of = self._context.run.scope.step_state.get(LEVEL_OF) if self._context else None
+        level_of = self._context.run.scope.step_state.get(LOG_LEVEL_KEY) if self._context else None
         least = level_of(request) if callable(level_of) else "debug"
         return LEVELS.index(level) >= LEVELS.index(least)
 
     def _require(self, feature: Feature) -> None:
-        if not self.can(feature):
+        if not self.supports(feature):
             what = _CAPABILITIES[feature].model_dump(by_alias=True, exclude_none=True)
-            raise CannotAsk(
+            raise MissingCapability(
                 f"This needs a client that supports {feature}, and the one that called does not.",
                 {"missing_capability": what},
             )
@@ -259,7 +259,7 @@ def _can_elicit(capabilities: types.ClientCapabilities | None, feature: Feature)
     return said.form is not None or said.url is None
 
 
-def _sampling(message: UserMessage | AssistantMessage) -> types.SamplingMessage:
+def _sampling_message(message: UserMessage | AssistantMessage) -> types.SamplingMessage:
     role: Literal["user", "assistant"] = "user" if isinstance(message, UserMessage) else "assistant"
     blocks = to_blocks(message.content)
     if len(blocks) == 1:
@@ -267,18 +267,18 @@ def _sampling(message: UserMessage | AssistantMessage) -> types.SamplingMessage:
     return types.SamplingMessage.model_validate({"role": role, "content": blocks})
 
 
-def _form(
+def _compile_form(
     form: type[BaseModel] | Mapping[str, object],
 ) -> tuple[dict[str, Any], Callable[[Mapping[str, object]], object]]:
     """A form's schema, and what makes its content of an answer."""
     if isinstance(form, Mapping):
         schema = dict(form)
-        _check_flat(schema)
+        _reject_nested_form(schema)
         compiled = compile_json_schema(schema)
 
         def check(content: Mapping[str, object]) -> object:
             if not compiled.is_valid(content):
-                _misfit("; ".join(map(str, compiled.errors(content)[:5])))
+                _raise_unfit_answer("; ".join(map(str, compiled.errors(content)[:5])))
             return dict(content)
 
         return schema, check
@@ -287,7 +287,7 @@ def _form(
         try:
             return form.model_validate(content)
         except ValidationError as error:
-            return _misfit(f"{error.error_count()} fields are wrong")
+            return _raise_unfit_answer(f"{error.error_count()} fields are wrong")
 
     try:
         return render_elicitation_schema(form), validate
@@ -295,7 +295,7 @@ def _form(
         raise SetupError(f"{form.__name__} is no form a client can show: {error}") from None
 
 
-def _check_flat(schema: Mapping[str, object]) -> None:
+def _reject_nested_form(schema: Mapping[str, object]) -> None:
     properties = schema.get("properties")
     for name, each in properties.items() if isinstance(properties, Mapping) else ():
         kind = each.get("type") if isinstance(each, Mapping) else None
@@ -305,11 +305,11 @@ def _check_flat(schema: Mapping[str, object]) -> None:
             )
 
 
-def _misfit(why: str) -> object:
+def _raise_unfit_answer(why: str) -> object:
     raise ToolError(f"What the client's person answered does not fit the form: {why}")
 
 
-def question_of(ticket: Ticket) -> str:
+def approval_question(ticket: Ticket) -> str:
     """What a person is asked; characters that could deceive them are made visible."""
     arguments = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
     hints = ", ".join(name for name, said in ticket.effects.items() if said is True)
@@ -317,9 +317,9 @@ def question_of(ticket: Ticket) -> str:
     about = "; ".join(filter(None, [why, hints]))
     shown = "\n\n".join(filter(None, [arguments, change]))
     text = f"May {ticket.tool} run with these arguments?\n\n{shown}"
-    return "".join(map(_visible, f"{text}\n\n({about})" if about else text))
+    return "".join(map(_escape_hidden, f"{text}\n\n({about})" if about else text))
 
 
-def _visible(char: str) -> str:
+def _escape_hidden(char: str) -> str:
     hidden = unicodedata.category(char)[0] in "CZ" and char not in " \n"
     return f"\\u{ord(char):04x}" if hidden or char in BLANK else char

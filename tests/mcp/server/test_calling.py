@@ -16,7 +16,7 @@ from tests.waiting import until
 from toolkeel import AssistantMessage, Image, ToolContext, UserMessage, tool
 from toolkeel._records.tickets import Ticket
 from toolkeel.errors import CallError
-from toolkeel.mcp.server.asking import CannotAsk, Client, question_of
+from toolkeel.mcp.server.calling import Client, MissingCapability, approval_question
 from toolkeel.mcp.server.tool_server import ToolServer
 
 pytestmark = deprecations
@@ -134,8 +134,8 @@ def test_a_tool_can_do_without_what_its_client_cannot(era: str) -> None:
         """Ask."""
         try:
             await client.sample("Hi", max_tokens=5)
-        except CannotAsk:
-            return f"alone, {client.can('elicitation')}"
+        except MissingCapability:
+            return f"alone, {client.supports('elicitation')}"
         return "never"
 
     assert text(call(ToolServer([ask]), "ask", era=era)) == "alone, False"
@@ -247,4 +247,4 @@ def test_a_log_is_told_from_the_wanted_level_on(era: str) -> None:
 
 def test_what_a_call_would_change_stands_below_its_arguments() -> None:
     ticket = Ticket("i", "c", "edit", {"path": "诗"}, "d", 0.0, "rule: ask edit\n-霜\n+雪")
-    assert question_of(ticket).endswith('"path": "诗"\n}\n\n-霜\n+雪\n\n(rule: ask edit)')
+    assert approval_question(ticket).endswith('"path": "诗"\n}\n\n-霜\n+雪\n\n(rule: ask edit)')
