@@ -102,7 +102,7 @@ def test_a_server_that_is_told_to_end_says_so_and_lets_connections_and_streams_g
             assert begun.headers.get("connection") != "close"
             session = {"Mcp-Session-Id": begun.headers["mcp-session-id"]}
             async with http.stream("GET", f"{url}/mcp", headers=session) as stream:
-                app.state.draining.begin()
+                app.state.draining.start()
                 async with asyncio.timeout(5):
                     assert [line async for line in stream.aiter_lines() if "data" in line] == []
             health = await http.get(f"{url}/healthz")

@@ -1,19 +1,19 @@
 """Our tools for any program that speaks the Model Context Protocol.
 
 multi_round_calls   calls that ask their client something before they end
-calling             what a running tool, prompt or resource may ask of the program that called it
-prompts_resources   prompts and resources: functions that people and programs ask for, where models call tools
-long_results        results too long to be shown, which clients read whole as resources
-snapshot            what a server offers at one time: an immutable snapshot, with everything that a request needs
+calling             features of the calling client that a running tool, prompt or resource can use
+prompts_resources   prompts and resources: functions that people and programs request
+long_results        results too long for a model, which clients read in full as resources
+snapshot            an immutable snapshot of what a server offers
 calls               one call of a client through the pipeline: its run, its progress, its approval
-sessions            sessions of the revisions up to 2025-11-25: what each has asked to be told
-prometheus_metrics  what a server's calls came to, as text that Prometheus reads
-tool_server         `ToolServer`: tools for every program that speaks the Model Context Protocol
-drain               the end of a server over HTTP without a lost call, and what balancers ask of it
-keep_alive          connections that are closed only where no request can be on its way
-http                a `ToolServer` over HTTP: who may reach it, and as whom
-stdio               a `ToolServer` over stdin and stdout, for the program that started this one
-structured          structured results (``structuredContent``): what is promised to a client, and kept
+sessions            notifications: sessions of revisions up to 2025-11-25, subscription streams since
+prometheus_metrics  metrics of calls in Prometheus' text format
+tool_server         `ToolServer`: the server itself
+drain               graceful shutdown over HTTP, health and metrics endpoints
+keep_alive          HTTP connections with time limits, closed only when no request can be on its way
+http                a `ToolServer` over HTTP: access control and the web server
+stdio               a `ToolServer` over stdin and stdout
+structured          structured results (``structuredContent``) and their output schema
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""What a running tool, prompt or resource may ask of the program that called it."""
+"""The features of the calling client that a running tool, prompt or resource can use."""
 
 from __future__ import annotations
 
@@ -30,9 +30,9 @@ LEVELS: Final[tuple[Level, ...]] = (
     "debug", "info", "notice", "warning", "error", "critical", "alert", "emergency",
 )  # fmt: skip
 EXCHANGE_KEY = "mcp exchange"
-"""Where a run keeps the exchange its call belongs to."""
+"""Key of a run's step state: the exchange of its call."""
 LOG_LEVEL_KEY = "mcp log level"
-"""Where a run keeps what says from which level on its client wants to be told."""
+"""Key of a run's step state: the function that returns the lowest log level its client wants."""
 
 Form = TypeVar("Form")
 Model = TypeVar("Model", bound=BaseModel)
@@ -48,10 +48,10 @@ _CAPABILITIES: Mapping[Feature, types.ClientCapabilities] = {
 
 @record
 class ElicitationResult(Generic[Form]):
-    """What a person answered.
+    """A person's answer to an elicitation.
 
     Args:
-        action: ``accept``, ``decline`` (said no) or ``cancel`` (did not say).
+        action: ``accept``, ``decline`` (refused) or ``cancel`` (no decision).
         content: The filled form; None unless accepted.
     """
 
@@ -60,24 +60,23 @@ class ElicitationResult(Generic[Form]):
 
     @property
     def accepted(self) -> bool:
-        """Whether the form was filled."""
+        """True if the person filled in the form."""
         return self.action == "accept"
 
 
 class MissingCapability(ToolError):
-    """The client that called has not declared that it can do this."""
+    """Raised if the calling client did not declare the capability that is needed."""
 
 
 class Client:
-    """The program at the other end of a call: its person, its model, its folders, its log.
+    """The client that made the current call: its person, model, folders and log.
 
-    A tool, prompt or resource gets it by a parameter of this type, which no model is shown, and
-    fails if it was called another way than by the Model Context Protocol.
+    A tool, prompt or resource receives it through a parameter of this type, which models never see.
+    It fails if the call did not come over the Model Context Protocol.
 
-    Every question has a key, which a client of the revision 2026-07-28 is asked under; several
-    questions asked at once (``asyncio.gather``) reach it in one message. Questions that are the
-    same in each call should have keys of their own. While an answer is waited for, the tool's clock
-    stands still.
+    Each question has a key. A client of revision 2026-07-28 receives concurrent questions
+    (``asyncio.gather``) in one message. Give questions that repeat in every call keys of their own.
+    The tool's timeout is paused while an answer is awaited.
     """
 
     def __init__(self, exchange: Exchange, context: ToolContext[Any] | None = None) -> None:
@@ -86,24 +85,24 @@ class Client:
 
     @classmethod
     def from_tool_context(cls, context: ToolContext[Any]) -> Client:
-        """The program that called.
+        """Return the client that made the current call.
 
         Args:
-            context: As any tool gets it.
+            context: The context that any tool can receive.
 
         Raises:
-            ToolError: nobody called over the protocol.
+            ToolError: The call did not come over the protocol.
         """
         exchange = context.run.scope.step_state.get(EXCHANGE_KEY)
         if not isinstance(exchange, Exchange):
             raise ToolError(
-                f"{context.tool_name!r} needs to ask the program that calls it, and works only "
+                f"{context.tool_name!r} needs to ask the client that calls it, and works only "
                 "when it is called over the Model Context Protocol."
             )
         return cls(exchange, context)
 
     def supports(self, feature: Feature) -> bool:
-        """Whether the client has declared that it can do this."""
+        """Return True if the client declared this capability."""
         request = self._exchange.request
         if request is None:
             return False
@@ -125,12 +124,12 @@ class Client:
         """Ask the client's person to fill in a form. Never ask for a secret this way.
 
         Args:
-            message: What to tell them.
-            form: A flat pydantic model, or a JSON Schema of an object of plain values.
+            message: The text for the person.
+            form: A flat pydantic model, or a JSON Schema of an object with plain values.
             key: Name of the question.
 
         Raises:
-            MissingCapability: the client has no way to ask a person.
+            MissingCapability: The client cannot ask a person.
             SetupError: the form is not flat.
             ToolError: what came back does not fit the form.
         """
@@ -149,8 +148,8 @@ class Client:
         """Send the client's person to an address, such as to sign in: the way to ask for secrets.
 
         Args:
-            message: Why they shall go there.
-            url: Where; what they do there never passes through the client.
+            message: The reason, for the person.
+            url: The URL; what the person enters there never passes through the client.
             key: Name of the question.
 
         Raises:
@@ -173,18 +172,18 @@ class Client:
         """Ask the client's model.
 
         Args:
-            messages: What is said to it.
-            max_tokens: Length of its answer at most, in tokens.
+            messages: The messages for the model.
+            max_tokens: Maximum length of the answer, in tokens.
             system: Instructions.
             key: Name of the question.
 
         Raises:
-            MissingCapability: the client has no model to lend.
+            MissingCapability: The client offers no model.
         """
         self._require("sampling")
-        said = [UserMessage(messages)] if isinstance(messages, str) else messages
+        sent = [UserMessage(messages)] if isinstance(messages, str) else messages
         params = types.CreateMessageRequestParams(
-            messages=[_sampling_message(message) for message in said],
+            messages=[_sampling_message(message) for message in sent],
             max_tokens=max_tokens,
             system_prompt=system or None,
         )
@@ -195,29 +194,29 @@ class Client:
         return AssistantMessage(content, finish_reason=reason, model=found.model)
 
     async def roots(self, *, key: str = "roots") -> dict[str, str]:
-        """The folders the client lets this call work in: names by URI.
+        """Return the folders the client lets this call work in, as names by URI.
 
         Raises:
-            MissingCapability: the client has none to tell.
+            MissingCapability: The client has no roots.
         """
         self._require("roots")
         found = await self._ask(key, types.ListRootsRequest(), types.ListRootsResult)
         return {str(root.uri): root.name or "" for root in found.roots}
 
     async def log(self, level: Level, data: object, logger: str | None = None) -> None:
-        """Tell the client's log, if it wants to be told.
+        """Send a message to the client's log, if the client asked for this level.
 
         Args:
-            level: How grave it is (RFC 5424).
-            data: Anything JSON can hold.
-            logger: Who says it.
+            level: The severity (RFC 5424).
+            data: Any JSON value.
+            logger: The name of the logger.
         """
         request = self._exchange.request
         if request is None or not self._is_level_enabled(level):
             return
         params = types.LoggingMessageNotificationParams(level=level, data=data, logger=logger)
         notification = types.LoggingMessageNotification(params=params)
-        with suppress(MCPError):  # nobody listens any more
+        with suppress(MCPError):  # the client has disconnected
             await request.session.send_notification(notification, request.request_id)
 
     def _is_level_enabled(self, level: Level) -> bool:
@@ -250,13 +249,16 @@ _Answer = TypeVar("_Answer", bound=BaseModel)
 
 
 def _can_elicit(capabilities: types.ClientCapabilities | None, feature: Feature) -> bool:
-    """An empty capability stands for forms alone (specification, "Elicitation, Capabilities")."""
-    said = capabilities.elicitation if capabilities else None
-    if said is None:
+    """Return True if the client supports forms, or URLs.
+
+    An empty capability means forms alone (specification, "Elicitation, Capabilities").
+    """
+    elicitation = capabilities.elicitation if capabilities else None
+    if elicitation is None:
         return False
     if feature == "url":
-        return said.url is not None
-    return said.form is not None or said.url is None
+        return elicitation.url is not None
+    return elicitation.form is not None or elicitation.url is None
 
 
 def _sampling_message(message: UserMessage | AssistantMessage) -> types.SamplingMessage:
@@ -270,7 +272,7 @@ def _sampling_message(message: UserMessage | AssistantMessage) -> types.Sampling
 def _compile_form(
     form: type[BaseModel] | Mapping[str, object],
 ) -> tuple[dict[str, Any], Callable[[Mapping[str, object]], object]]:
-    """A form's schema, and what makes its content of an answer."""
+    """Return a form's JSON Schema, and a function that validates an answer."""
     if isinstance(form, Mapping):
         schema = dict(form)
         _reject_nested_form(schema)
@@ -310,9 +312,9 @@ def _raise_unfit_answer(why: str) -> object:
 
 
 def approval_question(ticket: Ticket) -> str:
-    """What a person is asked; characters that could deceive them are made visible."""
+    """Return the text that asks a person for approval, with deceptive characters escaped."""
     arguments = json.dumps(dict(ticket.arguments), ensure_ascii=False, indent=2)
-    hints = ", ".join(name for name, said in ticket.effects.items() if said is True)
+    hints = ", ".join(name for name, value in ticket.effects.items() if value is True)
     why, _, change = ticket.reason.partition("\n")
     about = "; ".join(filter(None, [why, hints]))
     shown = "\n\n".join(filter(None, [arguments, change]))

@@ -1,4 +1,4 @@
-"""One call of a client through the pipeline: its run, its progress, its approval."""
+"""One call of a client through the pipeline: its run, its progress and its approval."""
 
 from __future__ import annotations
 
@@ -43,17 +43,18 @@ _APPROVAL: Final[Mapping[str, object]] = {
 async def run_client_call(
     exchange: Exchange, call: ToolCall, tools: Toolset, run: RunContext[Any], level: LogLevelLookup
 ) -> ToolMessage:
-    """Run one call of a client.
+    """Run one call of a client and return its message.
 
     Args:
-        exchange: What it belongs to.
-        call: What is called.
-        tools: Where it is found.
-        run: What it sees.
-        level: From which level on the client wants log messages.
+        exchange: The exchange with the client.
+        call: The call.
+        tools: The tools to look it up in.
+        run: The context the tool receives.
+        level: Returns the lowest log level the client wants.
 
     Raises:
-        MCPError: it needs what its client has not declared, and the revision has an error for it.
+        MCPError: The call needs a capability that the client did not declare, and the client's
+            revision defines an error for that.
     """
     run.scope.step_state[EXCHANGE_KEY] = exchange
     run.scope.step_state[LOG_LEVEL_KEY] = level
@@ -61,7 +62,7 @@ async def run_client_call(
         run.approver = _Approver(exchange)
     progress = None
     tool = tools.find(call.name).tool
-    if tool.injected or "generator" in tool.body:  # no other body can say how far it is
+    if tool.injected or "generator" in tool.body:  # other bodies cannot report progress
         progress = _ProgressSender(exchange)
         run.listeners = (*run.listeners, progress)
     batch = tools.batch([call], run)
@@ -70,7 +71,7 @@ async def run_client_call(
     except asyncio.CancelledError:
         run.cancel.cancel("the client cancelled the call")  # a body in a thread sees only this
         raise
-    except Exception:  # a mistake of the program, or a guard that ends the run: not the client's
+    except Exception:  # a bug of the program, or a guard that ends the run; not the client's fault
         log.exception("a call of %r failed", call.name)
     finally:
         if progress is not None:
@@ -81,7 +82,7 @@ async def run_client_call(
 
 
 def _raise_missing_capability(request: Request | None, message: ToolMessage) -> None:
-    """Say by the protocol's own error what a call lacks (specification, "Basic, Errors")."""
+    """Raise the protocol's own error for a missing capability (specification, "Basic, Errors")."""
     missing = message.details.get("missing_capability") if message.failed else None
     if missing and request is not None and is_modern(request):
         raise MCPError(
@@ -92,7 +93,7 @@ def _raise_missing_capability(request: Request | None, message: ToolMessage) -> 
 
 
 class _ProgressSender:
-    """Sends a call's progress to its client: rising, the latest first, none after the end."""
+    """Sends a call's progress to its client: rising, only the latest, none after the end."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -108,22 +109,22 @@ class _ProgressSender:
 
     async def _send(self) -> None:
         while self._latest is not None:
-            said, self._latest = self._latest, None
-            done = said.done if said.done is not None else (self._last_sent or 0.0) + 1.0
+            event, self._latest = self._latest, None
+            done = event.done if event.done is not None else (self._last_sent or 0.0) + 1.0
             request = self._exchange.request
             if request is None or (self._last_sent is not None and done <= self._last_sent):
                 continue
             self._last_sent = done
-            await request.session.report_progress(done, said.total, said.message or None)
+            await request.session.report_progress(done, event.total, event.message or None)
 
     async def flush(self) -> None:
-        """Wait until what was said is sent."""
+        """Wait until all reported progress is sent."""
         if self._sender is not None:
             await self._sender
 
 
 class _Approver:
-    """Asks the client's person; where it has none, the call is refused."""
+    """Approver that elicits the client's person, and denies where the client has none."""
 
     def __init__(self, exchange: Exchange) -> None:
         self._exchange = exchange
@@ -138,6 +139,6 @@ class _Approver:
             return ticket.deny(error.text)
         if found.content is not None and found.content.get("approve") is True:
             return ticket.approve()
-        said = found.content or {}
+        answer = found.content or {}
         silent = "did not decide" if found.action == "cancel" else "said no"
-        return ticket.deny(str(said.get("reason") or f"the person {silent}"))
+        return ticket.deny(str(answer.get("reason") or f"the person {silent}"))

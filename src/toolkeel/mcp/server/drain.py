@@ -1,8 +1,26 @@
-"""The end of a server over HTTP without a lost call, and what balancers ask of it meanwhile.
+"""Graceful shutdown of a server over HTTP, with its health and metrics endpoints.
 
-When it is told to end (TERM) it says so at ``/healthz``, and lets each connection go with the next
-answer, for a moment in which it still takes what comes. Then it listens no more, what is being
-answered is answered, and the process ends.
+Theory of operation. A load balancer learns late that a process is about to end, and a client may
+write a request into a connection that the server is just closing. A POST that is lost this way
+must not be repeated blindly, because it may have run. So the process ends in four states::
+
+    SERVING --SIGTERM--> DRAINING --DRAIN_SECONDS--> CLOSING --answers sent--> ENDED
+       |                                                |
+       +--SIGINT (Ctrl-C): DRAINING for 0 seconds ------+--SHUTDOWN_SECONDS--> ENDED
+
+- SERVING: ``/healthz`` answers 200 ``ok``.
+- DRAINING: ``/healthz`` answers 503 ``ending``, so that balancers send traffic elsewhere. New
+  requests are still accepted and answered. Every answer carries ``Connection: close``, which ends
+  a connection at the only moment at which no request can be on its way. Open event streams (GET)
+  receive a disconnect; clients reconnect to another process.
+- CLOSING: the listeners are removed from the event loop one turn before uvicorn closes them,
+  because asyncio drops connections that it accepted in the same turn. uvicorn then waits up to
+  ``SHUTDOWN_SECONDS`` for running requests. `KeepAliveConnection` decides when idle connections
+  can be closed.
+- ENDED: uvicorn returns, and the lifespan of the application ends.
+
+`graceful_shutdown` wraps the signal handlers that uvicorn has installed. `DrainMiddleware` reads
+`DrainState` and acts on each request.
 """
 
 from __future__ import annotations
@@ -28,17 +46,20 @@ if TYPE_CHECKING:
 HEALTH_PATH: Final = "/healthz"
 METRICS_PATH: Final = "/metrics"
 DRAIN_SECONDS: Final = 2.0
-"""Seconds in which a server that is told to end still takes what comes."""
+"""Seconds for which a server still accepts requests after SIGTERM."""
 SHUTDOWN_SECONDS: Final = 30
-"""Seconds it then waits for what is being answered."""
+"""Seconds it then waits for running requests."""
 
 
 class DrainState:
-    """The end of a server (graceful shutdown): whether it has begun, and which requests are open.
+    """The shutdown state of a server, and its open requests.
 
     Args:
-        figures: What its calls came to.
-        let_go: Ends what a client listens to for as long as it likes.
+        metrics: Counts of the server's calls.
+        close_streams: Ends the subscriptions that clients hold open.
+
+    Attributes:
+        is_draining: True once the shutdown has started.
     """
 
     def __init__(self, figures: CallMetrics, let_go: Callable[[], None]) -> None:
@@ -48,45 +69,45 @@ class DrainState:
         self._streams: set[asyncio.Event] = set()
 
     def start(self) -> None:
-        """Begin to end: new requests are refused, open ones are awaited."""
+        """Start the shutdown: mark the state and disconnect event streams."""
         self.is_draining = True
         self._close_streams()
         for stream in self._streams:
             stream.set()
 
     async def serve_metrics(self, _: Request) -> PlainTextResponse:
-        """Answer with the figures."""
+        """Answer with the metrics in Prometheus' text format."""
         return PlainTextResponse(self.metrics.render(), media_type="text/plain; version=0.0.4")
 
     def track_stream(self, receive: Receive) -> tuple[Receive, asyncio.Event]:
-        """What a standing stream hears: its client has gone, as soon as the server is told to end."""
-        told = asyncio.Event()
-        self._streams.add(told)
+        """Return a `receive` that reports a disconnect once the shutdown starts, and its event."""
+        draining = asyncio.Event()
+        self._streams.add(draining)
         if self.is_draining:
-            told.set()
+            draining.set()
 
         async def heard() -> Message:
-            asked, gone = asyncio.ensure_future(receive()), asyncio.ensure_future(told.wait())
+            message, stop = asyncio.ensure_future(receive()), asyncio.ensure_future(draining.wait())
             try:
-                await asyncio.wait((asked, gone), return_when=asyncio.FIRST_COMPLETED)
-                return asked.result() if asked.done() else {"type": "http.disconnect"}
+                await asyncio.wait((message, stop), return_when=asyncio.FIRST_COMPLETED)
+                return message.result() if message.done() else {"type": "http.disconnect"}
             finally:
-                asked.cancel()
-                gone.cancel()
+                message.cancel()
+                stop.cancel()
 
-        return heard, told
+        return heard, draining
 
     def discard_stream(self, stream: asyncio.Event) -> None:
-        """Note that a stream has ended."""
+        """Stop tracking a stream that has ended."""
         self._streams.discard(stream)
 
 
 class DrainMiddleware:
-    """ASGI middleware: answers at ``/healthz``, counts requests, and lets connections go at the end.
+    """ASGI middleware: serves ``/healthz``, counts requests, and closes connections while draining.
 
     Args:
-        app: What is served.
-        draining: Whether it is told to end.
+        app: The wrapped application.
+        draining: The shutdown state.
     """
 
     def __init__(self, app: ASGIApp, draining: DrainState) -> None:
@@ -98,8 +119,8 @@ class DrainMiddleware:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
         elif scope["path"] == HEALTH_PATH:
-            said, code = ("ending", 503) if state.is_draining else ("ok", 200)
-            await PlainTextResponse(f"{said}\n", code)(
+            status, code = ("ending", 503) if state.is_draining else ("ok", 200)
+            await PlainTextResponse(f"{status}\n", code)(
                 scope, receive, self._close_after_answer(send)
             )
         elif scope["method"] == "GET":
@@ -128,9 +149,14 @@ class DrainMiddleware:
 
 
 def graceful_shutdown(draining: DrainState, linger: float = DRAIN_SECONDS) -> None:
-    """On SIGTERM let open calls end first, for so many seconds; Ctrl-C ends at once.
+    """Drain for some seconds on SIGTERM before uvicorn shuts down; not at all on Ctrl-C.
 
-    For the web server's own thread, once it has its handlers; in others nothing happens.
+    Call it in the web server's main thread after its signal handlers are installed. It does nothing
+    in other threads, which cannot set handlers.
+
+    Args:
+        draining: The shutdown state.
+        linger: Seconds to drain after SIGTERM.
     """
     if threading.current_thread() is not threading.main_thread():
         return
@@ -147,19 +173,22 @@ def _on_signal(
     begin: Callable[[], None],
     seconds: float,
     before: Callable[..., object],
-    *said: object,
+    *args: object,
 ) -> None:
     loop.call_soon_threadsafe(begin)
     loop.call_soon_threadsafe(
-        loop.call_later, seconds, partial(_stop_accepting, loop, before, *said)
+        loop.call_later, seconds, partial(_stop_accepting, loop, before, *args)
     )
 
 
 def _stop_accepting(
-    loop: asyncio.AbstractEventLoop, before: Callable[..., object], *said: object
+    loop: asyncio.AbstractEventLoop, before: Callable[..., object], *args: object
 ) -> None:
-    """Accept no more, and only then close: asyncio drops what it accepted in the turn before that."""
+    """Stop accepting, and call the former handler one turn later.
+
+    asyncio drops connections that it accepted in the turn in which a listener closes.
+    """
     for server in getattr(getattr(before, "__self__", None), "servers", ()):
         for listener in server.sockets:
             loop.remove_reader(listener.fileno())
-    before(*said)
+    before(*args)

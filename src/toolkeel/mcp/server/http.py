@@ -1,8 +1,8 @@
-"""A `ToolServer` over HTTP: who may reach it, and as whom.
+"""A `ToolServer` over HTTP: access control and the web server.
 
-A server on this machine is reached by every web page its user opens, so Host and Origin are checked
-(DNS rebinding: specification, "Transports, Security"), and only this machine's addresses are
-listened on unless a token is asked for.
+Any web page that the user opens can reach a server on this machine, so Host and Origin are checked
+(DNS rebinding: specification, "Transports, Security"). The server listens only on loopback addresses
+unless a token is required.
 """
 
 from __future__ import annotations
@@ -38,18 +38,18 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Receive, Scope, Send
 
 ENDPOINT_PATH = "/mcp"
-"""Where the endpoint is, as clients expect it."""
+"""Path of the endpoint, as clients expect it."""
 MAX_SESSIONS = 1000
-"""Sessions of the older revisions that are open at once."""
+"""Maximum of open sessions of the older revisions."""
 _LOCAL = ("127.0.0.1", "localhost", "[::1]")
 
 
 @checked
 class BearerToken:
-    """ASGI middleware: only requests with the token get through (RFC 6750).
+    """ASGI middleware that rejects requests without the bearer token (RFC 6750).
 
     Args:
-        app: What is protected.
+        app: The protected application.
         token: The secret.
     """
 
@@ -67,9 +67,9 @@ class BearerToken:
         await self._app(scope, receive, send)
 
     def _has_token(self, headers: Headers) -> bool:
-        scheme, _, given = headers.get("authorization", "").partition(" ")
+        scheme, _, token = headers.get("authorization", "").partition(" ")
         return scheme.lower() == "bearer" and hmac.compare_digest(
-            given.strip().encode("latin-1", "replace"), self._token
+            token.strip().encode("latin-1", "replace"), self._token
         )
 
 
@@ -83,26 +83,26 @@ def asgi(
     allowed_origins: Iterable[str] = (),
     **options: Any,
 ) -> Starlette:
-    """The server as an ASGI application, for any web server or to be mounted in another one.
+    """Return the server as an ASGI application, to run in any web server or mount in another one.
 
-    It answers at ``/healthz`` whether it takes calls, and at ``/metrics`` what they came to.
+    ``/healthz`` answers if it accepts calls, ``/metrics`` with counts of calls.
 
     Args:
-        server: What to serve.
+        server: The server.
         host: The address it will be bound to.
-        token: Bearer token that each request must bring; empty for none.
+        token: Bearer token that each request must carry; empty for none.
         allowed_hosts: Host headers to accept besides those of this machine, such as
             ``tools.example.org`` or ``tools.example.org:*``.
-        allowed_origins: Origins of web pages that may call, likewise.
-        options: Those of `mcp.server.Server.streamable_http_app`, such as ``auth`` and
+        allowed_origins: Origins of web pages that may call, in the same form.
+        options: Options of `mcp.server.Server.streamable_http_app`, such as ``auth`` and
             ``token_verifier`` for OAuth.
 
     Raises:
-        SetupError: others than this machine could reach it, and nothing asks who they are.
+        SetupError: Other machines could reach it without authentication.
     """
     if not (token or "token_verifier" in options or is_loopback(host)):
         raise SetupError(
-            f"{host} can be reached by others, who could call every tool: ask for a token "
+            f"other machines can reach {host} and could call every tool: require a token "
             "(token=..., --token), or bind to 127.0.0.1"
         )
     hosts = [bare for name in _LOCAL for bare in (name, f"{name}:*")]
@@ -125,7 +125,7 @@ def asgi(
 
 
 def _admit_session(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any:
-    """Open a session; of too many one ends that is idle, of the same client's if it has one."""
+    """Open a session; if there are too many, end an idle one first, of the same client if possible."""
     known: dict[str, Any] = manager._server_instances
     if manager.max_sessions is not None and len(known) >= manager.max_sessions:
         idle = [
@@ -147,17 +147,17 @@ async def serve_http(
     shutdown_seconds: int = SHUTDOWN_SECONDS,
     **options: Any,
 ) -> None:
-    """Serve over HTTP until cancelled, or told to end; the endpoint is ``http://host:port/mcp``.
+    """Serve over HTTP until cancelled or signaled; the endpoint is ``http://host:port/mcp``.
 
     Args:
-        server: What to serve.
+        server: The server.
         host: Address to listen on.
         port: Port to listen on.
-        drain: Seconds to wait for what is being answered, when it is told to end.
-        options: Those of `asgi`.
+        shutdown_seconds: Seconds to wait for running requests on shutdown.
+        options: Options of `asgi`.
 
     Raises:
-        SetupError: others than this machine could reach it, and nothing asks who they are.
+        SetupError: Other machines could reach it without authentication.
     """
     await serve_app(asgi(server, host=host, **options), host, port, shutdown_seconds)
 
@@ -165,20 +165,23 @@ async def serve_http(
 async def serve_app(
     app: Starlette, host: str, port: int, shutdown_seconds: int = SHUTDOWN_SECONDS
 ) -> None:
-    """Serve what `asgi` has made, until cancelled or told to end."""
+    """Serve an application of `asgi` until cancelled or signaled."""
     await uvicorn.Server(
         web_config(partial(with_graceful_shutdown, app), host, port, shutdown_seconds)
     ).serve()
 
 
 def with_graceful_shutdown(app: Starlette) -> Starlette:
-    """An `asgi` application that ends gently on SIGTERM, for web servers that handle signals."""
+    """Set up `graceful_shutdown` for an `asgi` application, and return it.
+
+    For web servers that handle signals themselves.
+    """
     graceful_shutdown(app.state.draining)
     return app
 
 
 def is_loopback(host: str) -> bool:
-    """Whether only this machine reaches an address.
+    """Return True if only this machine can reach an address.
 
     >>> is_loopback("127.0.0.1"), is_loopback("localhost"), is_loopback("0.0.0.0")
     (True, True, False)

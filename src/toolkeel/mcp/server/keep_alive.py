@@ -1,12 +1,16 @@
-"""Connections that are closed only where no request of their client's can be on its way, and bounded.
+"""HTTP connections with time limits, closed only when no request can be on its way.
 
-Whoever closes a connection that the other side takes for open loses the request that is written to
-it meanwhile, and of a lost POST nobody knows whether it ran. So an idle connection is kept for
-longer than clients keep theirs; a server that ends closes those alone that stayed idle for longer
-than that, or whose last answer said so (``Connection: close``).
+A server that closes a connection which the client believes open loses the request that the client is
+writing, and the client cannot know if a lost POST ran. So idle connections stay open longer than
+clients keep theirs. On shutdown the server closes only connections that were idle longer than that,
+or whose last answer carried ``Connection: close``.
 
-Whoever sends a request without end, or does not read its answer, is let go, and holds up nobody: of
-too many connections those go that have asked nothing yet, and then those that are idle.
+A client that never finishes a request, or does not read its answer, is disconnected. When there are
+too many connections, those without any request are closed first, then idle ones.
+
+uvicorn has no public API for this. `BoundedConnection` and `KeepAliveConnection` override methods of
+its `H11Protocol` and read its attributes; ``tests/mcp/test_private_apis.py`` lists them with the
+checked version, and fails first when one changes.
 """
 
 from __future__ import annotations
@@ -24,26 +28,26 @@ if TYPE_CHECKING:
     from starlette.applications import Starlette
 
 KEEP_ALIVE_SECONDS: Final = 75
-"""Seconds an idle connection is kept: longer than balancers (60) and clients of Python (5) do."""
+"""Seconds an idle connection stays open: longer than with load balancers (60) and Python clients (5)."""
 CLIENT_KEEP_ALIVE_SECONDS: Final = 6
-"""Seconds after which clients of Python use an idle connection no more."""
+"""Seconds after which Python clients no longer reuse an idle connection."""
 REQUEST_SECONDS: Final = 60.0
-"""Seconds in which the whole of a request must have come."""
+"""Seconds in which a request must arrive completely."""
 READ_SECONDS: Final = 60.0
-"""Seconds in which a client must read some of what waits for it."""
+"""Seconds in which a client must read at least `MIN_READ_BYTES` of its pending answer."""
 MIN_READ_BYTES: Final = 65_536
-"""Bytes that are some."""
+"""Bytes that count as progress."""
 BACKLOG: Final = 256
-"""Connections that are accepted in one turn."""
+"""Connections accepted in one turn of the event loop."""
 
 
 def connection_limit(files: int) -> int:
-    """How many connections there may be: half as many as the process may open files.
+    """Return the maximum number of connections: half as many as the process may open files.
 
     Args:
-        files: How many it may open; negative if nobody has said.
+        files: The limit of open files; negative if there is none.
 
-    >>> most(1024), most(20), most(-1)
+    >>> connection_limit(1024), connection_limit(20), connection_limit(-1)
     (512, 256, 10000)
     """
     return min(max(files // 2, BACKLOG), 10_000) if files >= 0 else 10_000
@@ -55,11 +59,11 @@ else:
     from resource import RLIMIT_NOFILE, getrlimit
 
     MAX_CONNECTIONS = connection_limit(getrlimit(RLIMIT_NOFILE)[0])
-"""Connections beyond which those go on which nothing is answered."""
+"""Above this number of connections, idle ones are closed."""
 
 
 class BoundedConnection(H11Protocol):
-    """A connection that waits for no client without end."""
+    """HTTP connection that limits how long a client may take to send and to read."""
 
     _request_timer: TimerHandle | None = None
     _read_timer: TimerHandle | None = None
@@ -67,7 +71,7 @@ class BoundedConnection(H11Protocol):
     _is_aborted = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
-        """Wait for a request; where too many do, who has waited longest is let go."""
+        """Start the request timer; abort the longest idle connection if there are too many."""
         super().connection_made(transport)
         self._idle_since = self.loop.time()
         self._start_request_timer()
@@ -78,38 +82,41 @@ class BoundedConnection(H11Protocol):
 
     @property
     def is_idle(self) -> bool:
-        """Whether nothing is answered here."""
+        """True if no request is being answered here."""
         answers = self._request_timer is None and self.cycle and not self.cycle.response_complete
         return not self._is_aborted and (not answers or self.transport.is_closing())
 
     def abort(self) -> None:
-        """Close the connection at once, with what was not read."""
+        """Close the connection at once and discard unsent data."""
         self._is_aborted = True
         self.transport.abort()
 
     def data_received(self, data: bytes) -> None:
-        """Take a part of a request, whose rest must come soon."""
+        """Handle received data; stop the request timer once the request is complete."""
         self._start_request_timer()
         super().data_received(data)
-        if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # the whole of it has come
-            self._request_timer, self._idle_since = cancel_timer(self._request_timer), self.loop.time()
+        if self.conn.their_state.__name__ not in ("IDLE", "SEND_BODY"):  # the request is complete
+            self._request_timer, self._idle_since = (
+                cancel_timer(self._request_timer),
+                self.loop.time(),
+            )
 
     def _start_request_timer(self) -> None:
         if self._request_timer is None:
             self._request_timer = self.loop.call_later(REQUEST_SECONDS, self.abort)
 
     def pause_writing(self) -> None:
-        """Stop sending, and watch whether the client reads at all."""
+        """Pause sending, and start checking that the client reads."""
         super().pause_writing()
         self._check_client_reads(2**62)
 
     def resume_writing(self) -> None:
-        """Send again: the client has read."""
+        """Resume sending: the client has read."""
         self._read_timer = cancel_timer(self._read_timer)
         super().resume_writing()
 
     def _check_client_reads(self, before: int) -> None:
-        """Let it go if nearly nothing was read of what waits; else look again."""
+        """Abort if the client read almost nothing since the last check; else check again later."""
         left = self.transport.get_write_buffer_size()
         if before - left < MIN_READ_BYTES:
             self.abort()
@@ -117,16 +124,19 @@ class BoundedConnection(H11Protocol):
             self._read_timer = self.loop.call_later(READ_SECONDS, self._check_client_reads, left)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """It has gone, and nothing is waited for."""
-        self._request_timer, self._read_timer = cancel_timer(self._request_timer), cancel_timer(self._read_timer)
+        """Cancel the timers."""
+        self._request_timer, self._read_timer = (
+            cancel_timer(self._request_timer),
+            cancel_timer(self._read_timer),
+        )
         super().connection_lost(exc)
 
 
 class KeepAliveConnection(BoundedConnection):
-    """A connection that outlives what its client may believe of it."""
+    """Connection that stays open as long as its client may believe it is."""
 
     def shutdown(self) -> None:
-        """Let it go when its client does, or with the next answer that says so."""
+        """Close after the client's keep-alive time, or with the next answer."""
         timer, now = self.timeout_keep_alive_task, self.loop.time()
         since = timer.when() - self.timeout_keep_alive if timer else now  # its last answer
         self.timeout_keep_alive = CLIENT_KEEP_ALIVE_SECONDS
@@ -134,7 +144,7 @@ class KeepAliveConnection(BoundedConnection):
             self._close_in(max(0, since + CLIENT_KEEP_ALIVE_SECONDS - now))
 
     def timeout_keep_alive_handler(self) -> None:
-        """Close it, unless a request has come that this loop has not read yet."""
+        """Close the idle connection, unless it has received data that is not read yet."""
         if not self.transport.is_closing() and self._has_unread():
             self._close_in(0.1)
         else:
@@ -153,7 +163,7 @@ class KeepAliveConnection(BoundedConnection):
 
 
 def cancel_timer(timer: TimerHandle | None) -> TimerHandle | None:
-    """A timer that never fires, in the place of one that was stopped."""
+    """Cancel a timer if there is one, and return None to store in its place."""
     if timer is not None:
         timer.cancel()
     return None
@@ -162,14 +172,14 @@ def cancel_timer(timer: TimerHandle | None) -> TimerHandle | None:
 def web_config(
     make: Callable[[], Starlette], host: str, port: int, shutdown_seconds: int, **options: Any
 ) -> uvicorn.Config:
-    """Configuration of the web server (uvicorn).
+    """Return the configuration of the web server (uvicorn).
 
     Args:
-        make: Makes what is served, in the process that serves it.
+        make: Builds the application in the serving process.
         host: Address to listen on.
         port: Port to listen on.
-        drain: Seconds for what is being answered, when it is told to end.
-        options: More of uvicorn's.
+        shutdown_seconds: Seconds to wait for running requests on shutdown.
+        options: Further options of uvicorn.
     """
     return uvicorn.Config(
         make,

@@ -1,7 +1,7 @@
-"""Results too long to be shown, which clients read whole as resources.
+"""Results too long for a model, which clients can read in full as resources.
 
-A tool's `max_output` bounds what a model is shown. Where a server offers `stored_results`, nothing is
-lost by that: the result says the address at which the client reads all of it.
+A tool's `max_output` bounds the text a model receives. A server that offers `stored_results` loses
+nothing: the cut result names the URI of the full text.
 """
 
 from __future__ import annotations
@@ -17,20 +17,20 @@ _URI_PREFIX = "toolkeel://results/"
 
 @resource(f"{_URI_PREFIX}{{name}}", name="kept_results", media_type="text/plain")
 def stored_results(name: str) -> str:
-    """A tool's result that was too long to be shown whole, by the address its call was told."""
+    """Return the full text of a cut tool result, by the name in its URI."""
     path = KEPT.find(PREFIX + name)
     if path is None:
-        raise NotFound(f"no result is kept as {name[:100]!r} any more")
+        raise NotFound(f"the result {name[:100]!r} is no longer stored")
     return path.read_text("utf-8", "replace")
 
 
 def with_stored_results(tools: Toolset, resources: Iterable[Resource[..., object]]) -> Toolset:
-    """The tools with a note in each cut result: which resource holds all of it."""
+    """Return the tools so that each cut result names the resource with the full text."""
     if tools.keeper is not None or all(each is not stored_results for each in resources):
         return tools
-    told = tools.around()
-    told.keeper = ("resources/read", _store)
-    return told
+    stored = tools.around()
+    stored.keeper = ("resources/read", _store)
+    return stored
 
 
 def _store(data: bytes) -> str:

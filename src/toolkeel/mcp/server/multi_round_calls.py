@@ -1,10 +1,18 @@
 """Calls that ask their client something before they end.
 
-Up to the revision of 2025-11-25 a server sends its question as a request of its own while the call
-goes on. Since 2026-07-28 the call is answered with the question (`InputRequiredResult`), and the
-client makes the call once more with the answer (multi round-trip requests). A body must not notice
-the difference, and must never run twice: so it stays alive between two rounds, and the state the
-client echoes is but the handle of the waiting body. A handle serves once, and not for ever.
+Up to revision 2025-11-25 a server sends a question as a request of its own while the call runs. Since
+2026-07-28 the server answers the call with the question (`InputRequiredResult`), and the client
+repeats the call with the answer (multi round-trip requests). A tool must not notice the difference and
+must never run twice. So its task stays alive between two rounds, and the state that the client echoes
+is only a handle of the waiting task::
+
+    first request --> RUNNING --returns--> result
+                       |   ^
+            asks (ask) |   | next request: handle + answers (start_round)
+                       v   |
+                      WAITING --WAIT_SECONDS, or too many waiting--> cancelled
+
+A handle can be used once.
 """
 
 from __future__ import annotations
@@ -25,10 +33,10 @@ from pydantic import BaseModel, ValidationError
 from toolkeel._records.record import record
 
 WAIT_SECONDS = 600.0
-"""Seconds a call waits for its next round: as long as the SDK's sealed states are good."""
+"""Seconds a call waits for its next round: as long as the SDK's sealed states are valid."""
 MAX_WAITING = 1000
-"""Calls that may wait at once; beyond that one is cancelled, of the same client if it has one: that
-which has waited longest."""
+"""Maximum of waiting calls. Above it the longest waiting one is cancelled, of the same client if it
+has one."""
 
 Request: TypeAlias = ServerRequestContext[Any, Any]
 Params: TypeAlias = types.InputResponseRequestParams
@@ -37,12 +45,12 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 
 def is_modern(request: Request) -> bool:
-    """Whether a request is of a revision without requests from the server."""
+    """Return True if a request's revision has no requests from the server."""
     return request.protocol_version in MODERN_PROTOCOL_VERSIONS
 
 
 def client_id(request: Request) -> str:
-    """Whose request it is: the name that goes with its token; "" if nobody is told apart."""
+    """Return the client's name from its token; empty if clients are anonymous."""
     scope = getattr(request.request, "scope", None) or {}
     user = scope.get("user")
     return str(user.username) if isinstance(user, AuthenticatedUser) else ""
@@ -77,7 +85,7 @@ class Exchange:
         self._keys: set[str] = set()
 
     async def ask(self, key: str, question: types.InputRequest, kind: type[Answer]) -> Answer:
-        """Ask the client, and wait for its answer, however many requests that takes.
+        """Ask the client, and return its answer, over as many requests as that takes.
 
         Args:
             key: Name of the question, made unique within the call.
@@ -92,9 +100,9 @@ class Exchange:
             related = ServerMessageMetadata(related_request_id=request.request_id)
             return await request.session.send_request(question, kind, metadata=related)
         key = self._unique_key(key)
-        said = _parse_answer(self._answers.pop(key, None), kind)
-        if said is not None:
-            return cast("Answer", said)
+        answer = _parse_answer(self._answers.pop(key, None), kind)
+        if answer is not None:
+            return cast("Answer", answer)
         future: asyncio.Future[BaseModel] = asyncio.get_running_loop().create_future()
         self.questions[key] = _Question(question, future, kind)
         self._wake()
@@ -108,19 +116,19 @@ class Exchange:
         return unique
 
     def start_round(self, request: Request, answers: types.InputResponses | None) -> None:
-        """Begin a round with the client's answers; what it has not answered is asked again."""
+        """Start a round with the client's answers; unanswered questions are asked again."""
         self.request = request
         self._answers = dict(answers or {})
         for key in [key for key in self.questions if key in self._answers]:
             question = self.questions[key]
-            said = _parse_answer(self._answers.pop(key), question.kind)
-            if said is not None:
+            answer = _parse_answer(self._answers.pop(key), question.kind)
+            if answer is not None:
                 del self.questions[key]
                 if not question.answer.done():
-                    question.answer.set_result(said)
+                    question.answer.set_result(answer)
 
     async def finish_round(self) -> None:
-        """Wait until the call has ended or asks something."""
+        """Wait until the call has ended or asked a question."""
         assert self.task is not None
         if not self.questions and not self.task.done():
             self._question_asked = asyncio.get_running_loop().create_future()
@@ -133,18 +141,18 @@ class Exchange:
             self._question_asked.set_result(None)
 
 
-def _parse_answer(said: BaseModel | None, kind: type[BaseModel]) -> BaseModel | None:
-    """An answer as what it must be; None if it is not."""
-    if said is None or isinstance(said, kind):
-        return said
+def _parse_answer(answer: BaseModel | None, kind: type[BaseModel]) -> BaseModel | None:
+    """Return an answer as the expected type; None if it does not fit."""
+    if answer is None or isinstance(answer, kind):
+        return answer
     try:
-        return kind.model_validate(said.model_dump(by_alias=True, exclude_none=True))
+        return kind.model_validate(answer.model_dump(by_alias=True, exclude_none=True))
     except ValidationError:
         return None
 
 
 class CallRounds:
-    """The calls of one server that wait for their client."""
+    """The calls of one server that wait for their client's next request."""
 
     def __init__(self, limit: int = MAX_WAITING, lifetime: float = WAIT_SECONDS) -> None:
         self._limit = limit
@@ -153,15 +161,15 @@ class CallRounds:
         self._tasks: set[asyncio.Task[BaseModel]] = set()
 
     async def run_round(self, request: Request, params: Params, work: Work) -> BaseModel:
-        """One round of a call.
+        """Run one round of a call, and return its result or its questions.
 
         Args:
             request: The client's request.
-            params: Its parameters, with the handle and the answers if it is a later round.
-            work: Makes the call's result; run once, in the first round.
+            params: Its parameters, with the handle and the answers in later rounds.
+            work: Makes the call's result; called once, in the first round.
 
         Raises:
-            MCPError: the handle is none that waits here.
+            MCPError: The handle is unknown or expired.
         """
         if params.request_state is None:
             exchange = Exchange(request)
@@ -185,7 +193,7 @@ class CallRounds:
         )
 
     def close(self) -> None:
-        """Cancel all that waits: the server ends."""
+        """Cancel all waiting calls."""
         for handle in list(self._waiting):
             self._drop(handle)
 
@@ -198,7 +206,7 @@ class CallRounds:
     def _on_task_done(self, task: asyncio.Task[BaseModel]) -> None:
         self._tasks.discard(task)
         if not task.cancelled():
-            task.exception()  # whoever waits for the round raises it; perhaps nobody does any more
+            task.exception()  # marks it retrieved: the round may have been cancelled
 
     def _suspend(self, exchange: Exchange, client: str) -> str:
         if len(self._waiting) >= self._limit:

@@ -1,4 +1,4 @@
-"""What a server's calls came to, as text that Prometheus and its like read."""
+"""Metrics of a server's calls in Prometheus' text format."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0,
 
 
 class CallMetrics:
-    """Calls that have ended: how, and how long they took.
+    """Counts and durations of finished calls.
 
     Attributes:
-        in_flight: Requests that are being answered.
+        in_flight: Number of requests being answered.
 
     >>> metrics = CallMetrics()
-    >>> metrics.ended("success", 0.2)
-    >>> metrics.ended("timeout", 70)
+    >>> metrics.record("success", 0.2)
+    >>> metrics.record("timeout", 70)
     >>> [line for line in metrics.render().splitlines() if "calls_total{" in line]
     ['toolkeel_calls_total{outcome="success"} 1', 'toolkeel_calls_total{outcome="timeout"} 1']
     """
@@ -31,18 +31,18 @@ class CallMetrics:
         self._seconds = 0.0
 
     def record(self, outcome: str, seconds: float) -> None:
-        """Count a call.
+        """Count a finished call.
 
         Args:
             outcome: ``success``, or the kind of its failure.
-            seconds: How long it took.
+            seconds: Its duration.
         """
         self._outcomes[outcome] += 1
         self._bucket_counts[bisect_left(BUCKETS, seconds)] += 1
         self._seconds += seconds
 
     def render(self) -> str:
-        """All figures in Prometheus' text format, one a line."""
+        """Return all metrics in Prometheus' text format."""
         totals = list(accumulate(self._bucket_counts))
         lines = ["# TYPE toolkeel_calls_total counter"]
         lines += [

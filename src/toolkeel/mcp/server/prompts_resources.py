@@ -1,7 +1,7 @@
-"""Prompts and resources: functions that people and programs ask for, where models call tools.
+"""Prompts and resources: functions that people and programs request, as models call tools.
 
-Both are compiled as tools are, so their arguments are validated, their injected parameters stay
-hidden, and a call of one is a call like any other.
+Both are compiled like tools: arguments are validated, injected parameters are hidden, and a request
+runs through the same pipeline.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class NotFound(ToolError):
 
 
 class Primitive(Generic[P, R]):
-    """A function that is offered beside the tools. Still callable as the plain function.
+    """A function that a server offers besides its tools; still callable as the plain function.
 
     Args:
         tool: The compiled function.
-        about: What else clients are told: ``title``, ``icons``, ``annotations``, ``_meta``.
+        about: Further fields for clients: ``title``, ``icons``, ``annotations``, ``_meta``.
     """
 
     def __init__(self, tool: AnyTool, about: Mapping[str, object]) -> None:
@@ -54,7 +54,7 @@ class Primitive(Generic[P, R]):
 
     @property
     def name(self) -> str:
-        """Unique among the parts of its kind."""
+        """The name, unique among primitives of its kind."""
         return self.tool.name
 
     @property
@@ -69,7 +69,7 @@ class Primitive(Generic[P, R]):
         return f"{type(self).__name__}({self.name})"
 
     def complete(self, argument: str) -> Callable[[Completer], Completer]:
-        """Decorate a function that suggests values of an argument while a person types it.
+        """Decorate a function that suggests values of an argument while a person types.
 
         It takes what was typed so far and, if it wants, a dict of the other arguments.
 
@@ -91,22 +91,22 @@ class Primitive(Generic[P, R]):
         properties = self.tool.parameters.get("properties")
         return properties if isinstance(properties, Mapping) else {}
 
-    async def suggest_values(self, argument: str, typed: str, given: OtherArguments) -> list[str]:
-        """Values for an argument: those of its function, else those its type lists."""
+    async def suggest_values(self, argument: str, typed: str, others: OtherArguments) -> list[str]:
+        """Return suggestions for an argument: of its completer, else of its type's enum."""
         suggest = self._completers.get(argument)
         if suggest is None:
             known = self.arguments[argument].get("enum")
             values = [str(value) for value in known] if isinstance(known, list) else []
             return [value for value in values if value.startswith(typed)]
-        wants_given = len(inspect.signature(suggest).parameters) > 1
-        found = suggest(typed, given) if wants_given else suggest(typed)
+        wants_others = len(inspect.signature(suggest).parameters) > 1
+        found = suggest(typed, others) if wants_others else suggest(typed)
         return [str(value) for value in (await found if inspect.isawaitable(found) else found)]
 
 
 async def return_artifact(
     prepared: Prepared, context: ToolContext[Any], proceed: Proceed
 ) -> object:
-    """A step that gives a prompt's or resource's value unchanged, not as text for a model."""
+    """Return a prompt's or resource's value as the artifact, not as text for a model (a step)."""
     return ToolOutput("", artifact=await proceed(prepared))
 
 
@@ -114,18 +114,18 @@ async def return_artifact(
 
 
 class Prompt(Primitive[P, R]):
-    """A message, or several, that a person picks and fills in."""
+    """A prompt: one or several messages that a person picks and fills in."""
 
     def definition(self) -> types.Prompt:
-        """As clients are told of it."""
+        """Return the definition that clients receive."""
         needed = self.tool.parameters.get("required")
         required = needed if isinstance(needed, list) else []
         arguments = [
             {"name": name, "description": schema.get("description"), "required": name in required}
             for name, schema in self.arguments.items()
         ]
-        said = {"name": self.name, "description": self.tool.description or None, **self.metadata}
-        return types.Prompt.model_validate({**said, "arguments": arguments})
+        fields = {"name": self.name, "description": self.tool.description or None, **self.metadata}
+        return types.Prompt.model_validate({**fields, "arguments": arguments})
 
 
 @overload
@@ -160,7 +160,7 @@ def prompt(
         title: Its name for people.
         description: For people; the docstring's text by default.
         icons: Pictures for it, as the protocol describes them.
-        meta: Whatever else a client shall be told.
+        meta: Further fields for clients.
 
     >>> @prompt
     ... def review(code: str) -> str:
@@ -182,7 +182,7 @@ def prompt(
 
 
 def to_prompt_messages(value: object) -> Iterator[types.PromptMessage]:
-    """The messages a prompt's function returned."""
+    """Convert the return value of a prompt's function to messages."""
     if isinstance(value, list | tuple):
         for item in value:
             yield from to_prompt_messages(item)
@@ -201,7 +201,7 @@ def _prompt_messages(role: types.Role, content: object) -> Iterator[types.Prompt
 
 
 def to_content_blocks(value: object) -> tuple[Block, ...]:
-    """Any value as blocks: text and blocks as they are, bytes as the file they are, else JSON."""
+    """Convert a value to content blocks: text and blocks unchanged, bytes as a file, else JSON."""
     match value:
         case str():
             return (Text(value),)
@@ -219,13 +219,13 @@ def to_content_blocks(value: object) -> tuple[Block, ...]:
 
 
 class Resource(Primitive[P, R]):
-    """Something to read at a URI, or at every URI of a template.
+    """A resource at a URI, or at every URI of a template.
 
     Args:
         tool: The compiled function; its arguments are the template's variables.
         uri: The URI or template.
-        media_type: Of what it returns; that of each value by default.
-        about: What else clients are told.
+        media_type: Media type of the return value; empty to infer it from each value.
+        about: Further fields for clients.
     """
 
     def __init__(
@@ -237,17 +237,17 @@ class Resource(Primitive[P, R]):
         self.template = _parse_template(tool, uri, list(self.arguments))
 
     def definition(self) -> dict[str, Any]:
-        """As clients are told of it."""
-        where = "uriTemplate" if self.template else "uri"
-        said: dict[str, Any] = {where: self.uri, "name": self.name, **self.metadata}
+        """Return the definition that clients receive."""
+        key = "uriTemplate" if self.template else "uri"
+        fields: dict[str, Any] = {key: self.uri, "name": self.name, **self.metadata}
         if self.tool.description:
-            said["description"] = self.tool.description
+            fields["description"] = self.tool.description
         if self.media_type:
-            said["mimeType"] = self.media_type
-        return said
+            fields["mimeType"] = self.media_type
+        return fields
 
     def match(self, uri: str) -> Mapping[str, object] | None:
-        """The variables of a URI; None if it is not of this template."""
+        """Return the variables of a URI; None if the URI does not match."""
         if self.template is None:
             return {} if uri == self.uri else None
         return self.template.match(uri)
@@ -273,7 +273,7 @@ def resource(
         title: Its name for people.
         description: The docstring's text by default.
         media_type: Of what it returns.
-        about: What else clients are told, under the protocol's names: ``annotations``, ``icons``,
+        about: Further fields for clients, by the protocol's names: ``annotations``, ``icons``,
             ``size``, ``_meta``.
 
     Raises:
@@ -312,7 +312,7 @@ def _parse_template(tool: AnyTool, uri: str, arguments: list[str]) -> UriTemplat
 def to_resource_contents(
     resource: Resource[..., Any], uri: str, value: object
 ) -> list[types.TextResourceContents | types.BlobResourceContents]:
-    """What a resource's function returned, as it is read."""
+    """Convert the return value of a resource's function to resource contents."""
     return [
         _resource_contents(block, resource.media_type, uri) for block in to_content_blocks(value)
     ]
@@ -331,6 +331,6 @@ def _resource_contents(
             return types.TextResourceContents(uri=uri, text=text, mime_type=kind)
         case _:
             file = File(block.data, uri, media_type or block.media_type, "", {"uri": uri})
-            held = to_block(file)
-            assert isinstance(held, types.EmbeddedResource)
-            return held.resource
+            embedded = to_block(file)
+            assert isinstance(embedded, types.EmbeddedResource)
+            return embedded.resource

@@ -1,7 +1,7 @@
-"""Who is told what: sessions of the revisions up to 2025-11-25, and streams of changes since.
+"""Notifications to clients: sessions of revisions up to 2025-11-25, subscription streams since.
 
-Since 2026-07-28 there are no sessions: a client listens (``subscriptions/listen``), and each request
-says what it wants to be told.
+Since 2026-07-28 there are no sessions. A client opens a stream (``subscriptions/listen``), and each
+request states the log level it wants.
 """
 
 from __future__ import annotations
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from mcp.server.connection import Connection
 
 MAX_SUBSCRIPTIONS = 1000
-"""Addresses that a session, or a stream of changes, may watch."""
+"""Maximum of resource URIs that a session or a stream may subscribe to."""
 NOTIFY_SECONDS = 0.2
-"""Seconds for which who tells of a change waits for sessions that do not read."""
+"""Seconds `Sessions.notify` waits for sessions that do not read."""
 
 log = logging.getLogger("toolkeel")
 
@@ -46,12 +46,12 @@ class _Session:
 
 
 class Sessions:
-    """The open sessions and streams of one server; each is forgotten with its connection."""
+    """The open sessions and streams of one server; each is dropped with its connection."""
 
     def __init__(self) -> None:
         self._open: WeakKeyDictionary[Connection, _Session] = WeakKeyDictionary()
         self._streams: dict[str, tuple[InMemorySubscriptionBus, ListenHandler]] = {}
-        """Of each client; what one of them has too many of is no other's."""
+        """Streams by client: the limit of one client does not affect another."""
         self._pending: dict[Connection, dict[ServerEvent, None]] = {}
         self._senders: dict[Connection, asyncio.Task[None]] = {}
 
@@ -94,30 +94,30 @@ class Sessions:
         return await self._streams[client][1](request, params)
 
     def close(self) -> None:
-        """End what clients listen to; they listen again, elsewhere if need be."""
+        """End all streams; clients reconnect, possibly to another process."""
         for _, streams in self._streams.values():
             streams.close()
 
     def subscribed_uris(self) -> set[str]:
-        """What open sessions watch."""
+        """Return the resource URIs that open sessions subscribe to."""
         return set().union(*(each.subscribed for each in self._open.values()))
 
     def log_level(self, request: Request) -> str:
-        """From which level on a session wants log messages."""
+        """Return the lowest log level a session wants; ``debug`` if it set none."""
         known = self._open.get(_connection(request))
         return (known and known.level) or "debug"
 
     def lowest_log_level(self) -> types.LoggingLevel | None:
-        """From which level on some session wants log messages; None: none has said."""
-        said = {each.level for each in self._open.values()}
-        return next((level for level in LEVELS if level in said), None)
+        """Return the lowest log level that any session has set; None if none has."""
+        levels = {each.level for each in self._open.values()}
+        return next((level for level in LEVELS if level in levels), None)
 
     async def notify(self, event: ServerEvent, client: str | None = None) -> None:
-        """Send an event to all that it concerns; whoever does not read holds up no other.
+        """Send an event to every session and stream it concerns, without waiting for slow readers.
 
         Args:
-            event: What has changed.
-            client: Whose sessions and streams it concerns; None: everybody's.
+            event: The change.
+            client: The client it concerns; None for all.
         """
         for name, (bus, _) in list(self._streams.items()):
             if client in (None, name):
@@ -135,7 +135,7 @@ class Sessions:
             await asyncio.wait(fresh.values(), timeout=NOTIFY_SECONDS)
 
     async def _send_pending(self, connection: Connection) -> None:
-        """Tell a session what it has not been told yet: of several changes of one thing once."""
+        """Send a session its pending events; several changes of one thing are sent once."""
         untold = self._pending[connection]
         try:
             while untold:
@@ -143,7 +143,7 @@ class Sessions:
                 del untold[event]
                 await _send_event(connection, event)
         except Exception as error:  # it goes down
-            log.debug("a session could not be told of a change: %r", error)
+            log.debug("a session could not be notified of a change: %r", error)
         finally:
             del self._pending[connection], self._senders[connection]
 
@@ -152,10 +152,10 @@ class Sessions:
 
 
 def limit_subscriptions(uris: Collection[str]) -> None:
-    """See that no client fills the memory with addresses.
+    """Raise if a client subscribes to too many URIs.
 
     Raises:
-        MCPError: they are too many.
+        MCPError: There are more than `MAX_SUBSCRIPTIONS`.
     """
     if len(uris) > MAX_SUBSCRIPTIONS:
         raise MCPError(
@@ -164,7 +164,10 @@ def limit_subscriptions(uris: Collection[str]) -> None:
 
 
 def _connection(request: Request) -> Connection:
-    """The connection a request came by, which the SDK keeps to itself."""
+    """Return the connection of a request.
+
+    The SDK has no public access to it; see ``tests/mcp/test_private_apis.py``.
+    """
     return request.session._connection  # pyright: ignore[reportPrivateUsage]
 
 

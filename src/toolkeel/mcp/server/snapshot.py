@@ -1,4 +1,4 @@
-"""What a server offers at one time: an immutable snapshot, with everything that a request needs."""
+"""An immutable snapshot of what a server offers, with everything that a request needs."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ Listed = TypeVar("Listed", bound=BaseModel)
 
 @record
 class ServedTool:
-    """One tool as it is served.
+    """A tool as it is served.
 
     Args:
-        entry: Its place in the toolset.
-        definition: As clients are told of it.
-        asks: Whether a call may ask its client something.
-        promise: Judges its structured results, if it promises any.
-        names: What clients call the tools whose own names are others.
+        entry: Its entry in the toolset.
+        definition: The definition that clients receive.
+        may_ask: True if a call may ask its client something.
+        structured: Its structured output, if it has one.
+        wire_names: Wire names of the tools whose own names differ.
     """
 
     entry: Entry
@@ -49,7 +49,7 @@ class ServedTool:
 
 
 class ServerSnapshot:
-    """Tools, prompts and resources, each under the name clients know it by.
+    """Tools, prompts and resources by the names that clients use.
 
     Raises:
         DuplicateToolError: two prompts have one name, or two resources one URI.
@@ -72,35 +72,35 @@ class ServerSnapshot:
 
     @cached_property
     def served_tools(self) -> Mapping[str, ServedTool]:
-        """The tools by their names on the wire, in the set's order; without those switched off."""
+        """The enabled tools by wire name, in the toolset's order."""
         aliases = wire_names(self.tools.names, POLICIES["mcp"])
         others = {name: alias for name, alias in aliases.items() if name != alias}
-        asks = bool(self.tools.steps or self.tools.rules)
+        may_ask = bool(self.tools.steps or self.tools.rules)
         found = {}
         for tool in self.tools:
             if tool.enabled is not False:
                 alias = aliases[tool.name]
-                found[alias] = _serve_tool(self.tools.find(tool.name), alias, asks, others)
+                found[alias] = _serve_tool(self.tools.find(tool.name), alias, may_ask, others)
         return found
 
     @cached_property
     def prompt_toolset(self) -> Toolset:
-        """What runs the prompts."""
+        """The toolset that runs the prompts."""
         return Toolset([each.tool for each in self.prompts.values()], steps=[return_artifact])
 
     @cached_property
     def resource_toolsets(self) -> Mapping[str, Toolset]:
-        """What runs each resource, by URI: two may have one name."""
+        """The toolset that runs each resource, by URI; two resources may share a name."""
         return {
             uri: Toolset([r.tool], steps=[return_artifact]) for uri, r in self.resources.items()
         }
 
     def find_tool(self, name: str) -> ServedTool:
-        """A tool by its name on the wire.
+        """Return a tool by its wire name.
 
         Raises:
-            MCPError: there is none, with the nearest names (-32602: specification, "Tools, Error
-                Handling").
+            MCPError: There is none; the error suggests close names (-32602: specification, "Tools,
+                Error Handling").
         """
         found = self.served_tools.get(name)
         if found is None:
@@ -108,10 +108,10 @@ class ServerSnapshot:
         return found
 
     def find_prompt(self, name: str) -> Prompt[..., Any]:
-        """A prompt by its name.
+        """Return a prompt by its name.
 
         Raises:
-            MCPError: there is none.
+            MCPError: There is none.
         """
         found = self.prompts.get(name)
         if found is None:
@@ -119,10 +119,10 @@ class ServerSnapshot:
         return found
 
     def find_resource(self, uri: str) -> tuple[Resource[..., Any], Mapping[str, object]]:
-        """What is to be read at a URI, and the variables in it.
+        """Return the resource at a URI, and the variables in the URI.
 
         Raises:
-            MCPError: there is nothing (-32602: specification, "Resources, Error Handling").
+            MCPError: There is none (-32602: specification, "Resources, Error Handling").
         """
         exact = self.resources.get(uri)
         for each in [exact] if exact else self.resources.values():
@@ -133,7 +133,7 @@ class ServerSnapshot:
 
 
 def not_found_error(uri: str) -> MCPError:
-    """What a client is told of a URI that names nothing."""
+    """Build the error for a URI without a resource."""
     return MCPError(types.INVALID_PARAMS, f"Resource not found: {uri[:500]}", {"uri": uri[:500]})
 
 
@@ -147,27 +147,27 @@ def _index_unique(what: str, items: Iterable[tuple[str, Any]]) -> dict[str, Any]
 
 
 def unknown_name_error(what: str, name: object, known: Iterable[str]) -> MCPError:
-    """What a client is told of a name that leads nowhere."""
+    """Build the error for an unknown name, with close names."""
     near = nearest_names(str(name), known, cutoff=0.5)
     hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
     return MCPError(types.INVALID_PARAMS, f"Unknown {what}: {str(name)[:100]!r}.{hint}")
 
 
-def _serve_tool(entry: Entry, alias: str, asks: bool, names: Mapping[str, str]) -> ServedTool:
+def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str]) -> ServedTool:
     tool = entry.tool
-    promise = infer_structured_output(tool)
-    definition = to_definition(tool, alias, promise.schema if promise else None)
+    structured = infer_structured_output(tool)
+    definition = to_definition(tool, alias, structured.schema if structured else None)
     if alias != tool.name and definition.title is None:
         definition = definition.model_copy(update={"title": tool.name})
-    asks = asks or bool(tool.injected or tool.steps) or tool.approval is not False
-    return ServedTool(entry, definition, asks, promise, names)
+    may_ask = may_ask or bool(tool.injected or tool.steps) or tool.approval is not False
+    return ServedTool(entry, definition, may_ask, structured, names)
 
 
 # — results —
 
 
 def build_result(served: ServedTool, message: ToolMessage) -> types.CallToolResult:
-    """A call's result, its structure checked before it is released."""
+    """Convert a message to a call result, with checked structured content."""
     if served.wire_names:
         message = as_told(message, served.wire_names)
     if served.structured is None or message.failed:
@@ -176,7 +176,7 @@ def build_result(served: ServedTool, message: ToolMessage) -> types.CallToolResu
     if structured is not ABSENT:
         return to_result(message, structured)
     text = (
-        f"{served.definition.name!r} gave a result that does not fit the output schema it promises. "
+        f"{served.definition.name!r} returned a result that does not fit its output schema. "
         "This is a fault of the tool, not of the call."
     )
     return to_result(ToolMessage(text, status="error", kind="invalid_output"))
@@ -188,13 +188,13 @@ def build_result(served: ServedTool, message: ToolMessage) -> types.CallToolResu
 def paginate(
     items: Sequence[Listed], params: types.PaginatedRequestParams | None, size: int
 ) -> tuple[list[Listed], str | None]:
-    """One page of a list, and the cursor of the next.
+    """Return one page of a list, and the cursor of the next.
 
-    A cursor is of one list: when the list has changed since, it is refused, so that no client
-    gets half of the old and half of the new.
+    A cursor is bound to the list. It is refused after the list has changed, so that no client mixes
+    two lists.
 
     Raises:
-        MCPError: the cursor is none of this list's.
+        MCPError: The cursor does not belong to this list.
     """
     cursor = params.cursor if params else None
     if cursor is None and len(items) <= size:
@@ -226,7 +226,7 @@ def _parse_cursor(cursor: str, stamp: str, length: int) -> int:
 
 
 def completion_result(values: list[str]) -> types.CompleteResult:
-    """Suggestions, at most 100 of them (specification, "Completion")."""
+    """Build a completion result of at most 100 values (specification, "Completion")."""
     shown = types.Completion(values=values[:100], total=len(values), has_more=len(values) > 100)
     return types.CompleteResult(completion=shown)
 
@@ -234,10 +234,10 @@ def completion_result(values: list[str]) -> types.CompleteResult:
 def find_completed_primitive(
     offer: ServerSnapshot, params: types.CompleteRequestParams
 ) -> Primitive[..., Any]:
-    """Which part a completion is for.
+    """Return the prompt or resource that a completion request refers to.
 
     Raises:
-        MCPError: there is no such part, or it has no such argument.
+        MCPError: There is none, or it has no such argument.
     """
     ref = params.ref
     part: Primitive[..., Any]

@@ -1,12 +1,12 @@
-"""A `ToolServer` over stdin and stdout, for the program that started this one.
+"""A `ToolServer` over stdin and stdout, for the program that started this process.
 
-The client reads nothing but messages on stdout, and tools print. The SDK gives stdout back when it
-has served, and text that is still in a buffer then reaches the client. Here it is never given back:
-from the first moment to the end of the process, whatever is printed goes to stderr.
+The client expects only messages on stdout, but tools print. The SDK restores stdout after serving,
+and buffered text then reaches the client. Here stdout is claimed for the lifetime of the process:
+everything that is printed goes to stderr.
 
-Stdin is read by the loop, or where a loop cannot (files, Windows) by a thread that nothing waits for.
-A thread of the SDK's would have to be waited for, and reads until the client closes the pipe, so the
-process could not end when it is told to.
+The event loop reads stdin, or a daemon thread where it cannot (files, Windows). The SDK's own thread
+would have to be joined, and reads until the client closes the pipe, so the process could not end on a
+signal.
 """
 
 from __future__ import annotations
@@ -43,19 +43,19 @@ LineHandler: TypeAlias = "Callable[[bytes, Callable[[bytes], Awaitable[None]]], 
 
 _CHUNK = 65536
 MAX_QUEUED_LINES = 1000
-"""Lines that may be read before they are handled."""
+"""Maximum of lines read ahead."""
 _ATOMIC_WRITE_BYTES = getattr(select, "PIPE_BUF", 512)
 _stdout: list[int] = []
-"""The descriptor that leads to the client, once it is taken."""
+"""The descriptor of the original stdout, once claimed."""
 
 
 def claim_stdout() -> int:
-    """Keep stdout for messages, for good: what is printed goes to stderr.
+    """Reserve stdout for messages, permanently; redirect prints to stderr.
 
-    Call it before a user's code is imported, since that may print, too.
+    Call it before importing a user's code, which may print.
 
     Returns:
-        The descriptor that leads to whoever reads this process's stdout.
+        The descriptor of the original stdout.
     """
     if not _stdout:
         sys.stdout.flush()
@@ -65,10 +65,10 @@ def claim_stdout() -> int:
 
 
 async def serve_stdio(server: ToolServer) -> None:
-    """Serve the program that started this one, until it closes stdin.
+    """Serve the program that started this process, until it closes stdin.
 
     Args:
-        server: What to serve.
+        server: The server.
     """
     async with stdio_streams(server.handle_line) as (read, write):
         await server.sdk.run(read, write, server.sdk.create_initialization_options())
@@ -76,12 +76,13 @@ async def serve_stdio(server: ToolServer) -> None:
 
 @asynccontextmanager
 async def stdio_streams(take: LineHandler) -> AsyncIterator[tuple[Incoming, Outgoing]]:
-    """What the program that started this one says, and what it is told.
+    """Yield the streams of incoming and outgoing messages.
 
-    A line that is no message is answered with an error of JSON-RPC and told on stderr.
+    A line that is not a message is answered with a JSON-RPC error and reported on stderr.
 
     Args:
-        take: Sees each line first, with what writes one; what it takes is no message here.
+        take: Receives each line first, with a function that writes a line; returns True if it
+            handled the line.
     """
     wire = _StdoutWriter(claim_stdout())
     incoming, read = create_context_streams[SessionMessage | Exception](0)
@@ -99,7 +100,7 @@ async def stdio_streams(take: LineHandler) -> AsyncIterator[tuple[Incoming, Outg
 
 
 class _StdoutWriter:
-    """Writes whole lines, one after the other, without holding up the loop."""
+    """Writes complete lines in order without blocking the event loop."""
 
     def __init__(self, descriptor: int) -> None:
         self._descriptor = descriptor
@@ -113,7 +114,7 @@ class _StdoutWriter:
     async def send_line(self, line: bytes) -> None:
         async with self._lock:
             if len(line) <= _ATOMIC_WRITE_BYTES and self._has_room():
-                os.write(self._descriptor, line)  # whole, and at once: so is a pipe that has room
+                os.write(self._descriptor, line)  # atomic, and does not block: the pipe has room
             else:
                 await asyncio.to_thread(self._write_all, line)
 
@@ -147,33 +148,33 @@ async def _write(wire: _StdoutWriter, outgoing: _Written) -> None:
 
 
 async def _answer_unreadable(line: bytes, error: ValueError, wire: _StdoutWriter) -> None:
-    """Tell the client that its message cannot be read, and the person who looks at stderr.
+    """Answer an unreadable line with an error, and report it on stderr.
 
     Specification of JSON-RPC, section 5.1: -32700 for what is no JSON, -32600 for what is no
     request. A notification is never answered.
     """
     why = str(error).split("\n", 2)
-    said = " ".join(part.strip() for part in why[:2])[:300]
-    print(f"toolkeel: a message cannot be read: {said}: {line[:200]!r}", file=sys.stderr)
+    reason = " ".join(part.strip() for part in why[:2])[:300]
+    print(f"toolkeel: a message cannot be read: {reason}: {line[:200]!r}", file=sys.stderr)
     try:
         data = from_json(line)
     except ValueError:
-        code, id, told = types.PARSE_ERROR, None, "Parse error"
+        code, id, text = types.PARSE_ERROR, None, "Parse error"
     else:
-        code, told = types.INVALID_REQUEST, "Invalid Request"
+        code, text = types.INVALID_REQUEST, "Invalid Request"
         id = data.get("id") if isinstance(data, dict) else None
         if isinstance(data, dict) and "method" in data and "id" not in data:
             return
     known = id if isinstance(id, str | int) and not isinstance(id, bool) else None
     reply = types.JSONRPCError(
-        jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=f"{told}: {said}")
+        jsonrpc="2.0", id=known, error=types.ErrorData(code=code, message=f"{text}: {reason}")
     )
     with suppress(OSError):
         await wire.send(reply)
 
 
 def _claim_stdin() -> int:
-    """Keep stdin for messages: a tool that reads it finds it at its end."""
+    """Reserve stdin for messages; a tool that reads stdin gets end-of-file."""
     taken = os.dup(0)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -194,14 +195,14 @@ async def _read_lines(descriptor: int, take: Callable[[bytes], bool]) -> AsyncIt
 
 
 class _LineReader:
-    """Lines of a descriptor, read when there is something to read.
+    """Reads lines from a descriptor as they arrive.
 
     Args:
-        descriptor: What is read.
-        take: Sees each line first, at once while none waits.
+        descriptor: The descriptor.
+        take: Receives each line first, immediately if the queue is empty.
 
     Attributes:
-        queue: Of lines; None is their end.
+        queue: The lines; None marks the end.
     """
 
     def __init__(self, descriptor: int, take: Callable[[bytes], bool]) -> None:
@@ -227,7 +228,7 @@ class _LineReader:
             self._is_reading = True
 
     def resume(self) -> None:
-        """There is room again."""
+        """Resume reading: the queue has room."""
         if self._uses_thread:
             with suppress(ValueError):
                 self._room.release()
@@ -245,8 +246,8 @@ class _LineReader:
             chunk = os.read(self._descriptor, _CHUNK)
         except OSError:
             chunk = b""
-        *whole, rest = chunk.split(b"\n")
-        for line in whole:
+        *complete, rest = chunk.split(b"\n")
+        for line in complete:
             line = b"".join((*self._partial_line, line))
             self._partial_line.clear()
             if not (self.queue.empty() and self._handle(line)):
@@ -262,7 +263,7 @@ class _LineReader:
             self.stop()
 
     def _read_in_thread(self) -> None:
-        with suppress(RuntimeError):  # the loop has closed: nobody reads on
+        with suppress(RuntimeError):  # the loop has closed
             with os.fdopen(self._descriptor, "rb") as stdin:
                 for line in stdin:
                     self._room.acquire()

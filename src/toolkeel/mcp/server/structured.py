@@ -1,9 +1,9 @@
-"""Structured results (``structuredContent``): what a tool promises to a client, and keeps.
+"""Structured results (``structuredContent``) and their output schema.
 
-Models, dataclasses and TypedDicts promise themselves. Other annotations that are more than text
-(``list[City]``, ``City | None``, ``dict[str, int]``, ``int``) promise a JSON value as well. Clients
-of the revisions up to 2025-11-25 take objects alone and lose the whole listing over anything else;
-so what is no object is wrapped into one, ``{"result": ...}``, as the official server does.
+Models, dataclasses and TypedDicts have an output schema. Other annotations that are more than text
+(``list[City]``, ``City | None``, ``dict[str, int]``, ``int``) have one as well. Clients of revisions up
+to 2025-11-25 accept only objects, and reject the complete listing otherwise; so other values are
+wrapped into an object, ``{"result": ...}``, as the official server does.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _CONTENT = (Text, Image, Audio, File, Data, ToolMessage, ToolOutput)
 
 @record
 class StructuredOutput:
-    """What the results of a tool hold as data.
+    """The structured output of a tool.
 
     Args:
-        schema: As clients are told: of an object.
-        wraps: Whether the value stands under ``result`` in that object.
-        validator: Judges what is sent.
+        schema: The output schema that clients receive, of an object.
+        is_wrapped: True if the value is wrapped under ``result``.
+        validator: Validates structured results.
     """
 
     schema: Mapping[str, object]
@@ -44,19 +44,19 @@ class StructuredOutput:
     validator: JsonSchemaValidator
 
     def extract(self, message: ToolMessage) -> object:
-        """The structure of a result, as it is sent; `ABSENT` if nothing in it fits.
+        """Return a result's structured content; `ABSENT` if nothing in it fits the schema.
 
-        It is the JSON that the content holds, or the artifact, or the text itself.
+        The candidates are the JSON of the content, the artifact, and the text itself.
         """
         for value in _candidates(message):
-            said = {"result": value} if self.is_wrapped else value
-            if self.validator.is_valid(said):
-                return said
+            wrapped = {"result": value} if self.is_wrapped else value
+            if self.validator.is_valid(wrapped):
+                return wrapped
         return ABSENT
 
 
 def infer_structured_output(tool: AnyTool) -> StructuredOutput | None:
-    """What a tool promises; None if its results are text or blocks alone."""
+    """Return a tool's structured output; None if it returns only text or blocks."""
     schema = tool.output_schema or _annotation_schema(tool)
     if schema is None:
         return None
@@ -71,15 +71,15 @@ def infer_structured_output(tool: AnyTool) -> StructuredOutput | None:
 
 
 def _resolve_root(schema: Mapping[str, object]) -> Mapping[str, object]:
-    """The schema that a root is a reference to, as pydantic writes what holds itself."""
+    """Resolve a root ``$ref``, as pydantic writes for recursive types."""
     definitions = schema.get("$defs")
     name = str(schema.get("$ref", "")).removeprefix("#/$defs/")
-    meant = definitions.get(name) if isinstance(definitions, Mapping) else None
-    return {**meant, "$defs": definitions} if isinstance(meant, Mapping) else schema
+    target = definitions.get(name) if isinstance(definitions, Mapping) else None
+    return {**target, "$defs": definitions} if isinstance(target, Mapping) else schema
 
 
 def _annotation_schema(tool: AnyTool) -> Mapping[str, object] | None:
-    """The schema of a return annotation that is more than text."""
+    """Return the schema of a return annotation that is more than text."""
     if "generator" in tool.body or tool.returns != "content":
         return None
     try:
@@ -93,7 +93,7 @@ def _annotation_schema(tool: AnyTool) -> Mapping[str, object] | None:
 
 
 def _has_content(annotation: object) -> bool:
-    """Whether a part of it is content for a model, or text that is no data."""
+    """Return True if a part of an annotation is content for a model, or text that is not data."""
     parts = typing.get_args(annotation)
     origin = typing.get_origin(annotation)
     if isinstance(origin, type) and issubclass(origin, Mapping):  # whose values are data
@@ -104,7 +104,7 @@ def _has_content(annotation: object) -> bool:
 
 
 def wrap_schema(schema: Mapping[str, object]) -> dict[str, object]:
-    """The schema of an object that holds the value; what it refers to stays at the root."""
+    """Wrap a schema into that of an object with ``result``; definitions stay at the root."""
     shared = {key: schema[key] for key in ("$schema", "$defs", "definitions") if key in schema}
     value = {key: each for key, each in schema.items() if key not in shared}
     return {"type": "object", "properties": {"result": value}, "required": ["result"], **shared}

@@ -1,8 +1,8 @@
-"""`ToolServer`: tools for every program that speaks the Model Context Protocol.
+"""`ToolServer`: serves tools to programs that speak the Model Context Protocol.
 
-It stands on the low-level `mcp.server.Server`, which knows the wire and both eras of the protocol
-and derives, checks and wraps nothing: that is ours. Each call goes through the same pipeline as a
-call of any model.
+It uses the low-level `mcp.server.Server`, which implements the wire format and both eras of the
+protocol. Definitions, validation and results are ours. Each call runs through the same pipeline as a
+call of a model.
 """
 
 from __future__ import annotations
@@ -56,19 +56,19 @@ from toolkeel.mcp.server.snapshot import (
 from toolkeel.messages import ToolCall, ToolMessage
 
 PAGE_SIZE = 200
-"""Items on one page of a list."""
+"""Default number of items on one page of a list."""
 
 Result = TypeVar("Result", bound=BaseModel)
 Paginated = types.PaginatedRequestParams
 
 
 class _SdkServer(Server[Any]):
-    """The SDK's server, which says in every way it is reached that lists may change."""
+    """The SDK's server, which always declares that lists may change."""
 
     def get_capabilities(
         self, notification_options: NotificationOptions | None = None, *args: Any, **kwargs: Any
     ) -> types.ServerCapabilities:
-        """As the SDK derives them from what is handled."""
+        """Return the SDK's capabilities, with all list changes declared."""
         return super().get_capabilities(NotificationOptions(True, True, True), *args, **kwargs)
 
 
@@ -118,7 +118,7 @@ class ToolServer:
         ttl: float = 0.0,
     ) -> None:
         if page_size < 1:
-            raise SetupError(f"page_size={page_size}: a page holds at least one item")
+            raise SetupError(f"page_size={page_size}: a page has at least one item; use 1 or more")
         known, self._sources = fixed(tools)
         self._snapshot = ServerSnapshot(known, prompts or (), resources or ())
         self._new_run = run
@@ -139,13 +139,13 @@ class ToolServer:
             on_call_tool=self._call_tool,
             on_subscriptions_listen=self._sessions.listen,
         )
-        # Clients hold the state of a call between its rounds: it is sealed, and bound to the call.
+        # Clients store the state of a call between its rounds: it is sealed and bound to the call.
         sealed = RequestStateBoundary(RequestStateSecurity.ephemeral(), default_audience=name)
         self.sdk.middleware.append(sealed)
         self._add_handlers(prompts is not None, resources is not None)
 
     def _add_handlers(self, prompts: bool, resources: bool) -> None:
-        """What a server offers shows in what it handles, so nothing is handled that is not there."""
+        """Add handlers only for what is offered: the SDK derives capabilities from them."""
         add, sessions = self.sdk.add_request_handler, self._sessions
         self.sdk.add_notification_handler(
             "notifications/initialized", types.NotificationParams, sessions.handle_initialized
@@ -172,7 +172,7 @@ class ToolServer:
 
     @property
     def interactive_tools(self) -> tuple[str, ...]:
-        """The tools that may ask their client something, in the midst of a call."""
+        """Names of the tools that may ask their client something during a call."""
         return tuple(name for name, served in self._snapshot.served_tools.items() if served.may_ask)
 
     async def update(
@@ -182,21 +182,21 @@ class ToolServer:
         prompts: Iterable[Prompt[..., Any]] | None = None,
         resources: Iterable[Resource[..., Any]] | None = None,
     ) -> None:
-        """Offer other tools, prompts or resources from now on, and tell every client.
+        """Replace tools, prompts or resources, and notify every client.
 
-        What fails changes nothing.
+        Nothing changes if it fails.
 
         Args:
-            tools: In place of those served now, as the server was given them; None to keep them.
-            prompts: Likewise.
-            resources: Likewise.
+            tools: Replaces the tools; None leaves them.
+            prompts: Replaces the prompts; None leaves them.
+            resources: Replaces the resources; None leaves them.
 
         Raises:
-            SetupError: it was made as a server that has none of these, and clients know that.
-            DuplicateToolError: two tools have one name.
+            SetupError: The server was created without prompts or resources, and clients know that.
+            DuplicateToolError: Two tools have the same name.
         """
-        for given, method in ((prompts, "prompts/list"), (resources, "resources/list")):
-            if given is not None and self.sdk.get_request_handler(method) is None:
+        for replacement, method in ((prompts, "prompts/list"), (resources, "resources/list")):
+            if replacement is not None and self.sdk.get_request_handler(method) is None:
                 what = method.partition("/")[0]
                 raise SetupError(f"this server was made without {what}: ToolServer({what}=[])")
         old, sources = self._snapshot, self._sources
@@ -210,7 +210,7 @@ class ToolServer:
             old.prompts.values() if prompts is None else prompts,
             old.resources.values() if resources is None else resources,
         )
-        _ = offer.served_tools  # what cannot be served shows here, not at the next client's list
+        _ = offer.served_tools  # raises here rather than at the next client's list
         self._snapshot, self._sources = offer, sources
         if tools is not None:
             await self._sessions.notify(ToolsListChanged())
@@ -220,15 +220,15 @@ class ToolServer:
             await self._sessions.notify(ResourcesListChanged())
 
     def handle_line(self, line: bytes, send: Callable[[bytes], Awaitable[None]]) -> bool:
-        """Whether a line of a client over stdio is answered here, past the SDK's session."""
+        """Handle a stdio line outside the SDK's session; return True if that was done."""
         return False
 
     def close_streams(self) -> None:
-        """End what clients listen to; they listen again, elsewhere if need be."""
+        """End all subscriptions; clients reconnect, possibly to another process."""
         self._sessions.close()
 
     async def resource_updated(self, uri: str) -> None:
-        """Tell the clients that watch a resource that it has changed."""
+        """Notify the clients that subscribe to a resource that it has changed."""
         await self._sessions.notify(ResourceUpdated(uri))
 
     @asynccontextmanager
@@ -270,7 +270,7 @@ class ToolServer:
     async def _run_in_rounds(
         self, request: Request, params: Params, work: Callable[[Exchange], Awaitable[Result]]
     ) -> Result | types.InputRequiredResult:
-        """A call that may ask its client something, and outlive its request by that."""
+        """Run a call that may ask its client something, and may outlive its request."""
         if not is_modern(request):
             return await work(Exchange(request))
         found = await self._rounds.run_round(request, params, work)
@@ -311,8 +311,10 @@ class ToolServer:
 
         async def work(exchange: Exchange) -> types.GetPromptResult:
             message = await self._run_call(exchange, found.name, params.arguments or {}, calls)
-            said = list(to_prompt_messages(_result_value(found, message)))
-            return types.GetPromptResult(description=found.tool.description or None, messages=said)
+            messages = list(to_prompt_messages(_result_value(found, message)))
+            return types.GetPromptResult(
+                description=found.tool.description or None, messages=messages
+            )
 
         return await self._run_in_rounds(request, params, work)
 
@@ -321,10 +323,10 @@ class ToolServer:
         return types.ListResourcesResult(resources=found, next_cursor=cursor)
 
     async def _resources(self) -> Sequence[types.Resource]:
-        said = [
+        definitions = [
             each.definition() for each in self._snapshot.resources.values() if not each.template
         ]
-        return [types.Resource.model_validate(each) for each in said]
+        return [types.Resource.model_validate(each) for each in definitions]
 
     async def _list_templates(
         self, _: Request, params: Paginated
@@ -333,8 +335,10 @@ class ToolServer:
         return types.ListResourceTemplatesResult(resource_templates=found, next_cursor=cursor)
 
     async def _templates(self) -> Sequence[types.ResourceTemplate]:
-        said = [each.definition() for each in self._snapshot.resources.values() if each.template]
-        return [types.ResourceTemplate.model_validate(each) for each in said]
+        definitions = [
+            each.definition() for each in self._snapshot.resources.values() if each.template
+        ]
+        return [types.ResourceTemplate.model_validate(each) for each in definitions]
 
     async def _read_resource(
         self, request: Request, params: types.ReadResourceRequestParams
@@ -355,16 +359,16 @@ class ToolServer:
         self, request: Request, params: types.CompleteRequestParams
     ) -> types.CompleteResult:
         part = find_completed_primitive(self._snapshot, params)
-        given = (params.context.arguments if params.context else None) or {}
+        others = (params.context.arguments if params.context else None) or {}
         typed = params.argument
-        return completion_result(await part.suggest_values(typed.name, typed.value, given))
+        return completion_result(await part.suggest_values(typed.name, typed.value, others))
 
 
 def _result_value(part: Primitive[..., Any], message: ToolMessage) -> object:
-    """What the function of a prompt or resource returned.
+    """Return what the function of a prompt or resource returned.
 
     Raises:
-        MCPError: it failed; prompts and resources have no results that are errors.
+        MCPError: It failed; prompts and resources have no error results.
     """
     if not message.failed:
         return message.artifact
