@@ -125,19 +125,13 @@ class _Files:
         self._add_manifests(pieces)
 
     def _add_manifests(self, pieces: Iterable[str]) -> None:
-        names = {re.sub(r"[\d.]+$", "", Path(piece).stem.lower()) for piece in pieces}
-        groups = [each for each in _RUNNERS if names & {*each["commands"]}]
-        manifests = [name for each in groups for name in each["files"]]
-        packages = [_VERSION.sub("", each) for each in pieces] if groups else []
-        manifests += [f"node_modules/{each}/package.json" for each in packages]
-        manifests += [f"node_modules/.bin/{each}" for each in packages]
+        manifests = _manifest_names(pieces)
         for folder in dict.fromkeys(up for each in self._folders for up in self._upwards(each)):
             for name in manifests:
                 self.add(folder / name)
-        for folder in self._folders:
-            if folder != self._folder:
-                for name in _ENTRY_POINTS:
-                    self.add(folder / name)
+        for folder in self._folders.keys() - {self._folder}:
+            for name in _ENTRY_POINTS:
+                self.add(folder / name)
 
     def _upwards(self, folder: Path) -> Iterator[Path]:
         """Yield a folder and those above it in the project, where runners look, too."""
@@ -167,6 +161,16 @@ class _Files:
         """Return the digests by path, relative to the project's folder, in order."""
         root = self._roots[0]
         return {os.path.relpath(path, root): self._found[path] for path in sorted(self._found)}
+
+
+def _manifest_names(pieces: Iterable[str]) -> list[str]:
+    """Return the manifests of the runners that a command uses, as paths from a folder."""
+    names = {re.sub(r"[\d.]+$", "", Path(piece).stem.lower()) for piece in pieces}
+    groups = [each for each in _RUNNERS if names & {*each["commands"]}]
+    packages = [_VERSION.sub("", piece) for piece in pieces] if groups else []
+    places = ("node_modules/{}/package.json", "node_modules/.bin/{}")
+    installed = [place.format(name) for name in packages for place in places]
+    return [name for each in groups for name in each["files"]] + installed
 
 
 def _pieces(text: str) -> Iterator[str]:

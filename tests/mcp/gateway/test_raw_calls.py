@@ -29,7 +29,7 @@ from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.gateway.gateway import Gateway
 from toolkeel.mcp.gateway.policy import Limit, Policy
 from toolkeel.mcp.gateway.raw_calls import RawCalls
-from toolkeel.mcp.server.stdio import serve_stdio, claim_stdout
+from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
 
 claim_stdout()
 taken = [0]

@@ -16,9 +16,9 @@ PROGRAM = """
 import asyncio, os, sys
 from toolkeel import tool
 from toolkeel.mcp.server.tool_server import ToolServer
-from toolkeel.mcp.server.stdio import serve_stdio, claim_stdout
+from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
 
-assert claim_stdout() == take_stdout()
+assert claim_stdout() == claim_stdout()
 
 
 @tool

@@ -185,13 +185,9 @@ def list_servers(file: File = None, as_json: AsJson = False) -> None:
     rows: list[dict[str, object]] = []
     for name, config in servers.items():
         facts = launch_facts(config)
-        row = {
-            "name": name,
-            "shown": "\n".join(shown_lines(facts)),
-            "agreed": consents.has(config, facts),
-            "pinned": len(pins.of(config.identity)),
-        }
-        rows.append(row)
+        shown, agreed = "\n".join(shown_lines(facts)), consents.has(config, facts)
+        pinned = len(pins.of(config.identity))
+        rows.append({"name": name, "shown": shown, "agreed": agreed, "pinned": pinned})
     if as_json:
         echo(pretty(rows))
         return
