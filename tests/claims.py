@@ -45,7 +45,7 @@ _LIMIT = "tests/call/steps/test_call_limits.py::"
 _COMMAND = f"{FILES}test_workspace.py::test_a_death_by_signal_and_a_timeout_are_failures"
 _OUTCOME = f"{MCP}test_outcome.py::test_no_more_is_said_of_a_call_than_is_known"
 _LATER = f"{MCP}test_outcome.py::test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first"
-_BOUNDED = "tests/agent/turn/test_reserve_cost.py::test_calls_and_failures_of_a_tool_are_bounded_at_every_depth"
+_BOUNDED = "tests/agent/turn/test_request_budget.py::test_calls_and_failures_of_a_tool_are_bounded_at_every_depth"
 _LOST = f"{MCP}test_http.py::test_a_call_whose_connection_breaks_has_an_unknown_outcome_and_is_not_sent_again"
 
 CLAIMS: tuple[Claim, ...] = (

@@ -92,7 +92,6 @@ class Spending:
 
     Attributes:
         most: How often models may be asked.
-        plain: Whether a request need only be counted.
         over: The bound at which it ended; empty if it has not.
         watches: Whether calls are counted, here or further out.
         weighs: Whether tokens or money are bounded, here or further out.
@@ -116,7 +115,6 @@ class Spending:
         self.watches: bool = bool(limits.calls or limits.failures or (parent and parent.watches))
         bounded = limits.tokens is not None or limits.cost is not None
         self.weighs: bool = bounded or (parent is not None and parent.weighs)
-        self.plain = parent is None and not self.weighs
 
     def price(self, model: str) -> PriceOf | None:
         """What a model costs.

@@ -385,7 +385,7 @@ def test_cancelling_a_run_reaches_through_an_agent_inside_a_tool() -> None:
         """Ask another agent under the same token."""
         inner = Agent(Played(["x" * 1000], pause=0.01), TOOLS)
         inside.append(inner.stream("go", cancel=context.cancel))
-        return (await inside[0].to_end()).reason
+        return (await inside[0].run()).reason
 
     async def main() -> Any:
         token = CancelToken()

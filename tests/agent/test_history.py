@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from toolkeel import Agent
 from toolkeel.agent.handoff import Handoff, without_calls
-from toolkeel.agent.history import Cut, SentHistory, View, borders
+from toolkeel.agent.history import Cut, TranscriptWindow, View, borders
 from toolkeel.content import Image
 from toolkeel.context import RunContext
 from toolkeel.messages import (
@@ -181,6 +181,6 @@ def test_messages_that_replace_others_together_are_not_parted_in_a_later_run() -
         UserMessage("d"),
     ]
     run.recorder = Places()  # type: ignore[assignment]
-    view = SentHistory().view(run)
+    view = TranscriptWindow().view(run)
     assert view.places == [0, 0, 0, 3, 4] and view.reference(2) is None
     assert [view.parts(index) for index in range(5)] == [True, False, False, True, True]

@@ -221,7 +221,7 @@ def test_after_any_end_the_transcript_is_valid(script: list[Any], max_turns: int
     agent = Agent(Scripted(script), TOOLS, max_turns=max_turns)
     run = agent.start("go", listeners=[events.append])
     with contextlib.suppress(ModelError):
-        asyncio.run(run.to_end())
+        asyncio.run(run.run())
     assert problems(run.messages) == []
     assert [event.seq for event in events] == list(range(1, len(events) + 1))
     assert events[-1].type == "run_finished"

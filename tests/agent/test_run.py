@@ -542,5 +542,5 @@ def test_a_run_that_has_not_ended_has_no_result() -> None:
     run = Agent(Scripted(["done"])).start("go")
     with pytest.raises(SetupError, match="the run has not ended"):
         _ = run.result
-    asyncio.run(run.to_end())
+    asyncio.run(run.run())
     assert run.result.output == "done"

@@ -437,7 +437,7 @@ def test_what_was_said_to_a_run_that_waits_is_saved_and_comes_behind_the_result(
         return "paid"
 
     waiting = Agent(Scripted([call("pay")]), [pay]).start("go")
-    [ticket] = asyncio.run(waiting.to_end()).pending
+    [ticket] = asyncio.run(waiting.run()).pending
     waiting.say("查一下")
     waiting.queue("and then?")
     text = waiting.state.to_json(b"key")

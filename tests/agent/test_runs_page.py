@@ -44,10 +44,10 @@ def test_what_others_raise_for_a_cancelled_run_has_no_run_and_the_handle_has(how
 
         async def together() -> None:
             if how == "gather":
-                await asyncio.gather(run.to_end())
+                await asyncio.gather(run.run())
             else:
                 async with asyncio.TaskGroup() as group:
-                    group.create_task(run.to_end())
+                    group.create_task(run.run())
 
         task = asyncio.create_task(together())
         await until(lambda: bool(run.messages))

@@ -312,7 +312,7 @@ class Conversation(RuleBasedStateMachine):
             runs.append(
                 agent.stream(prompt, listeners=[self.events.append], cancel=world.token, **options)
             )
-            task = asyncio.create_task(runs[0].to_end())
+            task = asyncio.create_task(runs[0].run())
             loop = asyncio.get_running_loop()
             if end == "before":
                 world.cancel()

@@ -21,7 +21,7 @@ from tests.agent.valid import problems
 from tests.sessions.talking import say
 from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
 from toolkeel.agent.handoff import Handoff, without_calls
-from toolkeel.agent.history import HistoryPolicy, SentHistory, ShortenedTranscript, View
+from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow, View
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
 from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
@@ -187,13 +187,13 @@ class Request:
         self.run: RunContext[None] = RunContext()
         self.run.loop_state.transcript = [SystemMessage("told"), *before, UserMessage(asked)]
         self.run.loop_state.instruction_count = 1
-        self.shown, self.policy, self.asked = SentHistory(), policy, len(before)
+        self.shown, self.policy, self.asked = TranscriptWindow(), policy, len(before)
 
     def send(self) -> list[Message]:
         view = self.shown.view(self.run)
         view.reader, view.asked = "read_result", self.asked
         asyncio.run(self.shown.shorten(self.policy, self.run, view))
-        return list(self.shown.now(self.run))
+        return list(self.shown.messages(self.run))
 
 
 def step(turn: int, sizes: Sequence[int]) -> list[Message]:
@@ -216,7 +216,7 @@ def test_any_run_stays_within_its_budget_and_its_beginning_changes_seldom(
         if steer:
             request.run.transcript.append(UserMessage(f"{steer} {turn}"))
         if resumed and turn % 7 == 6:  # saved, and gone on from
-            request.shown = SentHistory(request.shown.cuts)
+            request.shown = TranscriptWindow(request.shown.cuts)
         last, sent = sent, request.send()
         changes += sent[: len(last)] != last
         assert problems(sent) == []
@@ -412,7 +412,7 @@ def test_what_the_run_was_asked_stays_though_people_have_said_more_meanwhile() -
     model = Scripted([call("wait"), call("wait"), "done"])
     before = [UserMessage("old"), AssistantMessage("x"), UserMessage("task")]
     run = Agent(model, [wait], history=KeepTurns(1, 1)).start(before)
-    asyncio.run(run.to_end())
+    asyncio.run(run.run())
     for request in model.requests:
         assert [m.text for m in request.messages if m.text in ("old", "task")] == ["task"]
 

@@ -264,8 +264,6 @@ class RunRecorder:
             if id(call) in places:
                 self.calls[id(call)] = made
         await self.journal.commit()
-        if len(calls) == 1:  # else each in the context of its own task
-            self.begins(calls[0])
 
     def begins(self, call: ToolCall) -> None:
         """A body is about to begin: calls made from here on in this context are its own."""

@@ -14,10 +14,10 @@ guardrail          guardrails of an agent: on what a person says, on what it ans
 handoff            handoffs: one agent gives the run to another, with what it may see
 options            what a run may be given, and what its options and an agent's may be
 plan               what a run needs of its agent, frozen
-turn               asking the model: limits, steps around the request, the agent in charge
-loop               the loop: run what is unanswered, else ask the model
-result             how a run ended: answer, transcript, usage, reason
+turn               one turn: the model request (limits, steps, guardrails) and the calls of its reply
 resume             going on from a saved run: decisions reach the calls that wait
+result             how a run ended: answer, transcript, usage, reason
+loop               the run loop, from setup to end: run calls without a result, else ask the model
 run                `Run`: the handle of a run: await it, stream its events, save its state
 inner_agent        an agent as a tool of another (nested runs): one call of the outer run
 agent              `Agent`: a model and its tools, asked in one of three ways

@@ -200,7 +200,7 @@ class Agent(Generic[C, T]):
 
         Whatever is raised has the `Run` as its attribute ``run``: ``error.run.state`` goes on.
         """
-        return await self._begin(prompt, more, options).to_end()
+        return await self._begin(prompt, more, options).run()
 
     @overload
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> RunResult[T]: ...
@@ -212,7 +212,7 @@ class Agent(Generic[C, T]):
         """`run` for sync code; works with and without a running event loop."""
         run = self._begin(prompt, more, options)
         try:
-            return run_sync(run.to_end)
+            return run_sync(run.run)
         except KeyboardInterrupt as error:  # raised here, not in the run's own thread
             error.run = run  # type: ignore[attr-defined]
             raise

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.agent.history import Cut, SentHistory
+from toolkeel.agent.history import Cut, TranscriptWindow
 from toolkeel.call.steps.guard import SAME, Allow, Reject, Stop, Verdict
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError, ToolkeelError, describe
@@ -137,7 +137,7 @@ async def judge_said(
 
 
 async def judge_output(
-    guardrails: Sequence[Guardrail], answer: object, run: RunContext, sent: SentHistory
+    guardrails: Sequence[Guardrail], answer: object, run: RunContext, window: TranscriptWindow
 ) -> None:
     """Ask guardrails about what the agent answered; no later request holds it if they refuse.
 
@@ -151,7 +151,7 @@ async def judge_output(
         start = len(messages) - 1
         while start and not isinstance(messages[start], AssistantMessage):
             start -= 1
-        sent.cut(Cut(start, len(messages), (), "guardrail"))
+        window.cut(Cut(start, len(messages), (), "guardrail"))
         if run.recorder is not None:
             run.recorder.hide(len(messages) - start)
         raise

@@ -166,23 +166,29 @@ class View:
         return Cut(place, end, (*told, *notes, *people), policy, name=name)
 
 
-class SentHistory:
-    """What the model is sent of a run: the transcript, or less, once something of it was cut.
+class TranscriptWindow:
+    """The part of a run's transcript that is sent to the model.
 
     Args:
-        cuts: What was cut already, in a run that goes on; places count without instructions.
+        cuts: Cuts made before, in a resumed run; places count without instructions.
 
     Attributes:
-        cuts: The same, and what was cut since.
+        cuts: All cuts made so far.
+        initial_count: Number of messages, without instructions, that the run started with.
     """
 
-    __slots__ = ("_head", "_messages", "_view", "cuts")
+    __slots__ = ("_head", "_messages", "_view", "cuts", "initial_count")
 
     def __init__(self, cuts: Sequence[Cut] = ()) -> None:
         self.cuts = list(cuts)
+        self.initial_count = 0
         self._view: View | None = None
         self._head: list[Message] = []
         self._messages: list[Message] | None = None
+
+    def restore(self, cuts: Sequence[Cut]) -> None:
+        """Show a saved run's transcript as it was shown before."""
+        self.cuts, self._view, self._messages = list(cuts), None, None
 
     def view(self, run: RunContext) -> View:
         """The messages that are shown now, without instructions."""
@@ -199,8 +205,8 @@ class SentHistory:
             view.add(run.transcript[place])
         return view
 
-    def now(self, run: RunContext) -> list[Message]:
-        """What is sent now; the same list, grown, as long as nothing more is cut."""
+    def messages(self, run: RunContext) -> list[Message]:
+        """Return the messages to send; the same list, grown, until the next cut."""
         if not self.cuts:
             return run.transcript
         shown, head = self.view(run).messages, run.transcript[: run.loop_state.instruction_count]

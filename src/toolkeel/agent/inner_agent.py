@@ -121,7 +121,7 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
     prompt = waiting if isinstance(waiting, Resumed) else nesting.prompt(arguments)
     inner = nesting.begin(prompt, call, own)
     try:
-        result = await inner.to_end()
+        result = await inner.run()
     except asyncio.CancelledError:
         if _goes_on(inner.context):
             raise _left(nesting.agent, call) from None

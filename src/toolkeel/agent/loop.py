@@ -1,262 +1,395 @@
-"""The loop: run what is unanswered, else ask the model; stop when it calls nothing.
+"""The run loop: run the calls without a result, else ask the model; stop when it calls nothing.
 
-Its state is the messages alone, so going on after a stop is calling the same loop again. It
-appends events to the run and never waits for who reads them; streaming is a reader beside it, not
-another loop.
+What a run needs to continue is in its transcript and `LoopState`, so resuming a run is running the
+same loop again. The loop appends events and never waits for their readers; streaming reads beside it
+and is not another loop. A run has four owners, with one arrow between each::
+
+    RunLoop ──> ModelCaller   what a request sends: window, offered tools, settings, budget
+       │  └───> Plan          what the agent says, through `ActiveAgent`
+       └──────> RunContext    what its calls share; `LoopState` is the loop's part of it
 """
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
-from functools import partial
+from contextlib import suppress
+from typing import Any, Generic
 
-from toolkeel._records.recorder import GOES_ON, RunRecorder
+from typing_extensions import TypeVar
+
+from toolkeel._records.entries import RunBegan
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent import resume as resuming
+from toolkeel.agent.guardrail import judge_output
 from toolkeel.agent.handoff import handed
 from toolkeel.agent.output import OutputAttempts
-from toolkeel.agent.transcript import order_results
-from toolkeel.agent.turn.ask_model import Asking
-from toolkeel.agent.turn.switch_agent import InCharge, said_last
-from toolkeel.call.batch import Batch, skipped
+from toolkeel.agent.plan import Plan
+from toolkeel.agent.prompt import Prompt, said_in, transcript_of
+from toolkeel.agent.result import NO_OUTPUT, RunResult, output_of
+from toolkeel.agent.run_state import RunState
+from toolkeel.agent.session_interface import Conversation, Going, inner_saved
+from toolkeel.agent.turn.active_agent import ActiveAgent
+from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
+from toolkeel.agent.turn.run_calls import TurnCalls
+from toolkeel.agent.turn.time_limit import bound_time
 from toolkeel.call.body.model_interrupt import Interrupt
-from toolkeel.call.correction_counts import Corrections
-from toolkeel.call.failure_message import unknown_outcome
-from toolkeel.call.steps.taint import carry, relearn
+from toolkeel.call.steps.taint import relearn
 from toolkeel.call.toolset import Toolset
+from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext
-from toolkeel.define.options import external
-from toolkeel.errors import Suspend
-from toolkeel.events import EndReason
-from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, ToolMessage, unanswered
+from toolkeel.errors import describe
+from toolkeel.events import EndReason, RunFinished, RunStarted
+from toolkeel.messages import (
+    AssistantMessage,
+    FinishReason,
+    Message,
+    ToolCall,
+    ToolMessage,
+    unanswered,
+)
 
-ENDS: Mapping[FinishReason, EndReason] = {
+T = TypeVar("T", default=str)
+END_REASONS: Mapping[FinishReason, EndReason] = {
     "refusal": "refused",
     "length": "cut_off",
     "incomplete": "cut_off",
 }
-"""How a run ends whose last reply ended like this; it is answered otherwise."""
+"""End of a run by the finish reason of its last reply; any other reply has answered."""
 
 
-class Progression:
-    """One run of the loop.
+class RunLoop(Generic[T]):
+    """One run of an agent, from its prompt to its end; `Run` is its public handle.
 
     Args:
-        charge: Which agent has the run.
-        tools: What may be called: those of its plan, and what their sources have brought.
-        run: What the calls share; holds the transcript, which grows: nothing in it is ever changed
-            or taken away; receives the events.
+        plan: What it needs of its agent.
+        context: What its calls share.
+        prompt: What it starts with, or a saved run.
+        decisions: Answers to the tickets of the saved run.
+        session: The conversation it belongs to.
 
     Attributes:
-        corrections: How often the model mended its calls.
-        waits: What waits for a person, by the id of its call.
-        attempts: What it answered, if the answer must have a given form.
+        context: See above.
+        reason: How it ended; None before that.
+
+    Raises:
+        SetupError: the prompt is none, or a decision is for no call that waits.
     """
 
-    def __init__(self, charge: InCharge, tools: Toolset, run: RunContext) -> None:
-        self._charge = charge
-        self._messages = run.transcript
-        self._run = run
-        self._running: Batch | None = None
-        self._over = ""
-        self.corrections = Corrections()
-        self.waits: Mapping[str, Suspend] = {}
-        self._adopt(tools)
-        relearn(run, run.transcript, self._tools)
-        self._asking.unjudged = said_last(run.transcript)
+    def __init__(
+        self,
+        plan: Plan,
+        context: RunContext,
+        prompt: Prompt | resuming.Resumed,
+        decisions: Sequence[Decision] = (),
+        session: Conversation | None = None,
+    ) -> None:
+        self.context = context
+        self.reason: EndReason | None = None
+        self._active = ActiveAgent(plan, context)
+        self._caller = ModelCaller(self._active, context)
+        self._calls = TurnCalls(context)
+        self._attempts: OutputAttempts | None = None
+        self._turn_limit = ""
+        self._is_set_up = False
+        self._result: RunResult[T] | None = None
+        self._session = session
+        self._new_decisions = decisions
+        self._undecided: tuple[Ticket, ...] = ()
+        self._start = resuming.found(prompt, context)
+        self._decisions = resuming.decided(prompt, decisions) if session is None else {}
+        start = self._start
+        messages = transcript_of(start) if session is None else said_in(start)
+        context.loop_state.transcript = messages
+        if isinstance(start, RunState):
+            resuming.take_back(context, start, own=plan.limits is not None)
+            self._caller.window.restore(start.cuts)
+            self._active.restore(start, resumed=True)
 
-    def _adopt(self, tools: Toolset) -> None:
-        """Be the loop of the agent in charge."""
-        plan = self._charge.plan
-        self._asking = Asking(self._charge, tools, self._run)
-        self._tools = self._asking.offer.tools
-        self._handoffs = plan.handoffs
-        self.attempts = None if plan.output is None else OutputAttempts(plan.output)
+    @property
+    def agent(self) -> object:
+        """The agent that owns the run: the one that started it, or took it over."""
+        return self.context.agent
 
-    async def advance(self) -> EndReason:
-        """Go on until there is nothing to do.
+    @property
+    def pending(self) -> tuple[Ticket, ...]:
+        """The calls that wait for a person."""
+        waits = self._calls.waits.values()
+        return (*self._undecided, *(ticket for wait in waits for ticket in wait.tickets))
 
-        Whatever way it ends, every call in the messages has its result, but for those that wait
-        for a person.
+    @property
+    def state(self) -> RunState:
+        """The run as it is now, to save and resume; at any time, also in an ``except``.
+
+        While calls run, each has its result or the note that its outcome is unknown. A call that may
+        be repeated runs again when the run is resumed.
+        """
+        run = self.context
+        if not self._is_set_up:
+            return self._start if isinstance(self._start, RunState) else self._saved((), {}, None)
+        instructions = run.transcript[0].text if run.loop_state.instruction_count else ""
+        inner = resuming.inner_runs(run, self._calls.waits)
+        return self._saved(self._calls.results_so_far(), inner, instructions)
+
+    def _saved(self, known: Sequence[Message], inner: Any, instructions: str | None) -> RunState:
+        run, plan = self.context, self._active.plan
+        values, left, cost, counts = resuming.kept_of(run, own=plan.limits is not None)
+        return RunState(
+            (*run.messages, *known),
+            self.pending,
+            inner,
+            values,
+            left,
+            instructions,
+            plan.agent,
+            plan.model.name,
+            run.usage,
+            cost,
+            tuple(before.agent for before in self._active.before),
+            tuple(self._caller.window.cuts),
+            tuple(run.loop_state.inbox),
+            tuple(run.loop_state.follow_ups),
+            counts,
+        )
+
+    # — from start to end —
+
+    async def run(self) -> RunResult[T]:
+        """Run to the end, in the caller's task; to be called once.
 
         Raises:
             ModelError: the model failed, or its reply broke off before it said or called anything.
             OutputError: it did not answer in the form that was asked for.
             BaseException: cancellation from outside, and what else tools may not swallow.
         """
-        interrupt = Interrupt(self._run)
         try:
-            return self._had_ended() or await self._advance(interrupt)
+            return await (self._run() if self._session is None else self._run_in(self._session))
+        except BaseException as error:
+            with suppress(AttributeError):  # an exception without room for more
+                error.run = self  # type: ignore[attr-defined]
+            raise
+
+    async def _run_in(self, session: Conversation) -> RunResult[T]:
+        run = self.context
+        async with session.going(run, run.transcript, self._new_decisions) as going:
+            self._join(going)
+            if going.pending:
+                self._result = result = self._make_result(NO_OUTPUT, "waiting")
+                self._emit_start()
+                self._emit_end("waiting", "")
+                return result
+            self._decisions = resuming.decided(going.state, going.decisions)
+            return await self._run()
+
+    def _join(self, going: Going) -> None:
+        """Continue from where the session is."""
+        run, caller, state = self.context, self._caller, going.state
+        self._start, self._undecided = state, going.pending
+        run.loop_state.transcript = [*state.messages, *going.said]
+        resuming.take_back(run, state, own=True)
+        caller.session_history, caller.full_transcript = going.history, going.whole
+        caller.window.restore(state.cuts)
+        self._active.restore(state, resumed=state.instructions is not None)
+
+    async def _run(self) -> RunResult[T]:
+        run, problem = self.context, ""
+        reason: EndReason = "failed"
+        WATCHDOG.watch()  # listeners and predicates are at work before the first call
+        self._emit_start()
+        expiry = bound_time(run, own=self._active.plan.limits is not None)
+        try:
+            await self._set_up()
+            reason = await self._run_turns()
+            output = output_of(run.transcript, reason, self._attempts, self._active.plan.on_refusal)
+            result = self._make_result(output, reason)
+            guardrails = self._active.plan.output_guardrails
+            if guardrails and result.has_output:
+                await judge_output(guardrails, result.output_value, run, self._caller.window)
+            self._result = result
+        except BaseException as error:
+            reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
+            problem = "" if reason == "cancelled" else describe(error)
+            raise
+        finally:
+            if expiry is not None:
+                expiry()
+            if run.loop_state.cleanups:
+                await run.close()
+            self._record_end(reason, problem)
+            self._emit_end(reason, problem)
+        return result
+
+    async def _set_up(self) -> None:
+        """Evaluate instructions, gather tools, distribute decisions.
+
+        Raises:
+            SetupError: the program is wired up wrongly; no decision is used up then.
+        """
+        run, active, start = self.context, self._active, self._start
+        self._caller.window.initial_count = len(run.transcript)
+        text = await active.instruct(start.instructions if isinstance(start, RunState) else None)
+        if run.recorder is not None:
+            parent, call = run.recorder.within
+            names = active.plan.agent, active.plan.model.name
+            began = RunBegan(run.id, *names, text, parent=parent, call=call)
+            run.recorder.began(began, run.transcript, run.loop_state.instruction_count)
+        tools = await active.gather_tools()
+        if isinstance(start, RunState):
+            resuming.resume(run, start, self._decisions, tools, active.plan.used_tickets)
+        self._use_tools(tools)
+        relearn(run, run.transcript, self._calls.tools)
+        self._caller.unchecked_messages = unanswered_messages(run.transcript)
+        self._is_set_up = True
+
+    def _use_tools(self, tools: Toolset) -> None:
+        """Prepare the loop for the agent that owns the run now."""
+        output = self._active.plan.output
+        self._calls.tools = self._caller.use_tools(tools)
+        self._attempts = None if output is None else OutputAttempts(output)
+
+    def _record_end(self, reason: EndReason, problem: str) -> None:
+        run = self.context
+        if run.recorder is None:
+            return
+        left = resuming.as_left(run, self._start, self._calls.waits if self._is_set_up else None)
+        how = "waiting" if left.pending else reason
+        saved = inner_saved(left) if how == "waiting" else None
+        run.recorder.ended(how, problem, run.state, saved)
+
+    def _emit_start(self) -> None:
+        run, plan = self.context, self._active.plan
+        if run.listeners:
+            run.tell(RunStarted(*run.next(), plan.model.name, plan.agent))
+
+    def _emit_end(self, reason: EndReason, problem: str) -> None:
+        self.reason, run, result = reason, self.context, self._result
+        if run.listeners:
+            output = result.output_value if result is not None and result.has_output else None
+            limit = result.limit if result is not None else ""
+            run.tell(RunFinished(*run.next(), reason, problem or limit, run.usage, output))
+
+    def _make_result(self, output: object, reason: EndReason) -> RunResult[T]:
+        run = self.context
+        last = next((m for m in reversed(run.transcript) if isinstance(m, AssistantMessage)), None)
+        return RunResult(
+            output,
+            run.messages,
+            reason,
+            run.usage,
+            self._calls.corrections.by_tool(),
+            run.id,
+            self.pending,
+            None if last is None else last.finish_reason,
+            self._limit if reason == "limit" else "",
+            self,
+        )
+
+    # — the loop —
+
+    async def _run_turns(self) -> EndReason:
+        """Repeat turns until there is nothing to do.
+
+        Whatever way it ends, every call in the transcript has its result, except those that wait
+        for a person.
+        """
+        run, state = self.context, self.context.loop_state
+        if (ended := self._had_ended()) is not None:
+            return ended
+        calls = unanswered(run.transcript)
+        resumed, turns = bool(calls), 0
+        if handoffs := self._active.plan.handoffs:  # it may have stopped right after a handoff
+            state.pending_handoff = handed(run.transcript, handoffs)
+        interrupt = Interrupt(run)
+        try:
+            while True:
+                reason = await self._run_calls(calls, resumed) if calls else None
+                if reason is not None and not self._has_more_input(reason):
+                    return reason
+                if state.pending_handoff is not None or state.inbox:
+                    await self._apply_changes()
+                resumed = False
+                if run.cancel.cancelled:
+                    return self._stopped()
+                if turns >= self._active.max_turns:
+                    self._turn_limit = f"turns: {turns} of {turns}"
+                    return "limit"
+                turns += 1
+                reply = await self._caller.ask(turns, interrupt)
+                if reply is None:
+                    return self._stopped()
+                run.transcript.append(reply)
+                calls = reply.tool_calls
+                if not calls and self._is_answer(reply):
+                    reason = END_REASONS.get(reply.finish_reason, "answered")
+                    if not self._has_more_input(reason):
+                        return reason
         finally:
             interrupt.close()
 
-    async def _advance(self, interrupt: Interrupt) -> EndReason:
-        calls = unanswered(self._messages)
-        resumed, turns = bool(calls), 0
-        if self._handoffs:  # the run may have stopped between a handoff and the next request
-            self._run.loop_state.pending_handoff = handed(self._messages, self._handoffs)
-        while True:
-            reason = await self._call(calls, resumed) if calls else None
-            if reason is not None and not self._follows(reason):
-                return reason
-            if self._run.loop_state.pending_handoff is not None or self._run.loop_state.inbox:
-                await self._change()
-            resumed = False
-            if self._run.cancel.cancelled:
-                return self._stopped()
-            if turns >= self._charge.most:
-                self._over = f"turns: {turns} of {turns}"
-                return "limit"
-            turns += 1
-            reply = await self._asking.ask(turns, interrupt)
-            if reply is None:
-                return self._stopped()
-            self._messages.append(reply)
-            calls = reply.tool_calls
-            if not calls and self._is_answered(reply):
-                reason = ENDS.get(reply.finish_reason, "answered")
-                if not self._follows(reason):
-                    return reason
+    async def _run_calls(self, calls: Sequence[ToolCall], resumed: bool) -> EndReason | None:
+        """Run the calls of a turn; return why the run ends with them, None if it continues."""
+        results = await self._calls.run(calls, resumed=resumed)
+        if self._calls.waits:
+            return "waiting"
+        if self._caller.forced:
+            self._caller.stop_forcing()
+        if self._attempts is not None:
+            self._attempts.see_results(calls, results)
+            if self._attempts.given:
+                return "answered"
+        return "returned" if self._calls.end_run(results) else None
+
+    async def _apply_changes(self) -> None:
+        """Hand the run over if a call asked for it, and append the inbox to the transcript."""
+        run, state, caller = self.context, self.context.loop_state, self._caller
+        if state.pending_handoff is not None:
+            handoff, state.pending_handoff = state.pending_handoff, None
+            self._use_tools(await self._active.hand_over(handoff, caller.window))
+        messages, state.skip_unstarted = list(state.inbox), False
+        del state.inbox[: len(messages)]  # any thread may add more meanwhile
+        run.transcript.extend(messages)
+        relearn(run, messages, self._calls.tools)
+        caller.unchecked_messages.extend(messages)
+
+    def _has_more_input(self, reason: EndReason) -> bool:
+        """Return True if a run that would end like this continues with a message or a follow-up."""
+        state = self.context.loop_state
+        if reason not in ("answered", "returned") or not (state.inbox or state.follow_ups):
+            return False
+        if not state.inbox:
+            state.inbox.append(state.follow_ups.pop(0))
+        if self._attempts is not None:
+            self._attempts = self._attempts.anew()
+        return True
+
+    def _is_answer(self, reply: AssistantMessage) -> bool:
+        """Return True if a reply without calls ends the run; else tell the model what to correct."""
+        correction = self._attempts.see_reply(reply) if self._attempts is not None else None
+        if correction is not None:
+            self.context.transcript.append(correction)
+        return correction is None
 
     def _had_ended(self) -> EndReason | None:
-        """How a run within had ended already when the program was killed, if it had."""
+        """Return how an inner run had ended already when its program was killed, if it had."""
         results: list[ToolMessage] = []
-        recorder = self._run.recorder
-        if recorder is None or not recorder.regained or unanswered(self._messages):
+        transcript, recorder = self.context.transcript, self.context.recorder
+        if recorder is None or not recorder.regained or unanswered(transcript):
             return None
-        for message in reversed(self._messages):
+        for message in reversed(transcript):
             if isinstance(message, ToolMessage):
                 results.append(message)
                 continue
             if not isinstance(message, AssistantMessage):
                 return None
-            if not message.tool_calls and self._is_answered(message):
-                return ENDS.get(message.finish_reason, "answered")
-            ends = results and self._tools.has_ends_run and _all_end_run(self._tools, results)
-            return "returned" if ends else None
+            if not message.tool_calls and self._is_answer(message):
+                return END_REASONS.get(message.finish_reason, "answered")
+            return "returned" if results and self._calls.end_run(results) else None
         return None
 
-    async def _change(self) -> None:
-        """Let the agent go on that the run was handed to; what people have said joins it."""
-        run = self._run
-        if run.loop_state.pending_handoff is not None:
-            handoff, run.loop_state.pending_handoff = run.loop_state.pending_handoff, None
-            unjudged = self._asking.unjudged
-            self._adopt(await self._charge.hand_over(handoff))
-            self._asking.unjudged = unjudged
-        said, run.loop_state.skip_unstarted = list(run.loop_state.inbox), False
-        del run.loop_state.inbox[: len(said)]  # any thread may add more meanwhile
-        self._messages.extend(said)
-        relearn(run, said, self._tools)
-        self._asking.unjudged.extend(said)
-
-    def _follows(self, reason: EndReason) -> bool:
-        """Whether a run that would end like this goes on: somebody has said more meanwhile."""
-        run = self._run
-        if reason not in ("answered", "returned") or not (
-            run.loop_state.inbox or run.loop_state.follow_ups
-        ):
-            return False
-        if not run.loop_state.inbox:
-            run.loop_state.inbox.append(run.loop_state.follow_ups.pop(0))
-        if self.attempts is not None:
-            self.attempts = self.attempts.anew()
-        return True
-
     @property
-    def limit(self) -> str:
-        """The bound at which the run ended; empty if at none."""
-        return self._over or self._asking.over
+    def _limit(self) -> str:
+        """The limit at which the run ended; empty if none was reached."""
+        return self._turn_limit or self._caller.limit
 
     def _stopped(self) -> EndReason:
-        return "limit" if self.limit else "cancelled"
-
-    def _is_answered(self, reply: AssistantMessage) -> bool:
-        """Whether a reply that calls nothing ends the run; if not, the model is told why."""
-        correction = self.attempts.see_reply(reply) if self.attempts is not None else None
-        if correction is None:
-            return True
-        self._messages.append(correction)
-        return False
-
-    async def _call(self, calls: Sequence[ToolCall], resumed: bool) -> EndReason | None:
-        """Run the calls of a turn; why the run ends with them, if it does."""
-        tools, recorder = self._tools, self._run.recorder
-        if recorder is not None:
-            await self._intend(recorder, calls, resumed)
-        results = await self._run_batch(calls, tools, resumed)
-        if recorder is not None:
-            tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]
-            recorder.calls_ended(tickets, self._run.state)
-        if self.waits:
-            return "waiting"
-        if self._asking.forced:
-            self._asking.called()
-        if self.attempts is not None:
-            self.attempts.see_results(calls, results)
-            if self.attempts.given:
-                return "answered"
-        return "returned" if tools.has_ends_run and _all_end_run(tools, results) else None
-
-    async def _intend(
-        self, recorder: RunRecorder, calls: Sequence[ToolCall], resumed: bool
-    ) -> None:
-        """Write down what is about to run; where that fails or is cancelled, nothing has begun."""
-        try:
-            await recorder.intends(calls, partial(_goes_on, self._tools))
-        except BaseException:
-            self._messages.extend(skipped(call, self._run) for call in calls)
-            if resumed:
-                order_results(self._messages)
-            raise
-
-    async def _run_batch(
-        self, calls: Sequence[ToolCall], tools: Toolset, resumed: bool
-    ) -> list[ToolMessage]:
-        batch = self._running = tools.batch(calls, self._run)
-        try:
-            await batch.run()
-        finally:
-            self._running = None
-            results = batch.results
-            if self._run.taint is not None and self._run.recorder is None:
-                results = carry(self._run, results)
-            self._messages.extend(results)
-            if resumed:
-                order_results(self._messages)
-        self.waits = batch.waits
-        self.corrections.note(results)
-        return results
-
-    def in_flight(self) -> list[ToolMessage]:
-        """What can be said, while calls run, of those that have no result in the transcript yet.
-
-        Of a call that has begun and may not run twice it is not known what becomes of it; one that
-        has not begun, or may run again, has nothing here and runs when the run goes on.
-        """
-        known = () if self._running is None else self._running.so_far()
-        return [
-            unknown_outcome(call) if message is None else message
-            for call, message in known
-            if message is not None or not _repeatable(self._tools, call)
-        ]
-
-
-def _repeatable(tools: Toolset, call: ToolCall) -> bool:
-    """Whether a call may run again, if nobody knows what became of it."""
-    try:
-        tool = tools.find(call.name).tool
-        return tool.effects.repeatable or tool.executor is external
-    except Exception:  # nobody knows such a tool, so nothing has run
-        return True
-
-
-def _goes_on(tools: Toolset, call: ToolCall) -> bool:
-    """The same, if the run is written to a journal."""
-    return _repeatable(tools, call) or GOES_ON in tools.find(call.name).tool.metadata
-
-
-def _all_end_run(tools: Toolset, results: list[ToolMessage]) -> bool:
-    """Whether every tool just run succeeded and answers the person itself."""
-    for result in results:
-        if result.failed or not tools.find(result.name).tool.ends_run:
-            return False
-    return True
+        return "limit" if self._limit else "cancelled"

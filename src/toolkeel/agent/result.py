@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Generic, Protocol, cast
+from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, cast
 
 from typing_extensions import TypeVar
 
 from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import in_notebook, record
 from toolkeel._records.tickets import Ticket
+from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.run_state import RunState
 from toolkeel.call.correction_counts import Correction
 from toolkeel.errors import OutputError
@@ -115,8 +116,35 @@ class RunResult(Generic[T]):
         return self.run.agent
 
 
-def plain_output(messages: list[Message], reason: EndReason) -> str:
-    """What plain text a run ended with."""
+def output_of(
+    transcript: list[Message],
+    reason: EndReason,
+    attempts: OutputAttempts | None,
+    on_refusal: Literal["return", "raise"],
+) -> object:
+    """Return the answer of a run that has ended, or `NO_OUTPUT`.
+
+    Args:
+        transcript: The run's.
+        reason: How it ended.
+        attempts: The model's answers, if they must have a given form.
+        on_refusal: See `Agent`.
+
+    Raises:
+        OutputError: the reply was refused or cut off, and `on_refusal` is ``raise``.
+    """
+    output: object = NO_OUTPUT
+    if attempts is not None:
+        output = attempts.value if attempts.given else NO_OUTPUT
+    elif reason in ("answered", "returned", "refused", "cut_off"):
+        output = _text_of(transcript, reason)
+    if reason in ("refused", "cut_off") and on_refusal == "raise":
+        raise OutputError(f"there is no answer: the model's reply was {reason}", str(output))
+    return output
+
+
+def _text_of(messages: list[Message], reason: EndReason) -> str:
+    """Return the text a run ended with."""
     if reason == "returned":
         texts = []
         for message in reversed(messages):

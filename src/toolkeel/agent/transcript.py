@@ -90,16 +90,11 @@ def _place(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int]
 
 
 def order_results(messages: list[Message]) -> None:
-    """Put the results at the transcript's end into call order: those of a resumed turn came late."""
-    tail = 0
-    while tail < len(messages) and isinstance(messages[-1 - tail], ToolMessage):
-        tail += 1
-    reply = messages[-1 - tail] if tail < len(messages) else None
-    if tail and isinstance(reply, AssistantMessage):
-        places = {call.id: place for place, call in reversed(list(enumerate(reply.tool_calls)))}
-        results = [m for m in messages[-tail:] if isinstance(m, ToolMessage)]
-        results.sort(key=lambda result: places.get(result.tool_call_id, len(places)))
-        messages[-tail:] = results
+    """Put the results of the last turn, in place, into the order of its calls."""
+    start = len(messages) - 1
+    while start > 0 and isinstance(messages[start], ToolMessage):
+        start -= 1
+    messages[start:] = repair(messages[start:])
 
 
 def was_called(messages: Sequence[Message], handoffs: Collection[str] = ()) -> bool:

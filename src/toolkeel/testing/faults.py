@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolkeel._records.record import record
 from toolkeel.agent.reply_assembly import Assembly
-from toolkeel.agent.turn.ask_model import Asking
+from toolkeel.agent.turn.model_caller import ModelCaller
 from toolkeel.call import batch, compose_tool, pipeline
 from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.mask import Masking
@@ -61,7 +61,7 @@ class Point:
 
 POINTS: tuple[Point, ...] = (
     Point("offer", Offer, "now", "which tools the model is told about"),
-    Point("ask", Asking, "send", "the model is asked"),
+    Point("ask", ModelCaller, "send", "the model is asked"),
     Point("delta", Assembly, "add", "a piece of its reply is taken in", False),
     Point("start", batch, "run_call", "a call of a turn begins"),
     Point("find", Toolset, "find", "its tool is looked up", False),

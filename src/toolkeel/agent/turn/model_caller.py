@@ -1,28 +1,34 @@
-"""Asking the model of the agent in charge: what it is sent, limits, steps, guardrails beside it.
+"""Model requests of a run: what is sent of the transcript, limits, steps, guardrails beside them.
 
-All that is fixed while one agent has the run. Deltas are told as they come; while guardrails look at
-what a person said they are kept back, and nobody is told of a reply that these refuse.
+Deltas become events as they arrive. While guardrails check what a person said, deltas are delayed, and
+a reply to a message that they refuse never becomes an event.
 """
 
 from __future__ import annotations
 
 import asyncio
 import dataclasses
+from collections.abc import Sequence
 from typing import Any
 
+from toolkeel._records.kept_results import KEPT
 from toolkeel.agent.guardrail import judge_said
+from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow
+from toolkeel.agent.plan import Plan
 from toolkeel.agent.reply_assembly import Assembly, reliable
 from toolkeel.agent.transcript import was_called
-from toolkeel.agent.turn.reserve_cost import RequestCost
+from toolkeel.agent.turn.active_agent import ActiveAgent
+from toolkeel.agent.turn.read_result import READ, reading_tool
+from toolkeel.agent.turn.request_budget import RequestBudget
 from toolkeel.agent.turn.steps import around
-from toolkeel.agent.turn.switch_agent import InCharge
 from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
+from toolkeel.define.tool import AnyTool
 from toolkeel.errors import ModelError, describe
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
-from toolkeel.messages import AssistantMessage, Message, Usage
+from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, provider_of
 
 
@@ -30,80 +36,85 @@ class AtLimit(BaseException):
     """A request may not be sent: a bound is reached. No step can catch it by mistake."""
 
 
-class Asking:
-    """Asks the model of one agent.
+class ModelCaller:
+    """Sends model requests of a run: transcript window, offered tools, settings, limits, guardrails.
 
     Args:
-        charge: Who has the run.
-        tools: What may be called.
+        agent: The agent that owns the run.
         run: The run; its transcript grows.
 
     Attributes:
-        offer: What the model is told it may call.
-        forced: Whether the settings force a call as long as none was made.
-        unjudged: What people have said that the input guardrails have not seen.
+        window: The part of the transcript that is sent.
+        offer: The tools that are offered to the model.
+        forced: The settings force a call until one was made.
+        unchecked_messages: Messages of people that the input guardrails have not checked.
+        session_history: History policy of the session, for agents without one.
+        full_transcript: The whole conversation of a session; None without a session.
     """
 
-    def __init__(self, charge: InCharge, tools: Toolset, run: RunContext) -> None:
-        plan = charge.plan
-        self._charge = charge
-        self._model = plan.model
+    def __init__(self, agent: ActiveAgent, run: RunContext) -> None:
+        self._agent = agent
         self._run = run
-        self._settings, self._later = _asked(plan.settings, charge)
-        given_by = [
-            name
-            for before in charge.before
-            for name, handoff in before.handoffs.items()
-            if handoff.agent.name == plan.agent
-        ]
-        if was_called(run.transcript, given_by):
-            self._settings = self._later
-        self.forced = self._settings is not self._later
-        beside = (*(() if plan.output is None else plan.output.tools), *charge.reading(tools))
-        self.offer = Offer(tools, run, plan.search, beside, plan.handoffs)
-        self.offer.tools.cover(run)
-        self.unjudged: list[Message] = []
-        self._request: ModelRequest | None = None
-        askers = (*plan.model_steps, charge.history)
-        others = [model.name for asker in askers for model in getattr(asker, "models", ())]
-        self._cost = RequestCost(run, plan.model.name, *others)
-        self._send = around(plan.model_steps, run, self.send)
-        self._turn = self._sent = 0
-        self._shortens = charge.history is not None
+        self.window = TranscriptWindow()
+        self.unchecked_messages: list[Message] = []
+        self.session_history: HistoryPolicy | None = None
+        self.full_transcript: ShortenedTranscript | None = None
+        self._can_read_cuts = False
+        self._turn = self._attempt = 0
         self._delayed: list[Delta] | None = None
 
-    @property
-    def over(self) -> str:
-        """The bound at which the run ended; empty if at none."""
-        pool = self._run.scope.spending
-        return self._cost.over or (pool.over if pool is not None else "")
+    def use_tools(self, tools: Toolset) -> Toolset:
+        """Prepare requests of the agent that owns the run now.
 
-    def called(self) -> None:
-        """A call was made: one that the settings force is no longer."""
-        self._settings, self._request, self.forced = self._later, None, False
+        Args:
+            tools: The tools of the agent.
+
+        Returns:
+            Those tools, and the ones that requests need besides: for search, output, reading.
+        """
+        plan, run = self._agent.plan, self._run
+        self._model = plan.model
+        self._history = plan.history or self.session_history
+        self._settings, self._unforced = _settings_of(plan)
+        if was_called(run.transcript, self._agent.names_of_handoffs_here()):
+            self._settings = self._unforced
+        self.forced = self._settings is not self._unforced
+        extra = (*(() if plan.output is None else plan.output.tools), *self._reading_tools(tools))
+        self.offer = Offer(tools, run, plan.search, extra, plan.handoffs)
+        self.offer.tools.cover(run)
+        self._request: ModelRequest | None = None
+        askers = (*plan.model_steps, self._history)
+        others = [model.name for asker in askers for model in getattr(asker, "models", ())]
+        self._budget = RequestBudget(run, plan.model.name, *others)
+        self._send = around(plan.model_steps, run, self.send)
+        return self.offer.tools
+
+    @property
+    def limit(self) -> str:
+        """The limit at which the run ended; empty if none was reached."""
+        pool = self._run.scope.spending
+        return self._budget.over or (pool.over if pool is not None else "")
+
+    def stop_forcing(self) -> None:
+        """Send settings that force no call from now on, because one was made."""
+        self._settings, self._request, self.forced = self._unforced, None, False
 
     async def ask(self, turn: int, interrupt: Interrupt) -> AssistantMessage | None:
-        """The model's next reply; None if the run was stopped meanwhile, or may not be asked.
+        """Return the model's next reply; None if the run was stopped, or reached a limit.
 
         Raises:
-            ModelError: it failed, or its reply broke off before it said or called anything.
+            ModelError: the model failed, or its reply broke off before it said or called anything.
             Exception: a guardrail refused what a person said.
         """
-        run, sent, messages = self._run, self._charge.sent, self._run.transcript
-        self._turn, self._sent = turn, 0
+        run = self._run
+        self._turn, self._attempt = turn, 0
         interrupt.arm()
         try:
-            if self._shortens or sent.cuts:
-                messages = await self._shorter()
-            fixed = self.offer.fixed
-            offered = fixed if fixed is not None else await self.offer.now()
-            request = self._request
-            if request is None or request.tools is not offered or request.messages is not messages:
-                request = ModelRequest(messages, offered, self._settings, self._model)
-                self._request = request
+            request = await self._next_request()
             # The reply's calls are judged by what it has seen.
             run.loop_state.visible_taint = 0 if run.taint is None else len(run.taint.sources)
-            reply = await (self._judged if self.unjudged else self._send)(request)
+            send = self._call_with_guardrails if self.unchecked_messages else self._send
+            reply = await send(request)
         except asyncio.CancelledError:
             if not interrupt.ours():
                 raise
@@ -113,21 +124,69 @@ class Asking:
         finally:
             interrupt.disarm()
         if run.listeners:
-            if not self._sent:
+            if not self._attempt:
                 run.tell(TurnStarted(*run.next(), turn, self._model.name, provider_of(self._model)))
             run.tell(Replied(*run.next(), reply))
         if not reply.tool_calls and reply.finish_reason in ("error", "incomplete"):
-            _check(reply)
+            _raise_if_empty(reply)
         return reply
 
-    async def _shorter(self) -> list[Message]:
-        """What is sent of the transcript, after the history policy has looked at it."""
-        charge, run = self._charge, self._run
-        used = await charge.shorten()
+    async def _next_request(self) -> ModelRequest:
+        """Return the request to send now; the same one while nothing of it has changed."""
+        run, window, messages = self._run, self.window, self._run.transcript
+        if self._history is not None or window.cuts:
+            await self._shorten()
+            messages = window.messages(run)
+        fixed = self.offer.fixed
+        offered = fixed if fixed is not None else await self.offer.now()
+        request = self._request
+        if request is None or request.tools is not offered or request.messages is not messages:
+            request = ModelRequest(messages, offered, self._settings, self._model)
+            self._request = request
+        return request
+
+    # — the part of the transcript that is sent —
+
+    async def _shorten(self) -> None:
+        """Let the history policy cut the transcript, and count what that cost."""
+        run, window, history = self._run, self.window, self._history
+        view = window.view(run)
+        if history is None:
+            return
+        view.reader = self._reader
+        start = run.messages[: window.initial_count]
+        view.asked = max(0, len(start) - len(unanswered_messages(start)))
+        used = await window.shorten(history, run, view)
         if used != Usage():
             run.usage = run.usage + used
-            self._cost.add(used, *(model.name for model in getattr(charge.history, "models", ())))
-        return charge.sent.now(run)
+            self._budget.add(used, *(model.name for model in getattr(history, "models", ())))
+
+    def _reading_tools(self, tools: Toolset) -> tuple[AnyTool, ...]:
+        """Return the tool that reads cut parts of the transcript, unless `tools` has one."""
+        run, window = self._run, self.window
+        full = self.full_transcript
+        if full is None:
+            full = ShortenedTranscript(lambda: window.cuts, lambda: run.messages)
+        self._reader = ""
+        if not (full.named or (self._history is not None and len(tools) > 0)):
+            return ()
+        self._register_cuts(full)
+        self._reader = tools.keeper[0] if tools.keeper is not None else READ
+        return () if tools.keeper is not None or READ in tools else (reading_tool(full),)
+
+    def _register_cuts(self, full: ShortenedTranscript) -> None:
+        """Let every tool that opens long results find the cut parts until the run ends."""
+        if self._can_read_cuts:
+            return
+
+        async def forget() -> None:
+            KEPT.elsewhere.remove(find)
+
+        self._can_read_cuts, find = True, full.find
+        KEPT.elsewhere.append(find)
+        self._run.loop_state.cleanups.append(forget)
+
+    # — one request —
 
     async def send(self, request: ModelRequest) -> AssistantMessage:
         """Send one request, within all steps around it.
@@ -137,12 +196,9 @@ class Asking:
             ModelError: the model failed.
         """
         run, model = self._run, request.model or self._model
-        pool = run.scope.spending
-        if pool is not None and pool.plain and not pool.over and pool.requests < pool.most:
-            pool.requests += 1  # here, since a function more in every turn is counted
-        elif not self._cost.reserve(request, model.name):
+        if not self._budget.reserve(request, model.name):
             raise AtLimit
-        self._sent += 1
+        self._attempt += 1
         if run.recorder is not None:
             await run.recorder.asks(self._turn, model.name, request)
         if run.listeners:
@@ -173,7 +229,7 @@ class Asking:
         """Settle what a request has cost, and let go of its connection."""
         pool = self._run.scope.spending
         if pool is not None and pool.weighs:
-            self._cost.settle(reply, model)
+            self._budget.settle(reply, model)
         if (aclose := getattr(stream, "aclose", None)) is not None:
             await aclose()  # now, not when it is collected: it may hold a connection
 
@@ -189,7 +245,7 @@ class Asking:
             error.told = assembly is not None and bool(run.listeners) and self._delayed is None
             run.usage = run.usage + usage
         if run.recorder is not None:
-            run.recorder.failed(self._sent, describe(error), model, usage)
+            run.recorder.failed(self._attempt, describe(error), model, usage)
         return reply
 
     def _tell(self, delta: Delta) -> None:
@@ -205,12 +261,12 @@ class Asking:
 
     # — guardrails beside it —
 
-    async def _judged(self, request: ModelRequest) -> AssistantMessage:
+    async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
         """Ask while guardrails look at what was said; nothing comes out before they allow it."""
-        guardrails, said = self._charge.guardrails, tuple(self.unjudged)
+        guardrails, said = self._agent.guardrails, tuple(self.unchecked_messages)
         if not guardrails or any(each.first for each in guardrails) or _runs_elsewhere(request):
             await judge_said(guardrails, said, self._run)
-            self.unjudged.clear()
+            self.unchecked_messages.clear()
             return await self._send(request)
         self._delayed = []
         judging = asyncio.ensure_future(judge_said(guardrails, said, self._run))
@@ -218,7 +274,7 @@ class Asking:
         try:
             await asyncio.wait((judging, sending), return_when=asyncio.FIRST_COMPLETED)
             await judging
-            self.unjudged.clear()
+            self.unchecked_messages.clear()
             delayed, self._delayed = self._delayed, None
             for delta in delayed:
                 self._tell(delta)
@@ -238,7 +294,7 @@ class Asking:
             return
         if sending.cancelled() or sending.exception() is None:
             usage = Usage() if sending.cancelled() else sending.result().usage
-            recorder.failed(self._sent, "a guardrail refused it", self._model.name, usage)
+            recorder.failed(self._attempt, "a guardrail refused it", self._model.name, usage)
 
 
 def _runs_elsewhere(request: ModelRequest) -> bool:
@@ -248,9 +304,10 @@ def _runs_elsewhere(request: ModelRequest) -> bool:
     )
 
 
-def _asked(first: Settings, charge: InCharge) -> tuple[Settings, Settings]:
-    """The settings of the first requests, and those after a call that they force was made."""
-    later, output = first, charge.plan.output
+def _settings_of(plan: Plan) -> tuple[Settings, Settings]:
+    """Return the settings of the first requests, and those after a call that they force was made."""
+    first, output = plan.settings, plan.output
+    later = first
     if first.tool_choice not in (None, "auto", "none") and not first.keep_tool_choice:
         later = dataclasses.replace(first, tool_choice=None)
     if output is None:
@@ -259,7 +316,17 @@ def _asked(first: Settings, charge: InCharge) -> tuple[Settings, Settings]:
     return asked, asked if later is first else output.asked(later)
 
 
-def _check(reply: AssistantMessage) -> None:
+def unanswered_messages(messages: Sequence[Message]) -> list[Message]:
+    """Return the messages of the person at the end, which no model has answered yet."""
+    found: list[Message] = []
+    for message in reversed(messages):
+        if not isinstance(message, UserMessage) or message.origin != "person":
+            break
+        found.insert(0, message)
+    return found
+
+
+def _raise_if_empty(reply: AssistantMessage) -> None:
     if reply.finish_reason == "error" or not reply.content:
         error = ModelError(f"the model's reply broke off: {reply.text or 'nothing arrived'}")
         error.text, error.usage = reply.text, reply.usage

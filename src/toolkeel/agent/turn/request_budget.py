@@ -13,7 +13,7 @@ _ONE = Usage(1)
 _FREE = (_ONE, 0.0)
 
 
-class RequestCost:
+class RequestBudget:
     """Reserves and settles the requests of one run.
 
     What a request needs is what the last one took, what has come since, and the longest reply it

@@ -137,6 +137,6 @@ def test_a_request_that_failed_counts_and_its_reservation_is_given_back() -> Non
     agent = Agent(Scripted([ModelError("down")]), settings=Settings(max_tokens=600))
     run = agent.start("go", limits=limits)
     with pytest.raises(ModelError):
-        asyncio.run(run.to_end())
+        asyncio.run(run.run())
     pool = run.context.scope.spending
     assert pool is not None and (pool.requests, pool.tokens, pool._reserved) == (1, 0, [0, 0.0])

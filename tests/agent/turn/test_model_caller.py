@@ -8,6 +8,8 @@ import pytest
 
 from toolkeel import Agent, ModelError, Settings, tool
 from toolkeel._records.entries import ModelAsked, ModelFailed
+from toolkeel.agent.turn.model_caller import unanswered_messages
+from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
@@ -45,3 +47,14 @@ def test_a_request_holds_the_same_list_of_messages_as_long_as_nothing_is_cut() -
 
     Agent(Scripted([call("act", {}), "done"]), [act], model_steps=[watch]).run_sync("go")
     assert seen[0] == seen[1]
+
+
+def test_what_the_person_unanswered_messages_is_what_no_model_has_answered() -> None:
+    messages = [UserMessage("a"), AssistantMessage("b"), UserMessage("c"), UserMessage("d")]
+    assert [message.text for message in unanswered_messages(messages)] == ["c", "d"]
+    assert unanswered_messages(messages[:2]) == []
+
+
+def test_a_note_of_the_library_was_not_said_by_the_person() -> None:
+    messages = [UserMessage("a"), UserMessage("b", "correction"), UserMessage("c")]
+    assert [message.text for message in unanswered_messages(messages)] == ["c"]

@@ -7,17 +7,12 @@ import asyncio
 import pytest
 
 from toolkeel import Agent, Rules, RunState, tool
-from toolkeel.agent.turn.switch_agent import InCharge, said_last
+from toolkeel.agent.history import TranscriptWindow
+from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
-from toolkeel.messages import AssistantMessage, UserMessage
+from toolkeel.messages import UserMessage
 from toolkeel.testing.scripted import Scripted, call
-
-
-def test_what_the_person_said_last_is_what_no_model_has_answered() -> None:
-    messages = [UserMessage("a"), AssistantMessage("b"), UserMessage("c"), UserMessage("d")]
-    assert [message.text for message in said_last(messages)] == ["c", "d"]
-    assert said_last(messages[:2]) == []
 
 
 def test_instructions_take_the_place_of_those_before() -> None:
@@ -25,14 +20,14 @@ def test_instructions_take_the_place_of_those_before() -> None:
     first = Agent(Scripted([]), name="first", instructions="First.", handoffs=[desk])
     run = RunContext(agent=first)
     run.loop_state.transcript = [UserMessage("hi")]
-    charge = InCharge(first.planned_for({}), run)
+    active = ActiveAgent(first.planned_for({}), run)
 
     async def main() -> None:
-        await charge.instruct()
+        await active.instruct()
         assert [m.text for m in run.transcript] == ["First.", "hi"]
-        await charge.hand_over(first.handoffs[0])
+        await active.hand_over(first.handoffs[0], TranscriptWindow())
         assert [m.text for m in run.transcript] == ["Desk.", "hi"]
-        assert [plan.agent for plan in charge.before] == ["first"] and run.agent is desk
+        assert [plan.agent for plan in active.before] == ["first"] and run.agent is desk
 
     asyncio.run(main())
 
@@ -41,10 +36,10 @@ def test_a_saved_run_goes_to_the_agent_that_had_it() -> None:
     desk = Agent(Scripted([]), name="desk")
     first = Agent(Scripted([]), name="first", handoffs=[desk])
     run = RunContext(agent=first)
-    charge = InCharge(first.planned_for({}), run)
-    charge.resume(RunState((UserMessage("x"),), agent="desk", path=("first",)), goes_on=True)
-    assert charge.plan.agent == "desk" and run.agent is desk
-    assert [plan.agent for plan in charge.before] == ["first"]
+    active = ActiveAgent(first.planned_for({}), run)
+    active.restore(RunState((UserMessage("x"),), agent="desk", path=("first",)), resumed=True)
+    assert active.plan.agent == "desk" and run.agent is desk
+    assert [plan.agent for plan in active.before] == ["first"]
 
 
 @pytest.mark.parametrize("rules", [None, Rules(deny=["pay"])])

@@ -1,0 +1,130 @@
+"""The agent that owns the run, and the agents before it: instructions, tools, handoff."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from toolkeel.agent.guardrail import Guardrail
+from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agent
+from toolkeel.agent.history import Cut, TranscriptWindow
+from toolkeel.agent.output import check_no_tool_ends_run
+from toolkeel.agent.plan import Plan
+from toolkeel.agent.prompt import instruct
+from toolkeel.agent.run_state import RunState
+from toolkeel.call.tool_sources import gather
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.events import HandedOver
+
+
+class ActiveAgent:
+    """The agent that owns the run, and the agents before it.
+
+    Rules, steps and input guardrails of the agents before it still apply.
+
+    Args:
+        plan: Of the agent that starts the run.
+        run: The run.
+
+    Attributes:
+        plan: Of the agent that owns the run now.
+        before: Plans of the agents before it, each once.
+        max_turns: Most model requests of the run, as the agent that started it says.
+    """
+
+    def __init__(self, plan: Plan, run: RunContext) -> None:
+        self.plan = plan
+        self.before: tuple[Plan, ...] = ()
+        self.max_turns = plan.max_turns
+        self._run = run
+        self._outer_toolset: Toolset | None = run.scope.toolset
+
+    @property
+    def guardrails(self) -> list[Guardrail]:
+        """Input guardrails of all agents that own or owned the run."""
+        return [each for plan in (*self.before, self.plan) for each in plan.input_guardrails]
+
+    def restore(self, state: RunState, *, resumed: bool) -> None:
+        """Make the agent that owned the run when it was saved the owner again.
+
+        Args:
+            state: The saved run.
+            resumed: That run continues; False if a new run of its session starts.
+
+        Raises:
+            SetupError: the agent cannot be reached from this one.
+        """
+        if not state.path:
+            return
+        first: AgentLike = self._run.agent  # type: ignore[assignment]
+        agent, by = first, None
+        plans: dict[str, Plan] = {}
+        for name in (*state.path, state.agent):
+            found = find_agent(first, name)
+            if found is None:
+                raise SetupError(
+                    f"this run was handed over to {name!r}, which the agent {first.name!r} cannot "
+                    "reach by its handoffs; give it the handoffs it had"
+                )
+            agent, by = found
+            plans[name] = self.plan if agent is first else agent.planned_for(self.plan.asked)
+        if resumed or by is None or by.stays:
+            plan = plans.pop(state.agent)
+            self._run.agent, self.plan, self.before = agent, plan, tuple(plans.values())
+
+    async def instruct(self, text: str | None = None) -> str:
+        """Start the transcript with the agent's system message; see `prompt.instruct`."""
+        return await instruct(self._run, self.plan.instructions, text)
+
+    async def gather_tools(self) -> Toolset:
+        """Return the agent's tools under the steps and rules of everything around the run."""
+        run, plan, outer = self._run, self.plan, self._outer_toolset
+        tools = plan.tools
+        if plan.sources:
+            tools = await gather(plan.sources, tools, run)
+        for earlier in self.before:
+            outer = earlier.tools.under(outer)
+        tools = run.scope.toolset = tools.under(outer)
+        if plan.output is not None:
+            check_no_tool_ends_run(tools)
+        return tools
+
+    async def hand_over(self, handoff: Handoff, window: TranscriptWindow) -> Toolset:
+        """Give the run to another agent.
+
+        Args:
+            handoff: The handoff to that agent.
+            window: Shows it the transcript, as the handoff's filter says.
+
+        Returns:
+            The tools of that agent.
+        """
+        run, left, agent = self._run, self.plan, handoff.agent
+        history = tuple(window.view(run).messages)
+        shown = await handoff.seen(HandoffHistory(history, window.initial_count, run, handoff))
+        plan: Plan = agent.planned_for(left.asked)
+        before = {each.agent: each for each in (*self.before, left)}
+        before.pop(plan.agent, None)
+        run.agent, self.plan = agent, plan
+        self.before = tuple(before.values())
+        if shown is not None:
+            window.cut(Cut(0, len(run.messages), tuple(shown), "handoff"))
+        instruction_count = run.loop_state.instruction_count
+        text = await self.instruct()
+        if run.recorder is not None:
+            grown = run.loop_state.instruction_count - instruction_count
+            run.recorder.handed_over(plan.agent, text, tuple(shown or ()), (shown is None, grown))
+        tools = await self.gather_tools()
+        if run.listeners:
+            run.tell(HandedOver(*run.next(), left.agent, plan.agent, plan.model.name))
+        return tools
+
+    def names_of_handoffs_here(self) -> Sequence[str]:
+        """Return the names of the tools by which earlier agents can hand over to this agent."""
+        return [
+            name
+            for before in self.before
+            for name, handoff in before.handoffs.items()
+            if handoff.agent.name == self.plan.agent
+        ]

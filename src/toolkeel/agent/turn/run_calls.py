@@ -1,0 +1,119 @@
+"""The calls of a turn: written to the journal, run, and answered in the transcript in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+
+from toolkeel._records.recorder import GOES_ON, RunRecorder
+from toolkeel.agent.transcript import order_results
+from toolkeel.call.batch import Batch, skipped
+from toolkeel.call.correction_counts import Corrections
+from toolkeel.call.failure_message import unknown_outcome
+from toolkeel.call.steps.taint import carry
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.define.options import external
+from toolkeel.errors import Suspend
+from toolkeel.messages import ToolCall, ToolMessage
+
+
+class TurnCalls:
+    """The calls of a run's current turn.
+
+    Args:
+        run: The run; results are appended to its transcript.
+
+    Attributes:
+        tools: The tools that can be called; set before the first turn.
+        waits: What waits for a person, by the id of its call.
+        corrections: How often the model corrected its calls.
+    """
+
+    tools: Toolset
+
+    def __init__(self, run: RunContext) -> None:
+        self.waits: Mapping[str, Suspend] = {}
+        self.corrections = Corrections()
+        self._run = run
+        self._batch: Batch | None = None
+
+    async def run(self, calls: Sequence[ToolCall], *, resumed: bool) -> list[ToolMessage]:
+        """Run the calls of a turn and append their results to the transcript.
+
+        Args:
+            calls: In the model's order.
+            resumed: Other results of the turn may be in the transcript already.
+
+        Raises:
+            SetupError: the program is wired up wrongly.
+            BaseException: cancellation from outside, and what else tools may not swallow.
+        """
+        run, recorder = self._run, self._run.recorder
+        if recorder is not None:
+            await self._record_intents(recorder, calls, resumed)
+        batch = self._batch = self.tools.batch(calls, run)
+        try:
+            await batch.run()
+        finally:
+            self._batch = None
+            results = batch.results
+            if run.taint is not None and recorder is None:
+                results = carry(run, results)
+            self._append(results, resumed)
+        self.waits = batch.waits
+        self.corrections.note(results)
+        if recorder is not None:
+            tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]
+            recorder.calls_ended(tickets, run.state)
+        return results
+
+    def results_so_far(self) -> list[ToolMessage]:
+        """Return the results known so far for calls that have none in the transcript yet.
+
+        A call that has started and must not run twice has an unknown outcome. A call that has not
+        started, or may run again, has no result here and runs when the run is resumed.
+        """
+        if self._batch is None:
+            return []
+        return [
+            unknown_outcome(call) if message is None else message
+            for call, message in self._batch.so_far()
+            if message is not None or not _is_repeatable(self.tools, call)
+        ]
+
+    def end_run(self, results: Sequence[ToolMessage]) -> bool:
+        """Return True if every result is a success of a tool that answers the person itself."""
+        tools = self.tools
+        return tools.has_ends_run and all(
+            not result.failed and tools.find(result.name).tool.ends_run for result in results
+        )
+
+    def _append(self, results: Sequence[ToolMessage], resumed: bool) -> None:
+        self._run.transcript.extend(results)
+        if resumed:
+            order_results(self._run.transcript)
+
+    async def _record_intents(
+        self, recorder: RunRecorder, calls: Sequence[ToolCall], resumed: bool
+    ) -> None:
+        """Write the calls to the journal; if that fails or is cancelled, none has started."""
+        try:
+            await recorder.intends(calls, partial(_is_resumable, self.tools))
+        except BaseException:
+            self._append([skipped(call, self._run) for call in calls], resumed)
+            raise
+
+
+def _is_repeatable(tools: Toolset, call: ToolCall) -> bool:
+    """Return True if a call with an unknown outcome may run again."""
+    try:
+        tool = tools.find(call.name).tool
+        return tool.effects.repeatable or tool.executor is external
+    except Exception:  # there is no such tool, so nothing has run
+        return True
+
+
+def _is_resumable(tools: Toolset, call: ToolCall) -> bool:
+    """Return True if a call may run again, or is a run with a journal of its own."""
+    return _is_repeatable(tools, call) or GOES_ON in tools.find(call.name).tool.metadata
