@@ -58,34 +58,25 @@ def note(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
 
 
 class Failures:
-    """How often each call of one tool has failed in the same way.
+    """How often each call of one tool has failed in the same way."""
 
-    Arguments are read when there are two calls to be compared; most failures stay alone.
-    """
-
-    __slots__ = ("_counts", "_unread")
+    __slots__ = ("_counts",)
 
     def __init__(self) -> None:
         self._counts: dict[str, tuple[str, int]] = {}
-        self._unread: tuple[ToolCall, str] | None = None
 
     def of(self, call: ToolCall) -> tuple[str, int]:
-        """The call's last error, and how often that came in a row."""
-        if self._unread is not None:
-            (first, error), self._unread = self._unread, None
-            self._counts[_key(first)] = (error, 1)
+        """Return the call's last error, and how often that came in a row."""
         return self._counts.get(_key(call), ("", 0))
 
     def add(self, call: ToolCall, error: str) -> None:
-        if self._unread is None and not self._counts:
-            self._unread = (call, error)
-            return
+        """Count a failure of the call."""
         last, count = self.of(call)
         self._counts[_key(call)] = (error, count + 1 if last == error else 1)
 
     def forget(self, call: ToolCall) -> None:
-        if self.of(call)[1]:
-            del self._counts[_key(call)]
+        """Forget the call's failures."""
+        self._counts.pop(_key(call), None)
 
 
 def _key(call: ToolCall) -> str:
