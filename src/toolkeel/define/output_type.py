@@ -21,11 +21,11 @@ from toolkeel._records.record import record
 from toolkeel.define.reading.annotations import modern
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import MISSING, Parameter
+from toolkeel.define.schema.annotation_schema import reason_of
 from toolkeel.define.schema.argument_schema import (
     ArgumentSchema,
     compile_arguments,
     from_parameters,
-    reason_of,
 )
 from toolkeel.define.schema.closed_objects import closing_facts
 from toolkeel.define.schema.json_schema import SchemaMaker

@@ -78,7 +78,8 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
         text = None
     for item in metadata:
         plain = _bare(item, several) if is_field(item) else item
-        annotation = Annotated[annotation, plain]
+        if not (isinstance(plain, str) or (is_field(plain) and _is_empty(plain))):
+            annotation = Annotated[annotation, plain]
     if several:  # each value must fit, not the list of them
         annotation, default = list[annotation], []  # type: ignore[valid-type]
     return ParameterField(annotation, default, factory, text, tuple(infos))
@@ -130,6 +131,10 @@ def _constantly(make: Callable[[], object]) -> Factory:
 def _factory(info: FieldInfo) -> Factory:
     make: Any = info.default_factory
     return make if info.default_factory_takes_validated_data else lambda _: make()
+
+
+def _is_empty(info: FieldInfo) -> bool:
+    return not info.metadata and not info._attributes_set
 
 
 def _bare(info: FieldInfo, described: bool) -> FieldInfo:

@@ -1,16 +1,15 @@
 """Parameters become a JSON Schema and a validator: the part that knows pydantic.
 
-json_schema       the JSON Schema generator: pydantic's, adapted to what a tool shows
-model_fields      a pydantic model's fields as parameters, less those the program fills
-canonical         validated values back to JSON: what the model could have sent to mean exactly them
-closed_objects    facts about a whole schema: which objects are closed, whether it is strict, whether it holds a secret
-plain_types       what pydantic makes of plain types, written down: most tools need nothing else of it
-fragments         what annotations become, asked of pydantic once and shared by all tools that use them
-join_fragments    a tool's schema and validator, joined of what its annotations become
-gaps              where pydantic takes more than what is advertised, and the checks that close the gap
-argument_schema   parameters become a JSON Schema and a validator
-from_model        arguments described by a pydantic model (``parameters=``)
-from_json_schema  tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults
-pydantic_v1       arguments described by a model of pydantic's first version, which `pydantic.v1` still holds
-foreign           schemas of other people's tools: a keyword that no validator can run is left out and told (MCP, OpenAPI)
+json_schema        the JSON Schema generator: pydantic's, adapted to what a tool shows
+model_fields       a pydantic model's fields as parameters, less those the program fills
+canonical          validated values back to JSON: what the model could have sent to mean exactly them
+closed_objects     facts about a whole schema: which objects are closed, whether it is strict, whether it holds a secret
+known_types        schema and validator of parameters whose types need no question to pydantic
+gaps               where pydantic takes more than what is advertised, and the checks that close the gap
+argument_schema    parameters become a JSON Schema and a validator
+annotation_schema  schema and validator of annotated parameters, made by pydantic of all at once
+from_model         arguments described by a pydantic model (``parameters=``)
+from_json_schema   tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults
+pydantic_v1        arguments described by a model of pydantic's first version, which `pydantic.v1` still holds
+foreign            schemas of other people's tools: a keyword that no validator can run is left out and told (MCP, OpenAPI)
 """

@@ -10,9 +10,9 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, NotRequired
+from typing import Any, Literal
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from toolkeel._records.record import NOTHING, record
@@ -33,12 +33,12 @@ from toolkeel.define.reading.signature import (
     VAR_POSITIONAL,
     Parameter,
 )
+from toolkeel.define.schema.annotation_schema import from_annotations
 from toolkeel.define.schema.canonical import renamed
-from toolkeel.define.schema.closed_objects import Facts, closing_facts, is_plain, unknown_keys
-from toolkeel.define.schema.fragments import typed_dict
+from toolkeel.define.schema.closed_objects import Facts, unknown_keys
 from toolkeel.define.schema.gaps import Gaps, check_fillable, gaps_of
-from toolkeel.define.schema.join_fragments import join
-from toolkeel.define.schema.json_schema import OnlyAPath, SchemaMaker, advertise_default
+from toolkeel.define.schema.json_schema import advertise_default
+from toolkeel.define.schema.known_types import from_known_types
 from toolkeel.define.secret import Mask
 from toolkeel.errors import DefinitionError, InvalidArguments
 
@@ -107,8 +107,8 @@ def from_parameters(
         )
     keys = renamed({name: field.infos for name, field in given.items()})
     closing = unknown_keys == "forbid"
-    known = None if rest or keys else join(title, given, closing)
-    schema, validate, facts = known or from_pydantic(title, given, rest, closing)
+    known = None if rest or keys else from_known_types(title, given, closing)
+    schema, validate, facts = known or from_annotations(title, given, rest, closing)
     defaults = {keys.get(name, name): field.default for name, field in given.items()}
     _advertise(title, schema, defaults, validate)
     made = compile_arguments(title, schema, validate, _filler(given), facts)
@@ -130,34 +130,6 @@ def own_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
             or is_field(parameter.default)
         )
     }
-
-
-def from_pydantic(
-    title: str, given: Mapping[str, ParameterField], rest: Mapping[str, object], closing: bool
-) -> tuple[dict[str, Any], Callable[..., Values], Facts]:
-    """Schema, validator and facts of parameters, all of them made by pydantic at once.
-
-    Args:
-        title: The tool's name.
-        given: The parameters by name.
-        rest: The annotation of ``**kwargs``, if there is one.
-        closing: Whether unknown keys are refused.
-
-    Raises:
-        DefinitionError: naming the parameter that has no JSON form, and the fix.
-    """
-    fields = {
-        name: field.told() if field.default is MISSING else NotRequired[field.told()]
-        for name, field in given.items()
-    }
-    try:
-        adapter: TypeAdapter[Any] = TypeAdapter(typed_dict(title, fields, rest))
-        schema = adapter.json_schema(schema_generator=SchemaMaker)
-    except Exception as error:
-        raise no_json_form(title, {**fields, **rest}, error) from error
-    schema.pop("title", None)
-    facts = closing_facts(schema, closing, is_plain(adapter.core_schema))
-    return schema, adapter.validator.validate_json, facts
 
 
 def _advertise(
@@ -360,29 +332,3 @@ class _Checks:
         if self._gaps is not None and (wrong := self._gaps.errors(value)):
             raise invalid_arguments(self._title, wrong)
         return values
-
-
-def reason_of(error: Exception) -> str:
-    """Why a type has no JSON form, in a line without pydantic's advice, which is for its own models."""
-    if isinstance(error, LookupError):
-        return "it is no type"
-    text = str(error).splitlines()[0].partition(". Set `")[0]
-    return text.replace("Unable to generate pydantic-core schema for", "there is none for")
-
-
-def no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
-    """Find the parameter that is to blame by trying each alone."""
-    culprit, text = "a parameter", reason_of(error)
-    for name, annotation in fields.items():
-        try:
-            one = TypeAdapter(typed_dict(title, {name: annotation}))
-            one.json_schema(schema_generator=SchemaMaker)
-        except Exception as reason:
-            culprit, text = f"parameter {name!r}", reason_of(reason)
-            break
-    if isinstance(error, OnlyAPath):
-        return DefinitionError(f"{title}: {culprit} {text}")
-    return DefinitionError(
-        f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "
-        "Annotated[..., Injected] if the program fills it"
-    )

@@ -10,11 +10,11 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from toolkeel.define.reading.parameter import Values
+from toolkeel.define.schema.annotation_schema import no_json_form
 from toolkeel.define.schema.argument_schema import (
     ArgumentSchema,
     UnknownKeys,
     compile_arguments,
-    no_json_form,
 )
 from toolkeel.define.schema.canonical import renamed
 from toolkeel.define.schema.closed_objects import closing_facts
