@@ -18,6 +18,7 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     "words": (
         "_lazy_exports",
         "_common.nearest_names",
+        "_common.word_index",
         "_records.record",
         "_records.record_json",
         "_common.redact_secrets",
@@ -101,7 +102,6 @@ CHAPTERS: dict[str, tuple[str, ...]] = {
     ),
     "call": (
         "steps.compose",
-        "body.deadline_clock",
         "body.tasks_left_behind",
         "body.stopped_text",
         "body.coroutine_deadline",

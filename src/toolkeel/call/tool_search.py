@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from toolkeel._common.word_index import WordIndex
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
 
@@ -36,34 +36,18 @@ def words(text: str) -> list[str]:
 
 
 class Index:
-    """Tools by their words, ranked by how rare the words they share with a query are (BM25).
+    """Tools by their words, the rare ones of a query counting most.
 
     Args:
         tools: What to find.
     """
 
     def __init__(self, tools: Iterable[AnyTool]) -> None:
-        self._tools = list(tools)
-        self._postings: dict[str, list[tuple[int, int]]] = defaultdict(list)
-        self._lengths: list[int] = []
-        for number, tool in enumerate(self._tools):
-            counts = _words_of(tool)
-            self._lengths.append(sum(counts.values()))
-            for word, count in counts.items():
-                self._postings[word].append((number, count))
+        self._index = WordIndex((tool, _words_of(tool)) for tool in tools)
 
     def find(self, query: str, limit: int = 5) -> list[AnyTool]:
-        """The tools that fit best, best first."""
-        scores: dict[int, float] = defaultdict(float)
-        mean = sum(self._lengths) / len(self._lengths) if self._lengths else 1.0
-        for word in sorted(set(words(query))):
-            postings = self._postings.get(word, ())
-            rarity = math.log(1 + (len(self._tools) + 1) / (len(postings) + 0.5))
-            for number, count in postings:
-                length = 0.25 + 0.75 * self._lengths[number] / mean
-                scores[number] += rarity * count * 2.2 / (count + 1.2 * length)
-        best = sorted(scores, key=lambda number: (-scores[number], number))
-        return [self._tools[number] for number in best[:limit]]
+        """Return the tools that fit a query best, the best first."""
+        return self._index.find(words(query), limit)
 
 
 def _words_of(tool: AnyTool) -> Mapping[str, int]:

@@ -230,3 +230,14 @@ def test_a_line_that_takes_long_to_read_is_not_read_but_counts_as_a_match(piece:
     assert not allowed("rm *", piece * 2_000_000)
     mentions("rm *", (piece * LONGEST)[:LONGEST])
     assert process_time() - began < 2
+
+
+@given(st.text("ab1 '\"%+:,./=-@_~#*!?[]{}|$", max_size=14))
+def test_the_words_of_a_plain_line_are_those_a_shell_reads(line: str) -> None:
+    words = plain_words(line)
+    assert words is None or words == shlex.split(line)
+
+
+@pytest.mark.parametrize("line", ["echo '{'", "echo '[[' ']]'", "find . -name '}'"])
+def test_quoted_signs_are_plain_words(line: str) -> None:
+    assert plain_words(line) == shlex.split(line)

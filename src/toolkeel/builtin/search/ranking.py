@@ -16,6 +16,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from toolkeel._common.word_index import rarity
 from toolkeel._records.record import record
 from toolkeel.builtin.search.split_words import query_terms, terms
 from toolkeel.builtin.search.stores import PassageView, Store
@@ -133,7 +134,7 @@ class _Weights:
     def __init__(self, view: PassageView, asked: Sequence[str]) -> None:
         total, held = view.frequencies(asked)
         self._by_term = {
-            term: math.log(1 + total / held[term]) if held.get(term) else 0.0 for term in asked
+            term: rarity(total, held[term]) if held.get(term) else 0.0 for term in asked
         }
         self._common = {term for term in held if held[term] > max(COMMON, total / 10)}
 

@@ -12,6 +12,7 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol, Self
 
+from toolkeel._common.word_index import term_weight
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.search.chunks import Chunk, split
 from toolkeel.builtin.search.split_words import terms
@@ -23,7 +24,7 @@ FORMAT: Final = "1"
 _AVERAGE: Final = 120.0
 """Terms of a usual passage. SQLite counts the true mean; an engine that keeps the weight of a term
 with its passage cannot, as every file that is put in would change it."""
-_TITLE, _K1, _B = 2.0, 1.2, 0.75
+_TITLE = 2.0
 
 
 @record
@@ -239,5 +240,5 @@ def weights(name: str, title: str, heading: str, text: str) -> dict[str, float]:
     counts = Counter(body)
     for term in head:
         counts[term] += int(_TITLE)
-    length = _K1 * (1 - _B + _B * (len(head) + len(body)) / _AVERAGE)
-    return {term: count * (_K1 + 1) / (count + length) for term, count in counts.items()}
+    length = len(head) + len(body)
+    return {term: term_weight(count, length, _AVERAGE) for term, count in counts.items()}

@@ -1,6 +1,5 @@
 """Where a tool's body runs, and how it is stopped.
 
-deadline_clock      the clock behind deadlines: one timer for all deadlines of a loop
 stopped_text        what is told of a call that was stopped
 coroutine_deadline  the deadline and cancel of an async body: at its time, with its run, or with its whole turn
 tasks_left_behind   bodies that resisted, which go on without their calls

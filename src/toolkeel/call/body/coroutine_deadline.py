@@ -26,7 +26,6 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeGuard, cast
 
-from toolkeel.call.body.deadline_clock import Deadlines, deadlines
 from toolkeel.call.body.stopped_text import Reason, Work, cancelled_itself, overdue, told
 from toolkeel.call.body.tasks_left_behind import leave
 from toolkeel.call.steps.compose import Handler
@@ -56,7 +55,7 @@ class Stopper:
     """
 
     __slots__ = (
-        "_closed", "_deadlines", "_halt", "_left", "_loop", "_timeout", "context", "reason"
+        "_closed", "_halt", "_left", "_loop", "_timeout", "_timer", "context", "reason"
     )  # fmt: skip
 
     def __init__(
@@ -73,14 +72,13 @@ class Stopper:
         self._loop = loop
         self._halt = halt
         self._closed = False
-        self._deadlines: Deadlines | None = None
+        self._timer: asyncio.TimerHandle | None = None
         self._left = left = max((timeout or 0.0) - spent, 0.0)
         if timeout is not None:
             context.set_deadline(left)
-            self._deadlines = deadlines(loop)
             context.clock = self
             if not context.paused:
-                self._deadlines.add(self, left, loop)
+                self._timer = loop.call_later(left, self.strike, "timeout")
         context.run.cancel.add(self, self._cancelled)
 
     def _cancelled(self) -> None:
@@ -95,23 +93,27 @@ class Stopper:
 
     def pause(self, paused: bool) -> None:
         """Let no time pass while a person is asked, or go on with what was left."""
-        if self._deadlines is None or self._closed:
+        if self._timeout is None or self._closed:
             return
+        self._stop_timer()
         if paused:
             self._left = max(self.context.time_left or 0.0, 0.0)
-            self._deadlines.entries.pop(self, None)
         else:
             self.context.set_deadline(self._left)
-            self._deadlines.add(self, self._left, self._loop)
+            self._timer = self._loop.call_later(self._left, self.strike, "timeout")
+
+    def _stop_timer(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
 
     def close(self) -> None:
         """Stop watching."""
         self._closed = True
         self._halt = _nothing  # it holds this object: nothing shall wait for the collector
-        if self._deadlines is not None:
-            self._deadlines.entries.pop(self, None)
-            if self.context.clock is self:
-                self.context.clock = None
+        self._stop_timer()
+        if self.context.clock is self:
+            self.context.clock = None
         self.context.run.cancel.remove(self)
 
     def error(self, work: Work) -> TimedOut | Cancelled:

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 import fnmatch
 import re
-import shlex
 
-from toolkeel.call.steps.shell_parser import runs_unread
+from toolkeel.call.steps.shell_parser import plain_line, runs_unread
 
 _PLAIN = re.compile(r"(?:[\w@%+:,./=-]|'[^'\\\x00-\x1f\x7f]*'|\"[^\"\\$`!\x00-\x1f\x7f]*\"| )+")
 MAX_LENGTH = 4096
@@ -51,7 +50,7 @@ def plain_words(command: str) -> list[str] | None:
         or _ASSIGNMENT.match(text)
     ):
         return None
-    words = shlex.split(text)
+    words = plain_line(text)
     return None if not words or words[0] in _KEYWORDS or not words[0] else words
 
 
@@ -72,6 +71,20 @@ def allowed(pattern: str, command: str) -> bool:
     return len(words) == len(wanted) and all(map(fnmatch.fnmatchcase, words, wanted))
 
 
+def loose_words(command: str) -> list[list[str]]:
+    """Return the parts of a line between signs, in three ways to split it.
+
+    Whatever a shell makes of the line, its words are among them or are made of them: they are split
+    at operators and spaces, the same without quotes, and at every sign.
+
+    >>> loose_words("cat 'a b'")
+    [['cat', "'a", "b'"], ['cat', 'a', 'b'], ['cat', 'a', 'b']]
+    """
+    plain = _QUOTES.sub("", command)
+    ways = ((command, _COARSE), (plain, _COARSE), (command, _FINE))
+    return [list(filter(None, breaks.split(text))) for text, breaks in ways]
+
+
 def mentions(pattern: str, command: str) -> bool:
     """Whether a `deny` or `ask` pattern may match any command in a line of shell.
 
@@ -86,10 +99,8 @@ def mentions(pattern: str, command: str) -> bool:
     """
     if len(command) > LONGEST:
         return True
-    plain = _QUOTES.sub("", command)
     loose = pattern if pattern.endswith("*") else f"{pattern}*"
-    for text, breaks in ((command, _COARSE), (plain, _COARSE), (command, _FINE)):
-        parts = list(filter(None, breaks.split(text)))
+    for parts in loose_words(command):
         if len(parts) > MAX_PARTS:
             return True
         for start in range(len(parts)):

@@ -17,6 +17,7 @@ from typing import TypeAlias
 
 from toolkeel._common.path_patterns import secret_part
 from toolkeel.call.arguments.validate import ArgumentsView
+from toolkeel.call.steps.command_patterns import loose_words
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import Resource, Shared
@@ -25,7 +26,6 @@ from toolkeel.errors import DefinitionError
 _NAME = re.compile(r"\{(\w+)\}")
 _PATHS = re.compile(r"path|file|uri|source", re.IGNORECASE)
 """Names of parameters that hold paths, in tools that declare no files."""
-_SHELL_WORD = re.compile(r"[^\s\"'=,;<>(){}|&`]+")
 _MOST_WORDS = 200
 Branch: TypeAlias = tuple[str, ...]
 """A resource as the steps that lead to it from the root of everything."""
@@ -95,7 +95,8 @@ def files_named(prepared: Prepared) -> dict[str, tuple[int, int]]:
     declared = [key[5:] for key in resource_keys(prepared) if key.startswith("file:")]
     line = prepared.tool.metadata.get("shell")
     if isinstance(line, str):
-        words = _SHELL_WORD.findall(str(ArgumentsView(prepared).get(line, "")))[:_MOST_WORDS]
+        ways = loose_words(str(ArgumentsView(prepared).get(line, "")))
+        words = dict.fromkeys(word for words in ways for word in words[:_MOST_WORDS])
         declared = [os.path.join(folder, word) for folder in declared for word in words]
     found = {}
     for path in dict.fromkeys(declared):

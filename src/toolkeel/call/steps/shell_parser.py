@@ -74,6 +74,18 @@ def runs_unread(line: str, deep: int = 0) -> bool:
     )
 
 
+def plain_line(line: str) -> list[str]:
+    """Return the words of a line that is one command, without operators and expansions.
+
+    >>> plain_line("git log --format='%H %s'")
+    ['git', 'log', '--format=%H %s']
+    """
+    reader = _Reader(line)
+    reader.read()
+    [words] = reader.commands
+    return [word.text for word in words]
+
+
 def _is_unread(words: Sequence[_Word], deep: int) -> bool:
     """Whether one command may."""
     names = [word.text.rpartition("/")[2] for word in words]
@@ -183,7 +195,9 @@ class _Reader:
                 self._operator(char)
                 words = []
             else:
-                words = self._add(words, self._word())
+                start = self.at
+                word = self._word()
+                words = self._add(words, word, self.line[start : self.at] != word.text)
         if end and self.at >= len(self.line):
             raise _Unclear
         self.commands.append(words)
@@ -200,7 +214,10 @@ class _Reader:
         self.read(")")
         self.at += 1
 
-    def _add(self, words: list[_Word], word: _Word) -> list[_Word]:
+    def _add(self, words: list[_Word], word: _Word, quoted: bool) -> list[_Word]:
+        if quoted:  # then no word means anything to the shell itself
+            words.append(word)
+            return words
         if word.text == "[[" and all(each.text in _BEFORE for each in words):
             while self._of_condition() != "]]":
                 pass

@@ -6,12 +6,12 @@ searches; what it finds is listed from then on, and every tool can be called by 
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Mapping
 
 import mcp_types as types
 
+from toolkeel._common.word_index import WordIndex
 from toolkeel.call.tool_search import words
 
 NAME = "search_tools"
@@ -44,18 +44,8 @@ def find(query: str, tools: Mapping[str, types.Tool], limit: int = FOUND) -> lis
         tools: By public name.
         limit: How many at most.
     """
-    texts = {
-        name: Counter(words(f"{name} {name} {tool.title or ''} {tool.description or ''}"))
+    index = WordIndex(
+        (tool, Counter(words(f"{name} {name} {tool.title or ''} {tool.description or ''}")))
         for name, tool in tools.items()
-    }
-    wanted = set(words(query))
-    fitting = {name: [word for word in text if word in wanted] for name, text in texts.items()}
-    held = Counter(word for found in fitting.values() for word in found)
-    scores = {
-        name: sum(
-            math.log(1 + len(texts) / held[word]) * math.sqrt(texts[name][word]) for word in found
-        )
-        for name, found in fitting.items()
-    }
-    best = sorted((name for name in scores if scores[name] > 0), key=lambda name: -scores[name])
-    return [tools[name] for name in best[:limit]]
+    )
+    return index.find(words(query), limit)
