@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from toolkeel import RunContext, Toolset
-from toolkeel.builtin.files.workspace import Workspace
+from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.messages import ToolCall
 
 LIBRARIES = ("click", "anyio", "h11", "idna", "attr", "jmespath", "docstring_parser", "pydantic")

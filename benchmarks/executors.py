@@ -18,9 +18,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from tests.engines import executor_tools as tools
+from tests.executors import executor_tools as tools
 from toolkeel import ToolCall, Toolset
-from toolkeel.engines import Executor, Futures, Inline, Process, Thread
+from toolkeel.executors import Executor, Futures, Inline, Process, Thread
 
 TURN = 200
 """Calls of one turn: so many at once, and their messages are dropped with it."""

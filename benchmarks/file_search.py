@@ -31,16 +31,16 @@ from qdrant_client import QdrantClient
 
 from benchmarks.documents import SEED, Corpus, Question, corpus
 from benchmarks.embedding_server import MODEL, served
-from tests.builtin.search.engines import pgvector
+from tests.search.engines import pgvector
 from tests.sessions.postgres_server import serving
-from toolkeel.builtin.search.embeddings import Embeddings
-from toolkeel.builtin.search.file_search import FileSearchTool
-from toolkeel.builtin.search.indexing import index_folder
-from toolkeel.builtin.search.postgres_store import PostgresStore
-from toolkeel.builtin.search.qdrant_store import QdrantStore
-from toolkeel.builtin.search.split_words import STOPWORDS
-from toolkeel.builtin.search.stores import Embedder, Source
-from toolkeel.builtin.search.vector_store import VectorStore
+from toolkeel_workspace.search.embeddings import Embeddings
+from toolkeel_workspace.search.file_search import FileSearchTool
+from toolkeel_workspace.search.indexing import index_folder
+from toolkeel_workspace.search.postgres_store import PostgresStore
+from toolkeel_workspace.search.qdrant_store import QdrantStore
+from toolkeel_workspace.search.split_words import STOPWORDS
+from toolkeel_workspace.search.stores import Embedder, Source
+from toolkeel_workspace.search.vector_store import VectorStore
 
 DIMENSIONS = 384
 FOUND = 10

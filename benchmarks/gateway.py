@@ -80,7 +80,7 @@ GATEWAY = """
 import asyncio, sys
 from pathlib import Path
 from toolkeel.mcp.config import read_config
-from toolkeel.mcp.gateway.gateway import Gateway
+from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel.mcp.server.stdio import serve_stdio, take_stdout
 
 take_stdout()

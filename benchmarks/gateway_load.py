@@ -60,9 +60,9 @@ import asyncio, sys
 from pathlib import Path
 import uvicorn
 from toolkeel.mcp.config import read_config
-from toolkeel.mcp.gateway.gateway import Gateway
-from toolkeel.mcp.gateway.http import gateway_app
-from toolkeel.mcp.gateway.policy import Policy
+from toolkeel_studio.gateway.gateway import Gateway
+from toolkeel_studio.gateway.http import gateway_app
+from toolkeel_studio.gateway.policy import Policy
 
 policy = Policy()
 gateway = Gateway(read_config(Path(sys.argv[1])).values(), policy)

@@ -30,7 +30,7 @@ from typing import Any
 
 from toolkeel import Agent, tool
 from toolkeel.agent.bind_tools import Binds
-from toolkeel.engines import Process
+from toolkeel.executors import Process
 from toolkeel.errors import ModelUnavailable, ToolError, ToolkeelError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolkeel.model_interface import Delta, Finish, ModelRequest, TextDelta

@@ -19,7 +19,7 @@ from time import perf_counter, sleep
 
 from tests.sessions.postgres_server import serving
 from toolkeel import Agent, ToolContext, tool
-from toolkeel.durable import Durable
+from toolkeel_studio.durable import Durable
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 

@@ -21,8 +21,8 @@ from collections.abc import Callable
 # Ray reads it once, when it is imported: the head asks for this token, and ours is sent.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
-from tests.engines import executor_tools as tools
-from tests.engines.ray.head import CPUS, started
+from tests.executors import executor_tools as tools
+from tests.ray.head import CPUS, started
 from toolkeel import ToolCall, Toolset
 
 
@@ -44,7 +44,7 @@ def main() -> None:
 
 def measured(address: str, calls: int, rounds: int) -> dict[str, float]:
     """Median seconds of each way to run so many calls at once."""
-    from toolkeel.engines import Ray  # reads the token's variables when it is imported
+    from toolkeel.executors import Ray  # reads the token's variables when it is imported
 
     ways = {
         "ours": all_of(Toolset([on(Ray(address))]), calls),

@@ -26,7 +26,7 @@ from playwright.sync_api import Page, sync_playwright
 
 from toolkeel import Agent, tool
 from toolkeel._records.entries import ModelReplied
-from toolkeel.builtin.computer.browser import PROGRAMS
+from toolkeel_workspace.computer.browser import PROGRAMS
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 
@@ -34,7 +34,7 @@ AGENT = """
 import asyncio, sys
 from toolkeel import Agent, tool
 from toolkeel._records.entries import ModelReplied
-from toolkeel.inspector.app import Inspector
+from toolkeel_studio.inspector.app import Inspector
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
 

@@ -59,7 +59,7 @@ def cluster() -> Iterator[str]:
 
 
 def main(address: str) -> None:
-    from toolkeel.engines import Ray, placed  # Ray reads the token when it is imported
+    from toolkeel.executors import Ray, placed  # Ray reads the token when it is imported
 
     tools = placed([render, simulate, save], {"render": Ray(address), "simulate": Ray(address)})
     scenes = [call("render", {"scene": scene}) for scene in ("harbour", "灯塔")]

@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from toolkeel.cli.terminal.text import cells  # noqa: E402
+from toolkeel_studio.cli.terminal.text import cells  # noqa: E402
 
 SOURCE = ROOT / "docs" / "demo.txt"
 PICTURE = ROOT / "docs" / "pictures" / "demo.svg"

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-TRUTH = "tests/call/test_truth.py::test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so"
-ENDS = "tests/call/test_ends.py::test_what_is_told_of_a_call_that_ended_is_what_became_of_it"
-KNOWN = "tests/call/body/test_stopped_text.py::test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it"
-NEVER = "tests/call/body/test_stopped_text.py::test_a_body_that_never_began_has_not_started_whatever_it_waited_for"
-FILES = "tests/builtin/files/"
-MCP = "tests/mcp/client/"
-GATEWAY = "tests/mcp/gateway/test_gateway.py::"
+TRUTH = "packages/toolkeel/tests/call/test_truth.py::test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so"
+ENDS = "packages/toolkeel/tests/call/test_ends.py::test_what_is_told_of_a_call_that_ended_is_what_became_of_it"
+KNOWN = "packages/toolkeel/tests/call/body/test_stopped_text.py::test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it"
+NEVER = "packages/toolkeel/tests/call/body/test_stopped_text.py::test_a_body_that_never_began_has_not_started_whatever_it_waited_for"
+FILES = "packages/toolkeel-workspace/tests/files/"
+MCP = "packages/toolkeel/tests/mcp/client/"
+GATEWAY = "packages/toolkeel-studio/tests/gateway/test_gateway.py::"
 UNTRIED = "made before anything is tried"
 DOER = "made by whoever did it"
 
@@ -37,27 +37,27 @@ class Claim(NamedTuple):
     after: str
 
 
-_GUARD = "tests/call/steps/test_guard.py::"
-_APPROVE = "tests/call/steps/test_approve.py::"
-_LOCK = "tests/call/steps/test_turn_order.py::"
-_RAY = "tests/engines/ray/test_executor.py::test_"
-_LIMIT = "tests/call/steps/test_call_limits.py::"
+_GUARD = "packages/toolkeel/tests/call/steps/test_guard.py::"
+_APPROVE = "packages/toolkeel/tests/call/steps/test_approve.py::"
+_LOCK = "packages/toolkeel/tests/call/steps/test_turn_order.py::"
+_RAY = "packages/toolkeel-studio/tests/ray/test_executor.py::test_"
+_LIMIT = "packages/toolkeel/tests/call/steps/test_call_limits.py::"
 _COMMAND = f"{FILES}test_workspace.py::test_a_death_by_signal_and_a_timeout_are_failures"
 _OUTCOME = f"{MCP}test_outcome.py::test_no_more_is_said_of_a_call_than_is_known"
 _LATER = f"{MCP}test_outcome.py::test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first"
-_BOUNDED = "tests/agent/turn/test_request_budget.py::test_calls_and_failures_of_a_tool_are_bounded_at_every_depth"
+_BOUNDED = "packages/toolkeel/tests/agent/turn/test_request_budget.py::test_calls_and_failures_of_a_tool_are_bounded_at_every_depth"
 _LOST = f"{MCP}test_http.py::test_a_call_whose_connection_breaks_has_an_unknown_outcome_and_is_not_sent_again"
 
 CLAIMS: tuple[Claim, ...] = (
     # — the call —
     Claim("call/arguments/model_validators.py", "was refused: a check of its arguments",
-          "tests/call/arguments/test_model_validators.py::test_arguments_that_a_validator_made_invalid_are_the_tools_fault", UNTRIED),
+          "packages/toolkeel/tests/call/arguments/test_model_validators.py::test_arguments_that_a_validator_made_invalid_are_the_tools_fault", UNTRIED),
     Claim("call/arguments/validate.py", "so it did not run", ENDS, TRUTH),
     Claim("call/arguments/validate.py", "only a part of what was sent",
-          "tests/call/arguments/test_partial.py::test_a_preview_in_the_place_of_arguments_is_never_run", UNTRIED),
+          "packages/toolkeel/tests/call/arguments/test_partial.py::test_a_preview_in_the_place_of_arguments_is_never_run", UNTRIED),
     Claim("call/batch.py", "the person said something instead",
-          "tests/agent/test_run.py::test_what_is_said_instead_skips_the_calls_that_have_not_begun",
-          "tests/agent/test_run.py::test_what_is_said_comes_after_the_current_calls_and_what_is_queued_at_the_end"),
+          "packages/toolkeel/tests/agent/test_run.py::test_what_is_said_instead_skips_the_calls_that_have_not_begun",
+          "packages/toolkeel/tests/agent/test_run.py::test_what_is_said_comes_after_the_current_calls_and_what_is_queued_at_the_end"),
     Claim("call/body/stopped_text.py", "It has not started", NEVER, TRUTH),
     Claim("call/body/stopped_text.py", "free thread and has not started", NEVER, TRUTH),
     Claim("call/body/stopped_text.py", "was not started, because", ENDS, TRUTH),
@@ -96,32 +96,32 @@ CLAIMS: tuple[Claim, ...] = (
           f"{_LOCK}test_what_follows_a_call_that_waits_for_a_person_is_not_told_it_had_happened", UNTRIED),
     Claim("define/explain/validation_errors.py", "invalid, and it did not run", ENDS, TRUTH),
     Claim("spending.py", "did not run: it may be called", _BOUNDED,
-          "tests/test_spending.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
+          "packages/toolkeel/tests/test_spending.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
     Claim("spending.py", "did not run: its calls have failed", _BOUNDED,
-          "tests/test_spending.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
+          "packages/toolkeel/tests/test_spending.py::test_calls_and_failures_of_a_tool_are_counted_over_the_tree"),
     # — the agent —
     Claim("agent/handoff.py", "nothing was done",
-          "tests/agent/test_handoff.py::test_code_and_bare_toolsets_cannot_hand_a_run_over", UNTRIED),
+          "packages/toolkeel/tests/agent/test_handoff.py::test_code_and_bare_toolsets_cannot_hand_a_run_over", UNTRIED),
     Claim("agent/handoff.py", "this was not done",
-          "tests/agent/test_handoff.py::test_what_is_called_before_a_handoff_runs_first_and_a_second_handoff_is_not_done", UNTRIED),
+          "packages/toolkeel/tests/agent/test_handoff.py::test_what_is_called_before_a_handoff_runs_first_and_a_second_handoff_is_not_done", UNTRIED),
     Claim("agent/inner_agent.py", "was not asked",
-          "tests/agent/test_inner_agent.py::test_agents_that_call_each_other_are_stopped_at_a_depth", UNTRIED),
+          "packages/toolkeel/tests/agent/test_inner_agent.py::test_agents_that_call_each_other_are_stopped_at_a_depth", UNTRIED),
     Claim("agent/resume.py", "othing was used up",
-          "tests/agent/test_resume.py::test_a_tool_that_is_gone_or_has_changed_is_refused_before_anything_is_used_up",
-          "tests/agent/test_resume.py::test_what_let_the_call_through_is_not_asked_again"),
+          "packages/toolkeel/tests/agent/test_resume.py::test_a_tool_that_is_gone_or_has_changed_is_refused_before_anything_is_used_up",
+          "packages/toolkeel/tests/agent/test_resume.py::test_what_let_the_call_through_is_not_asked_again"),
     # — other processes —
-    Claim("engines/worker_request.py", "is not known: look before",
-          ENDS, "tests/engines/test_warm_pool.py::test_a_call_whose_process_died_runs_again_only_if_it_may"),
-    Claim("engines/worker_request.py", "and was ended", "tests/engines/test_worker_request.py::test_faults_of_the_program_are_not_told_as_failures_of_the_call", DOER),
-    Claim("engines/process.py", "was killed by", "tests/engines/test_process.py::test_failures_are_told_as_those_of_bodies_here", DOER),
-    Claim("engines/warm_pool.py", "and has not started. Try again",
-          "tests/engines/test_warm_pool.py::test_a_call_that_finds_no_room_in_time_is_refused_and_never_starts",
-          "tests/engines/test_warm_pool.py::test_room_that_was_given_up_goes_to_the_next_whatever_the_moment"),
-    Claim("engines/ray/executor.py", "has not started: no node", f"{_RAY}what_no_node_has_is_refused_at_once", UNTRIED),
-    Claim("engines/ray/executor.py", "was ended, since it began too late",
+    Claim("executors/worker_request.py", "is not known: look before",
+          ENDS, "packages/toolkeel/tests/executors/test_warm_pool.py::test_a_call_whose_process_died_runs_again_only_if_it_may"),
+    Claim("executors/worker_request.py", "and was ended", "packages/toolkeel/tests/executors/test_worker_request.py::test_faults_of_the_program_are_not_told_as_failures_of_the_call", DOER),
+    Claim("executors/process.py", "was killed by", "packages/toolkeel/tests/executors/test_process.py::test_failures_are_told_as_those_of_bodies_here", DOER),
+    Claim("executors/warm_pool.py", "and has not started. Try again",
+          "packages/toolkeel/tests/executors/test_warm_pool.py::test_a_call_that_finds_no_room_in_time_is_refused_and_never_starts",
+          "packages/toolkeel/tests/executors/test_warm_pool.py::test_room_that_was_given_up_goes_to_the_next_whatever_the_moment"),
+    Claim("toolkeel_studio/ray/executor.py", "has not started: no node", f"{_RAY}what_no_node_has_is_refused_at_once", UNTRIED),
+    Claim("toolkeel_studio/ray/executor.py", "was ended, since it began too late",
           f"{_RAY}what_is_said_not_to_have_started_left_no_trace_whatever_the_moment", DOER),
-    Claim("engines/ray/node.py", "was ended at its deadline",
-          "tests/engines/ray/test_node.py::test_a_body_that_nobody_ended_in_time_is_ended_by_the_node", DOER),
+    Claim("toolkeel_studio/ray/node.py", "was ended at its deadline",
+          "packages/toolkeel-studio/tests/ray/test_node.py::test_a_body_that_nobody_ended_in_time_is_ended_by_the_node", DOER),
     # — servers —
     Claim("mcp/client/outcome.py", "is not known: look before", _OUTCOME, _LATER),
     Claim("mcp/client/outcome.py", "may still take effect", _OUTCOME,
@@ -142,65 +142,65 @@ CLAIMS: tuple[Claim, ...] = (
           f"{MCP}test_elicitation.py::test_what_does_not_fit_the_form_is_never_sent", UNTRIED),
     Claim("mcp/client/tool.py", "while the call was waiting; ",
           f"{MCP}test_tool.py::test_a_definition_that_changes_while_somebody_is_asked_is_not_run", UNTRIED),
-    Claim("mcp/gateway/calls.py", "does not allow this call",
+    Claim("toolkeel_studio/gateway/calls.py", "does not allow this call",
           f"{GATEWAY}test_rules_refuse_ask_and_count_before_anything_is_sent", UNTRIED),
-    Claim("mcp/gateway/calls.py", "so the call was not sent",
+    Claim("toolkeel_studio/gateway/calls.py", "so the call was not sent",
           f"{GATEWAY}test_a_changed_definition_is_not_called_until_a_person_has_seen_it", UNTRIED),
-    Claim("mcp/gateway/calls.py", "The call was not approved",
+    Claim("toolkeel_studio/gateway/calls.py", "The call was not approved",
           f"{GATEWAY}test_a_host_that_cannot_ask_is_told_how_to_allow_a_call", UNTRIED),
-    Claim("mcp/gateway/calls.py", "It was not sent and did not run",
+    Claim("toolkeel_studio/gateway/calls.py", "It was not sent and did not run",
           f"{GATEWAY}test_rules_refuse_ask_and_count_before_anything_is_sent", UNTRIED),
-    Claim("mcp/gateway/calls.py", "The call was not sent.",
-          "tests/mcp/gateway/test_calls.py::test_what_is_not_sent_of_a_later_round_stays_done_before_it",
-          "tests/mcp/gateway/test_calls.py::test_what_is_not_sent_of_a_later_round_stays_done_before_it"),
-    Claim("mcp/gateway/ledger.py", "this one was not sent",
-          "tests/mcp/gateway/test_ledger.py::test_a_call_that_cannot_be_counted_is_refused", UNTRIED),
-    Claim("mcp/gateway/routes.py", "while the call waited, so it was not sent",
+    Claim("toolkeel_studio/gateway/calls.py", "The call was not sent.",
+          "packages/toolkeel-studio/tests/gateway/test_calls.py::test_what_is_not_sent_of_a_later_round_stays_done_before_it",
+          "packages/toolkeel-studio/tests/gateway/test_calls.py::test_what_is_not_sent_of_a_later_round_stays_done_before_it"),
+    Claim("toolkeel_studio/gateway/ledger.py", "this one was not sent",
+          "packages/toolkeel-studio/tests/gateway/test_ledger.py::test_a_call_that_cannot_be_counted_is_refused", UNTRIED),
+    Claim("toolkeel_studio/gateway/routes.py", "while the call waited, so it was not sent",
           f"{GATEWAY}test_what_changed_or_went_while_a_person_was_asked_is_not_called", UNTRIED),
-    Claim("compat/openapi/tools.py", "is not known: look before",
-          "tests/compat/openapi/test_tools.py::test_a_request_that_writes_and_has_no_answer_may_have_taken_effect",
-          "tests/compat/openapi/test_tools.py::test_a_service_that_is_not_there_is_told_without_its_address"),
+    Claim("toolkeel_compat/openapi/tools.py", "is not known: look before",
+          "packages/toolkeel-compat/tests/openapi/test_tools.py::test_a_request_that_writes_and_has_no_answer_may_have_taken_effect",
+          "packages/toolkeel-compat/tests/openapi/test_tools.py::test_a_service_that_is_not_there_is_told_without_its_address"),
     # — the built-in tools —
-    Claim("builtin/code/monty.py", "it was ended", "tests/builtin/code/test_monty.py::test_a_short_sleep_is_slept_and_a_long_one_ends_the_code", DOER),
+    Claim("toolkeel_workspace/code/monty.py", "it was ended", "packages/toolkeel-workspace/tests/code/test_monty.py::test_a_short_sleep_is_slept_and_a_long_one_ends_the_code", DOER),
     Claim("builtin/hosted_mcp.py", "was not approved",
-          "tests/builtin/test_hosted_mcp.py::test_here_nobody_is_asked_about_a_trusted_tool_alone", UNTRIED),
-    Claim("builtin/computer/tool.py", "was not approved",
-          "tests/builtin/computer/test_tool.py::test_a_function_can_answer_warnings_and_only_true_means_yes", UNTRIED),
-    Claim("builtin/files/apply_patch.py", "was not deleted", f"{FILES}test_apply_patch.py::test_what_cannot_be_deleted_is_still_there",
+          "packages/toolkeel/tests/builtin/test_hosted_mcp.py::test_here_nobody_is_asked_about_a_trusted_tool_alone", UNTRIED),
+    Claim("toolkeel_workspace/computer/tool.py", "was not approved",
+          "packages/toolkeel-workspace/tests/computer/test_tool.py::test_a_function_can_answer_warnings_and_only_true_means_yes", UNTRIED),
+    Claim("toolkeel_workspace/files/apply_patch.py", "was not deleted", f"{FILES}test_apply_patch.py::test_what_cannot_be_deleted_is_still_there",
           f"{FILES}test_apply_patch.py::test_a_file_is_made_changed_and_deleted"),
-    Claim("builtin/files/atomic_replace.py", "special file, which is not written to",
+    Claim("toolkeel_workspace/files/atomic_replace.py", "special file, which is not written to",
           f"{FILES}test_atomic_replace.py::test_special_files_are_not_written", UNTRIED),
-    Claim("builtin/files/atomic_replace.py", "is not written to: it has",
+    Claim("toolkeel_workspace/files/atomic_replace.py", "is not written to: it has",
           f"{FILES}test_atomic_replace.py::test_a_file_with_a_second_name_is_not_written", UNTRIED),
-    Claim("builtin/files/atomic_replace.py", "was not written",
+    Claim("toolkeel_workspace/files/atomic_replace.py", "was not written",
           f"{FILES}test_atomic_replace.py::test_a_full_disk_leaves_the_old_content_and_no_rest",
           f"{FILES}test_atomic_replace.py::test_what_was_renamed_is_written_even_if_the_folder_cannot_be_flushed"),
-    Claim("builtin/files/atomic_replace.py", "was changed since it was read",
+    Claim("toolkeel_workspace/files/atomic_replace.py", "was changed since it was read",
           f"{FILES}test_atomic_replace.py::test_a_change_between_reading_and_replacing_is_noticed",
           f"{FILES}test_atomic_replace.py::test_of_many_that_replace_what_they_read_at_once_one_succeeds"),
-    Claim("builtin/files/edit.py", "Nothing was changed", f"{FILES}test_edit.py::test_a_file_stays_in_its_encoding_and_that_is_told", UNTRIED),
-    Claim("builtin/shell/command.py", "could not be started",
-          "tests/builtin/shell/test_command.py::test_only_what_never_began_could_not_be_started",
-          "tests/builtin/shell/test_command.py::test_only_what_never_began_could_not_be_started"),
-    Claim("builtin/shell/command.py", "it and all it started were killed", _COMMAND, DOER),
-    Claim("builtin/shell/command.py", "Command was killed by", _COMMAND, DOER),
-    Claim("builtin/shell/command.py", "Command was killed: its processes",
-          "tests/builtin/shell/test_command.py::test_why_a_command_failed_is_told_by_who_ended_it", DOER),
-    Claim("builtin/shell/command.py", "Command was killed after", f"{FILES}test_workspace.py::test_a_flood_without_end_is_ended_and_told", DOER),
-    Claim("builtin/web/client.py", "it was stopped",
-          "tests/builtin/web/test_client.py::test_a_server_that_drips_ends_at_the_deadline", DOER),
-    Claim("builtin/web/bounded_decompression.py", "was refused", "tests/builtin/web/test_bounded_decompression.py::test_a_bomb_is_refused_after_little_of_it", DOER),
-    Claim("builtin/web/search_backends.py", "refused the search",
-          "tests/builtin/web/test_search_backends.py::test_what_goes_wrong_is_told_without_the_key", "only reads"),
-    Claim("compat/langchain/ready_middleware.py", "and the run was ended",
-          "tests/compat/langchain/test_ready_middleware.py::test_a_tool_that_raised_is_run_again", DOER),
-    Claim("compat/langchain/tool_node.py", "and the run was ended", "tests/compat/langchain/test_tool_node.py::test_an_error_that_is_not_handled_is_raised", DOER),
-    Claim("compat/openai_agents/tools.py", "and the run was ended", "tests/compat/openai_agents/test_tools.py::test_a_tool_told_to_raise_ends_the_run_with_what_the_body_raised", DOER),
-    Claim("compat/langchain/threads.py", "was not approved",
-          "tests/compat/langchain/test_threads.py::test_a_call_waits_in_its_thread_until_somebody_decides", UNTRIED),
-    Claim("compat/openai_agents/", "was not approved",
-          "tests/compat/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
+    Claim("toolkeel_workspace/files/edit.py", "Nothing was changed", f"{FILES}test_edit.py::test_a_file_stays_in_its_encoding_and_that_is_told", UNTRIED),
+    Claim("toolkeel_workspace/shell/command.py", "could not be started",
+          "packages/toolkeel-workspace/tests/shell/test_command.py::test_only_what_never_began_could_not_be_started",
+          "packages/toolkeel-workspace/tests/shell/test_command.py::test_only_what_never_began_could_not_be_started"),
+    Claim("toolkeel_workspace/shell/command.py", "it and all it started were killed", _COMMAND, DOER),
+    Claim("toolkeel_workspace/shell/command.py", "Command was killed by", _COMMAND, DOER),
+    Claim("toolkeel_workspace/shell/command.py", "Command was killed: its processes",
+          "packages/toolkeel-workspace/tests/shell/test_command.py::test_why_a_command_failed_is_told_by_who_ended_it", DOER),
+    Claim("toolkeel_workspace/shell/command.py", "Command was killed after", f"{FILES}test_workspace.py::test_a_flood_without_end_is_ended_and_told", DOER),
+    Claim("toolkeel_workspace/web/client.py", "it was stopped",
+          "packages/toolkeel-workspace/tests/web/test_client.py::test_a_server_that_drips_ends_at_the_deadline", DOER),
+    Claim("toolkeel_workspace/web/bounded_decompression.py", "was refused", "packages/toolkeel-workspace/tests/web/test_bounded_decompression.py::test_a_bomb_is_refused_after_little_of_it", DOER),
+    Claim("toolkeel_workspace/web/search_backends.py", "refused the search",
+          "packages/toolkeel-workspace/tests/web/test_search_backends.py::test_what_goes_wrong_is_told_without_the_key", "only reads"),
+    Claim("toolkeel_compat/langchain/ready_middleware.py", "and the run was ended",
+          "packages/toolkeel-compat/tests/langchain/test_ready_middleware.py::test_a_tool_that_raised_is_run_again", DOER),
+    Claim("toolkeel_compat/langchain/tool_node.py", "and the run was ended", "packages/toolkeel-compat/tests/langchain/test_tool_node.py::test_an_error_that_is_not_handled_is_raised", DOER),
+    Claim("toolkeel_compat/openai_agents/tools.py", "and the run was ended", "packages/toolkeel-compat/tests/openai_agents/test_tools.py::test_a_tool_told_to_raise_ends_the_run_with_what_the_body_raised", DOER),
+    Claim("toolkeel_compat/langchain/threads.py", "was not approved",
+          "packages/toolkeel-compat/tests/langchain/test_threads.py::test_a_call_waits_in_its_thread_until_somebody_decides", UNTRIED),
+    Claim("toolkeel_compat/openai_agents/", "was not approved",
+          "packages/toolkeel-compat/tests/openai_agents/test_state.py::test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs", UNTRIED),
     # — sessions —
     Claim("sessions/sqlite.py", "somebody else has written",
-          "tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries", DOER),
+          "packages/toolkeel/tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries", DOER),
 )  # fmt: skip

@@ -13,16 +13,16 @@ from tests.shared import ROOT
 EXAMPLES = ROOT / "examples"
 # What needs more than the core is run where its extra is tested.
 ELSEWHERE = {
-    "approvals_service.py": "tests/test_approvals_service.py",
+    "approvals_service.py": "packages/toolkeel/tests/test_approvals_service.py",
     "browser_agent.py": "tests/test_examples_with_extras.py",
     "cluster.py": "tests/test_examples_with_extras.py",
     "data_analyst.py": "tests/test_examples_with_extras.py",
     "gateway.py": "tests/test_examples_with_extras.py",
     "document_search.py": "tests/test_examples_with_extras.py",
     "four_vendors.py": "tests/test_examples_with_extras.py",
-    "mcp_conformance_server.py": "tests/mcp/test_conformance.py",
+    "mcp_conformance_server.py": "packages/toolkeel/tests/mcp/test_conformance.py",
     "mcp_server.py": "tests/test_examples_with_extras.py",
-    "workbench.py": "tests/builtin/test_workbench.py",
+    "workbench.py": "packages/toolkeel/tests/builtin/test_workbench.py",
 }
 SAYS = {
     "approval.py": ["waiting - transfer", "answered - 50.00 EUR to Ada"],

@@ -6,8 +6,8 @@ import pytest
 
 from tests.shared import cannot_run
 from tests.test_examples import ran
-from toolkeel.builtin.computer.browser import PROGRAMS
-from toolkeel.engines.sandbox.confine import features
+from toolkeel_workspace.computer.browser import PROGRAMS
+from toolkeel_workspace.sandbox.confine import features
 
 SAYS = {
     "document_search.py": ["found: entering.md", "answer: Guests lie at B1 to B4"],

@@ -24,7 +24,7 @@ from typing import Any
 from benchmarks.migration.compare import asked, printed
 from benchmarks.migration.fetching import fetch
 from benchmarks.migration.server import Server
-from toolkeel.compat.migrate import migrate
+from toolkeel_compat.migrate import migrate
 
 DISTRIBUTION = "openai-agents==0.24.0"
 LEFT_OUT = ("realtime", "voice", "sandbox")

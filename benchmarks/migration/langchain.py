@@ -20,7 +20,7 @@ from typing import Any
 from benchmarks.migration.__main__ import run
 from benchmarks.migration.compare import printed
 from benchmarks.migration.server import Server
-from toolkeel.compat.migrate import migrate
+from toolkeel_compat.migrate import migrate
 
 CHAINS = Path(__file__).parent / "chains"
 

@@ -24,7 +24,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchmarks.migration.fetching import fetch, plugins
-from toolkeel.compat.migrate import LIBRARIES, migrate
+from toolkeel_compat.migrate import LIBRARIES, migrate
 
 SEEDED = Path(__file__).parent / "seeded"
 HERE, ABSENT, DIFFERS = "passes", "asks for what is not here", "differs"

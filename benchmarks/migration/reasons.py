@@ -89,7 +89,7 @@ def page(verdicts: Verdicts) -> str:
 
 _HEAD = """# Other libraries' own tests
 
-Written by `python -m benchmarks.migration.reasons` from the verdicts of `benchmarks.migration.own_tests`, which fetches the libraries' source distributions, changes a copy of their unit tests for tools with `toolkeel migrate`, and runs them over `toolkeel.compat`. Only tests count that pass on the originals. Each that does not pass here is below, with the kind of its reason: what decides is the first line of its failure.
+Written by `python -m benchmarks.migration.reasons` from the verdicts of `benchmarks.migration.own_tests`, which fetches the libraries' source distributions, changes a copy of their unit tests for tools with `toolkeel migrate`, and runs them over `toolkeel_compat`. Only tests count that pass on the originals. Each that does not pass here is below, with the kind of its reason: what decides is the first line of its failure.
 """
 
 

@@ -105,8 +105,8 @@ def unlike_sentences(file: TestFile) -> Iterator[str]:
 def mirror_of(source: str) -> str:
     """Where the tests of a source file stand.
 
-    >>> mirror_of("src/toolkeel/define/tool.py")
-    'tests/define/test_tool.py'
+    >>> mirror_of("packages/toolkeel/src/toolkeel/define/tool.py")
+    'packages/toolkeel/tests/define/test_tool.py'
     """
-    folder, _, file = source.removeprefix("src/toolkeel/").rpartition("/")
+    folder, _, file = source.removeprefix("packages/toolkeel/src/toolkeel/").rpartition("/")
     return "/".join(part for part in ("tests", folder, f"test_{file}") if part)

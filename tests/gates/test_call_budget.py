@@ -1,6 +1,6 @@
 """What a call costs does not grow with its turn or its run: entered functions are counted, not timed.
 
-Entered functions of files below `src/toolkeel` are counted with `sys.setprofile`; a coroutine that
+Entered functions of files below `packages/toolkeel/src/toolkeel` are counted with `sys.setprofile`; a coroutine that
 is resumed counts again, a comprehension does not. The model and the listener are the test's own.
 """
 

@@ -15,7 +15,7 @@ CHAPTERS = ("define", "call", "agent", "testing")
 # What the README shows first needs a client of a vendor; the service needs a server for HTTP.
 BEYOND_THE_CORE = {
     "tests/test_readme.py",
-    "tests/test_approvals_service.py",
+    "packages/toolkeel/tests/test_approvals_service.py",
     "tests/test_examples_with_extras.py",
 }
 

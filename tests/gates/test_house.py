@@ -57,7 +57,7 @@ def test_a_crowded_folder_and_a_map_with_holes_are_found() -> None:
     front = '"""A folder.\n\na_x  one\nlost  nothing\n"""'
     names = ["a_x", "a_y", "a_z", *(f"m{number}" for number in range(18))]
     planned = [planted("toolkeel.f", front), *(planted(f"toolkeel.f.{name}", "") for name in names)]
-    folder = planned[0].__class__("toolkeel.f", "src/toolkeel/f/__init__.py", front)
+    folder = planned[0].__class__("toolkeel.f", "packages/toolkeel/src/toolkeel/f/__init__.py", front)
     rows = [*crowded([folder, *planned[1:]]), *unmapped([folder, *planned[1:]])]
     assert rows[0] == "toolkeel.f: 21 modules (20)"
     assert rows[1] == "toolkeel.f: 3 modules begin with 'a' (2); make a folder"

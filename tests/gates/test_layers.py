@@ -87,7 +87,7 @@ def test_a_planted_violation_is_found_and_placed(name: str, text: str, complaint
         ("toolkeel.call.batch", "from toolkeel.define.tool import Tool"),
         ("toolkeel.call.batch", "from toolkeel.call.pipeline import run_call"),
         ("toolkeel.call.batch", "from toolkeel import errors"),
-        ("toolkeel.cli.main", "def f():\n    import toolkeel.providers.openai_chat.encode"),
+        ("toolkeel_studio.cli.main", "def f():\n    import toolkeel.providers.openai_chat.encode"),
         (
             "toolkeel.providers.model_by_name",
             "def f(name):\n    import_module('toolkeel.providers.openai_chat.encode')",

@@ -111,7 +111,7 @@ def test_a_planted_name_without_a_docstring_is_found() -> None:
         "@overload\ndef told(x: int): ...\n"
         "def told():\n    '''Say.'''\n    def inner(): pass\n"
     )
-    path = "src/toolkeel/plain.py"
+    path = "packages/toolkeel/src/toolkeel/plain.py"
     assert undocumented([planted(f"{PACKAGE}.plain", text)]) == [
         f"{path}:2 bare: no docstring",
         f"{path}:6 Bare: no docstring",

@@ -86,7 +86,7 @@ def test_each_planted_excess_is_reported_with_its_number_and_limit() -> None:
     bushy = "def bushy(a):\n" + "    if a: pass\n" * 10
     deep = "def deep(a):\n" + "".join(f"{' ' * i}if a:\n" for i in range(1, 6)) + " " * 6 + "pass\n"
     text = long + wide + bushy + deep + "\n" * 400
-    path = "src/toolkeel/big.py"
+    path = "packages/toolkeel/src/toolkeel/big.py"
     assert violations([planted("toolkeel.big", text)]) == [
         f"{path}: {text.count(chr(10)) + 1} lines (400)",
         f"{path}:1 long: 51 lines (50)",

@@ -1,7 +1,7 @@
 """Try to get out of each sandbox of this machine, by every way that is known: ``python -m tests.security.probe``.
 
-The attempts are the library's own (`toolkeel.engines.sandbox.escape_attempts`), as ``toolkeel doctor --deep``
-makes them; nothing is harmed. The exit code is the number of holes. `tests/engines/sandbox/test_escape_probe.py`
+The attempts are the library's own (`toolkeel_workspace.sandbox.escape_attempts`), as ``toolkeel doctor --deep``
+makes them; nothing is harmed. The exit code is the number of holes. `packages/toolkeel-workspace/tests/sandbox/test_escape_probe.py`
 runs them as root and as a user, `test_escape_attempts.py` with each wall taken out.
 """
 
@@ -11,8 +11,8 @@ import asyncio
 import sys
 from pathlib import Path
 
-from toolkeel.engines.sandbox.confine import Backend, Sandbox, features
-from toolkeel.engines.sandbox.escape_probe import Hole, probe
+from toolkeel_workspace.sandbox.confine import Backend, Sandbox, features
+from toolkeel_workspace.sandbox.escape_probe import Hole, probe
 from toolkeel.errors import SetupError
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")

@@ -11,8 +11,8 @@ from tests.security.breaking import Break, is_seen, stands_once
 from tests.shared import ROOT
 
 PAGE = ROOT / "docs" / "security.md"
-FILES, SANDBOX = "tests/builtin/files", "tests/engines/sandbox"
-WEB, MCP, STEPS = "tests/builtin/web", "tests/mcp/client", "tests/call/steps"
+FILES, SANDBOX = "packages/toolkeel-workspace/tests/files", "packages/toolkeel-workspace/tests/sandbox"
+WEB, MCP, STEPS = "packages/toolkeel-workspace/tests/web", "packages/toolkeel/tests/mcp/client", "packages/toolkeel/tests/call/steps"
 
 BREAKS = (
     Break(
@@ -63,7 +63,7 @@ BREAKS = (
         "observe/wording.py",
         '_UNSEEN = frozenset(("Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"))',
         "_UNSEEN = frozenset[str]()",
-        "tests/cli/terminal/test_approve.py::test_what_cannot_be_seen_is_shown",
+        "packages/toolkeel-studio/tests/cli/terminal/test_approve.py::test_what_cannot_be_seen_is_shown",
     ),
     Break(
         "T8: a pattern may be an option",
@@ -112,7 +112,7 @@ BREAKS = (
         "builtin/calculator.py",
         "if longest > _MAX_BITS:",
         "if False:",
-        "tests/builtin/test_calculator.py::test_an_attack_is_refused_at_once_and_touches_nothing",
+        "packages/toolkeel/tests/builtin/test_calculator.py::test_an_attack_is_refused_at_once_and_touches_nothing",
     ),
     Break(
         "T15: code is not ended",
@@ -120,28 +120,28 @@ BREAKS = (
         "    seconds: float = 10.0\n",
         "    seconds: float = 10.0\n    __getattribute__ = lambda self, name: 1e6"
         " if name in ('seconds', 'total') else object.__getattribute__(self, name)\n",
-        "tests/builtin/code/test_interpreter.py::test_whatever_starves_the_host_is_stopped_and_the_next_call_works",
+        "packages/toolkeel-workspace/tests/code/test_interpreter.py::test_whatever_starves_the_host_is_stopped_and_the_next_call_works",
     ),
     Break(
         "T16: threads are left behind without end",
         "call/body/thread_pool.py",
         "if self.leaked >= self.leaks:",
         "if False:",
-        "tests/engines/test_process.py::test_in_threads_the_leaked_are_told_and_the_thirty_third_is_refused",
+        "packages/toolkeel/tests/executors/test_process.py::test_in_threads_the_leaked_are_told_and_the_thirty_third_is_refused",
     ),
     Break(
         "T17: addresses are not looked at",
         "engines/reachable_hosts.py",
         "for text in found:\n                self._check_address",
         "for text in ():\n                self._check_address",
-        "tests/engines/test_reachable_hosts.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
+        "packages/toolkeel-workspace/tests/sandbox/test_reachable_hosts.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
     ),
     Break(
         "T18: schemas may be fetched",
         "define/schema/from_json_schema.py",
         "offline=True",
         "offline=False",
-        "tests/define/schema/test_from_json_schema.py::test_a_reference_to_a_server_is_refused_without_asking_it",
+        "packages/toolkeel/tests/define/schema/test_from_json_schema.py::test_a_reference_to_a_server_is_refused_without_asking_it",
     ),
     Break(
         "T19: a step may give any number of bytes",
@@ -204,7 +204,7 @@ BREAKS = (
         "mcp/consent.py",
         "if not config.origin or prompter is True:",
         "if True:",
-        "tests/mcp/test_consent.py::test_a_server_of_a_file_is_not_started_unasked_and_its_command_is_told",
+        "packages/toolkeel/tests/mcp/test_consent.py::test_a_server_of_a_file_is_not_started_unasked_and_its_command_is_told",
     ),
     Break(
         "T28: a line may have any length",
@@ -218,28 +218,28 @@ BREAKS = (
         "call/arguments/parse.py",
         "if len(value) != len(pairs):",
         "if False:",
-        "tests/call/arguments/test_parse.py::test_what_json_forbids_or_doubts_is_refused_with_its_place",
+        "packages/toolkeel/tests/call/arguments/test_parse.py::test_what_json_forbids_or_doubts_is_refused_with_its_place",
     ),
     Break(
         "T30: an id has one result, however many calls have it",
         "call/batch.py",
         "await run_call(self.calls[index],",
         "await run_call(next(c for c in self.calls if c.id == self.calls[index].id),",
-        "tests/call/test_contract.py::test_empty_and_repeated_ids_are_answered_call_by_call",
+        "packages/toolkeel/tests/call/test_contract.py::test_empty_and_repeated_ids_are_answered_call_by_call",
     ),
     Break(
         "T31: what a schema costs is not asked",
         "define/schema/from_json_schema.py",
         "unknown = check_work(plain)",
         "unknown: tuple[str, ...] = ()",
-        "tests/define/schema/test_from_json_schema.py::test_a_schema_that_would_cost_too_much_is_refused_quickly",
+        "packages/toolkeel/tests/define/schema/test_from_json_schema.py::test_a_schema_that_would_cost_too_much_is_refused_quickly",
     ),
     Break(
         "T32: a text is given whole",
         "call/truncate.py",
         "return shorten(content, limit, keeper, rest)",
         "return content",
-        "tests/call/test_truncate.py::test_every_kind_of_text_is_capped_and_the_whole_is_kept_for_the_program",
+        "packages/toolkeel/tests/call/test_truncate.py::test_every_kind_of_text_is_capped_and_the_whole_is_kept_for_the_program",
     ),
     Break(
         "T33: strangers' text leaves no label",
@@ -253,14 +253,14 @@ BREAKS = (
         "observe/wording.py",
         'return _CONTROLS.sub(_visible, text.replace("\\r\\n", "\\n"))',
         "return text",
-        "tests/observe/test_wording.py::test_nothing_a_terminal_obeys_is_left_after_escaping",
+        "packages/toolkeel/tests/observe/test_wording.py::test_nothing_a_terminal_obeys_is_left_after_escaping",
     ),
     Break(
         "T35: secrets stand in events",
         "call/arguments/mask.py",
         "masked: T = self._known.deep(value) if self._known else value",
         "masked: T = value",
-        "tests/call/arguments/test_mask.py::test_however_a_call_ends_the_secret_is_in_the_body_alone",
+        "packages/toolkeel/tests/call/arguments/test_mask.py::test_however_a_call_ends_the_secret_is_in_the_body_alone",
     ),
     Break(
         "T36: what is written has no mark",
@@ -281,14 +281,14 @@ BREAKS = (
         "cli/terminal/keys.py",
         "termios.tcflush(self._fd, termios.TCIFLUSH)",
         "pass",
-        "tests/cli/terminal/test_approve.py::test_what_was_typed_before_the_question_answers_nothing",
+        "packages/toolkeel-studio/tests/cli/terminal/test_approve.py::test_what_was_typed_before_the_question_answers_nothing",
     ),
     Break(
         "T39: CI is a person",
         "cli/terminal/approve.py",
         'if not POSSIBLE or os.environ.get("CI"):',
         "if not POSSIBLE:",
-        "tests/cli/terminal/test_approve.py::test_in_ci_a_terminal_is_not_asked_and_nothing_is_approved",
+        "packages/toolkeel-studio/tests/cli/terminal/test_approve.py::test_in_ci_a_terminal_is_not_asked_and_nothing_is_approved",
     ),
     Break(
         "T40: all runs share their labels",
@@ -302,7 +302,7 @@ BREAKS = (
         "sessions/unknown_outcomes.py",
         "if has_outcome or call.repeatable or _is_answered(fold, call):",
         "if True:",
-        "tests/sessions/test_unknown_outcomes.py::test_of_a_call_that_nobody_knows_about_a_person_is_asked",
+        "packages/toolkeel/tests/sessions/test_unknown_outcomes.py::test_of_a_call_that_nobody_knows_about_a_person_is_asked",
     ),
     Break(
         "T42: entries of two writers take each other's places",
@@ -310,42 +310,42 @@ BREAKS = (
         '"INSERT INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n        [(id, *row)',
         '"INSERT OR REPLACE INTO entry (session, seq, at, kind, body) VALUES (?, ?, ?, ?, ?)",\n'
         "        [(id, *row)",
-        "tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries",
+        "packages/toolkeel/tests/sessions/test_journal.py::test_a_writer_that_was_frozen_cannot_write_between_anothers_entries",
     ),
     Break(
         "T43: a mark may be made twice",
         "_records/used_tickets.py",
         "os.O_WRONLY | os.O_CREAT | os.O_EXCL",
         "os.O_WRONLY | os.O_CREAT",
-        "tests/_records/test_used_tickets.py::test_of_many_at_once_one_wins",
+        "packages/toolkeel/tests/_records/test_used_tickets.py::test_of_many_at_once_one_wins",
     ),
     Break(
         "T44: any version is read",
         "agent/run_state.py",
         "if type(version) is not int or version not in READ:",
         "if False:",
-        "tests/agent/test_run_state.py::test_another_version_is_refused_and_named",
+        "packages/toolkeel/tests/agent/test_run_state.py::test_another_version_is_refused_and_named",
     ),
     Break(
         "T45: a name is a part of the query",
         "sessions/sql_queries.py",
         'f"SELECT {_COLUMNS} FROM session WHERE scope = ? AND name = ?", (scope, name)',
         "f\"SELECT {_COLUMNS} FROM session WHERE scope = '{scope}' AND name = '{name}'\"",
-        "tests/sessions/test_sessions.py::test_no_name_of_a_session_is_a_query",
+        "packages/toolkeel/tests/sessions/test_sessions.py::test_no_name_of_a_session_is_a_query",
     ),
     Break(
         "T46: forms of other pages count",
         "inspector/access_guard.py",
         'if request.method not in ("GET", "HEAD") and not self._is_own(headers):',
         "if False:",
-        "tests/inspector/test_access_guard.py::test_a_form_of_another_page_changes_nothing",
+        "packages/toolkeel-studio/tests/inspector/test_access_guard.py::test_a_form_of_another_page_changes_nothing",
     ),
     Break(
         "T47: any cluster is taken",
         "engines/ray/cluster.py",
         "if not (_asks_for_token(found) or _only_here(found)):",
         "if False:",
-        "tests/engines/ray/test_cluster.py::test_a_head_that_asks_for_no_token_is_refused_where_others_reach_it",
+        "packages/toolkeel-studio/tests/ray/test_cluster.py::test_a_head_that_asks_for_no_token_is_refused_where_others_reach_it",
     ),
     Break(
         "T49: the same call fails for ever",
@@ -359,7 +359,7 @@ BREAKS = (
         "engines/frames.py",
         "if not isinstance(message, dict):",
         "if False:",
-        "tests/engines/test_frames.py::test_what_is_too_large_or_no_object_is_taken_by_nobody",
+        "packages/toolkeel/tests/executors/test_frames.py::test_what_is_too_large_or_no_object_is_taken_by_nobody",
     ),
 )
 ELSEWHERE = {

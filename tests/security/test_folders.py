@@ -14,11 +14,11 @@ import pytest
 
 from tests.shared import cannot_run
 from toolkeel import ToolCall, ToolMessage, Toolset
-from toolkeel.builtin.files import open_beneath as beneath
-from toolkeel.builtin.files.apply_patch import apply_patch
-from toolkeel.builtin.files.file_tools import Files
-from toolkeel.builtin.files.open_beneath import Root
-from toolkeel.builtin.files.workspace import Workspace
+from toolkeel_workspace.files import open_beneath as beneath
+from toolkeel_workspace.files.apply_patch import apply_patch
+from toolkeel_workspace.files.file_tools import Files
+from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.errors import ToolError
 
 CANARY = "canary-51e0"

@@ -20,8 +20,8 @@ import pytest
 from tests.shared import cannot_run
 from tests.waiting import run as run_async
 from toolkeel import ToolError
-from toolkeel.builtin.computer.browser import PROGRAMS, Browser
-from toolkeel.engines.reachable_hosts import Reach
+from toolkeel_workspace.computer.browser import PROGRAMS, Browser
+from toolkeel_workspace.sandbox.reachable_hosts import Reach
 
 PAGE = """<!doctype html><meta charset=utf-8><title>begun</title>
 <link rel=preconnect href="http://EVIL/"><link rel=dns-prefetch href="http://EVIL/">

@@ -1,0 +1,231 @@
+"""The OpenAI Agents SDK's tools become ours, and ours theirs.
+
+``pip install 'toolkeel[openai-agents]'``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel.call.arguments.validate import as_json
+from toolkeel.call.steps import guard
+from toolkeel_compat.bridges.run import Ours
+from toolkeel_compat.check_options import value_of
+from toolkeel_compat.content_blocks import block_of, fields_of
+from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.base_tool import as_tool
+from toolkeel.define.tool import AnyTool, Enabled, Prepared, Proceed, Step, Tool
+from toolkeel.errors import RunStopped, SetupError, TimedOut
+from toolkeel.messages import ToolOutput
+from toolkeel.providers.wire.plain_json import arguments_text, dumps
+
+with needs_extra("toolkeel_compat.bridges.openai_agents", "openai-agents"):
+    import agents  # pyright: ignore[reportMissingImports]
+    from agents.tool_context import (  # pyright: ignore[reportMissingImports]
+        ToolContext as TheirContext,
+    )
+
+_ENDS = 'there Agent(tool_use_behavior={"stop_at_tool_names": [...]}) says so'
+
+
+def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
+    """A tool of ours that runs one of the SDK's, its guardrails, `is_enabled` and timeouts included.
+
+    Its body sees the run's context. What its `failure_error_function` says is the result; without
+    one, a crash is told in a masked sentence. What its `custom_data_extractor` gives is the artifact.
+    A tool that may need approval always asks here.
+
+    Args:
+        theirs: A `FunctionTool`; hosted tools run at their provider and cannot come along.
+
+    Raises:
+        SetupError: if it is something else.
+    """
+    if not isinstance(theirs, agents.FunctionTool):
+        raise SetupError(f"from_openai_agents takes a FunctionTool, not a {type(theirs).__name__}")
+
+    async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+        text = dumps(arguments)
+        around = _context(context, text)
+        output = await theirs.on_invoke_tool(around, text)
+        if theirs.custom_data_extractor is None:
+            return _content(output)
+        item = {"type": "function_call_output", "call_id": context.call.id, "output": output}
+        about = agents.FunctionToolCustomDataContext(around, theirs, output, item)
+        return ToolOutput(_content(output), await value_of(theirs.custom_data_extractor(about)))
+
+    steps: list[Step] = [_input(guardrail) for guardrail in theirs.tool_input_guardrails or ()]
+    outputs = theirs.tool_output_guardrails or ()
+    steps += [_output(guardrail) for guardrail in reversed(outputs)]
+    steps.append(partial(_in_time, theirs))
+    return Tool.from_schema(
+        theirs.name,
+        theirs.description,
+        theirs.params_json_schema,
+        invoke,
+        enabled=_enabled(theirs),
+        steps=steps,
+        timeout=theirs.timeout_seconds,
+        approval=theirs.needs_approval is not False,
+    )
+
+
+def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> agents.FunctionTool:
+    """A tool of the SDK's that runs one of ours, guards and all.
+
+    The model's arguments come as it wrote them and are checked here. A failure's text is the result.
+    A call that needs a person interrupts the run, as there; an artifact becomes the item's
+    ``custom_data["artifact"]``.
+
+    Args:
+        ours: A tool of any kind this package knows, or a function.
+        run: What its injected parameters are filled from, beside the SDK's context.
+
+    Raises:
+        SetupError: it ends the run.
+    """
+    tool = as_tool(ours)
+    inner, artifacts = Ours(tool, run, ends_run=_ENDS), dict[str, object]()
+
+    async def on_invoke_tool(context: Any, arguments: str) -> Any:
+        message = await inner.run_call(
+            arguments, context.context, context.tool_call_id, lambda ticket: True
+        )
+        if message.artifact is not None:
+            artifacts[context.tool_call_id] = message.artifact
+        return message.text if message.failed else _output_of(message.content)
+
+    async def needs_approval(context: Any, arguments: Mapping[str, Any], call_id: str) -> bool:
+        return callable(tool.approval) and bool(await value_of(tool.approval(arguments)))
+
+    def custom_data(data: Any) -> dict[str, object]:
+        artifact = artifacts.pop(data.tool_context.tool_call_id, None)
+        return {} if artifact is None else {"artifact": artifact}
+
+    return agents.FunctionTool(
+        name=tool.name,
+        description=tool.description,
+        params_json_schema=dict(tool.parameters),
+        on_invoke_tool=on_invoke_tool,
+        strict_json_schema=False,
+        needs_approval=needs_approval if callable(tool.approval) else tool.approval,
+        is_enabled=tool.enabled is not False,
+        custom_data_extractor=custom_data,
+    )
+
+
+def _context(context: ToolContext[Any], arguments: str) -> Any:
+    """The SDK's context of our running call."""
+    return TheirContext(
+        context.deps,
+        tool_name=context.tool_name,
+        tool_call_id=context.call.id,
+        tool_arguments=arguments,
+        agent=_agent(context),
+    )
+
+
+def _agent(context: ToolContext[Any]) -> Any:
+    """The SDK's own agent if one runs; else one of the running agent's name."""
+    running = context.agent
+    if isinstance(running, agents.Agent):
+        return running
+    return agents.Agent(name=str(getattr(running, "name", "toolkeel")))
+
+
+async def _in_time(
+    theirs: Any, prepared: Prepared, context: ToolContext, proceed: Proceed
+) -> object:
+    """A step: a call that took too long ends as the tool says."""
+    try:
+        return await proceed(prepared)
+    except TimedOut as late:
+        error = agents.ToolTimeoutError(theirs.name, theirs.timeout_seconds)
+        if theirs.timeout_behavior == "raise_exception":
+            raise RunStopped(str(error), error) from late
+        if theirs.timeout_error_function is None:
+            raise
+        said = theirs.timeout_error_function(_context(context, dumps(as_json(prepared))), error)
+        raise TimedOut(str(await value_of(said))) from late
+
+
+def _enabled(theirs: Any) -> Enabled:
+    wanted = theirs.is_enabled
+    if isinstance(wanted, bool):
+        return wanted
+
+    def enabled(context: ToolContext[Any]) -> Any:
+        text = arguments_text(context.call.arguments)
+        return wanted(_context(context, text), _agent(context))
+
+    return enabled
+
+
+def _input(guardrail: Any) -> guard.InputGuard:
+    async def check(prepared: Prepared, context: ToolContext[Any]) -> guard.Verdict:
+        theirs = _context(context, dumps(as_json(prepared)))
+        data = agents.ToolInputGuardrailData(context=theirs, agent=theirs.agent)
+        ending = agents.ToolInputGuardrailTripwireTriggered
+        return _verdict(guardrail, await guardrail.run(data), ending)
+
+    return guard.input_guard(check, guardrail.get_name())
+
+
+def _output(guardrail: Any) -> guard.OutputGuard:
+    async def check(
+        prepared: Prepared, outcome: guard.Outcome, context: ToolContext[Any]
+    ) -> guard.Verdict:
+        theirs = _context(context, dumps(as_json(prepared)))
+        output = outcome.text if outcome.error else outcome.value
+        data = agents.ToolOutputGuardrailData(context=theirs, agent=theirs.agent, output=output)
+        ending = agents.ToolOutputGuardrailTripwireTriggered
+        return _verdict(guardrail, await guardrail.run(data), ending)
+
+    return guard.output_guard(check, guardrail.get_name())
+
+
+def _verdict(guardrail: Any, output: Any, ending: type[Exception]) -> guard.Verdict:
+    match output.behavior:
+        case {"type": "allow"}:
+            return guard.Allow()
+        case {"type": "reject_content", "message": str(text)}:
+            return guard.Reject(text)
+        case _:
+            return guard.Stop(ending(guardrail, output))
+
+
+def _content(value: object) -> object:
+    """The SDK's structured outputs as content blocks; anything else as it is."""
+    if isinstance(value, list | tuple) and any(_is_part(item) for item in value):
+        return [_content(item) for item in value]
+    block = block_of(value) if _is_part(value) else None
+    if block is None and fields_of(value).get("file_id"):
+        raise SetupError(
+            "what only a file id names is at OpenAI alone: return its bytes or its URL"
+        )
+    return value if block is None else block
+
+
+def _is_part(value: object) -> bool:
+    return fields_of(value).get("type") in ("text", "image", "file")
+
+
+def _output_of(content: Content) -> Any:
+    """Content as the SDK's structured outputs; a text as it is."""
+    return content if isinstance(content, str) else [_part_of(block) for block in content]
+
+
+def _part_of(block: Block) -> Any:
+    if isinstance(block, Text | Data):
+        return agents.ToolOutputText(text=block.text)
+    if isinstance(block, Image):
+        closely: Any = block.extra.get("detail")
+        return agents.ToolOutputImage(image_url=data_url(block), detail=closely)
+    if isinstance(block, File) and block.url:
+        return agents.ToolOutputFileContent(file_url=block.url, filename=block.name)
+    name = getattr(block, "name", "sound")
+    return agents.ToolOutputFileContent(file_data=data_url(block), filename=name)

@@ -1,0 +1,240 @@
+"""Pydantic AI's tools become ours, and ours theirs: ``pip install 'toolkeel[pydantic-ai]'``."""
+
+from __future__ import annotations
+
+import dataclasses
+from contextvars import ContextVar
+from mimetypes import guess_type
+from typing import Any
+
+from pydantic_core import ValidationError
+
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel._records.tickets import Ticket
+from toolkeel.call.steps.approve import Approval
+from toolkeel_compat.bridges.run import Ours, refused
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.base_tool import as_tool
+from toolkeel.define.options import external
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
+from toolkeel.errors import Crashed, SetupError, ToolError
+from toolkeel.messages import ToolOutput
+from toolkeel.providers.wire.plain_json import dumps
+
+with needs_extra("toolkeel_compat.bridges.pydantic_ai", "pydantic-ai"):
+    import pydantic_ai  # pyright: ignore[reportMissingImports]
+    from pydantic_ai import exceptions, messages  # pyright: ignore[reportMissingImports]
+    from pydantic_ai.models.test import TestModel  # pyright: ignore[reportMissingImports]
+    from pydantic_ai.usage import RunUsage  # pyright: ignore[reportMissingImports]
+
+MENDABLE = ("invalid_arguments", "malformed_arguments", "tool_error", "unknown_tool")
+"""Failures after which the model shall try again; the others are final."""
+_URLS = {"image": messages.ImageUrl, "audio": messages.AudioUrl, "video": messages.VideoUrl}
+_approved: ContextVar[bool] = ContextVar("_approved", default=False)
+
+
+def from_pydantic_ai(theirs: pydantic_ai.Tool[Any]) -> AnyTool:
+    """A tool of ours that runs one of Pydantic AI's.
+
+    Its `RunContext` has the run's context as `deps`, and the call's id and name; its model is a
+    stand-in that no tool should ask. `ModelRetry` and `ToolFailed` are told to the model; pictures,
+    sounds and files are shown to it; a `ToolReturn` keeps its metadata as the artifact. A call that
+    raises `ApprovalRequired` or `CallDeferred` waits here, too.
+
+    Args:
+        theirs: A `pydantic_ai.Tool`, as an agent or a toolset holds it.
+
+    Raises:
+        SetupError: if it is something else, or its `prepare` or `args_validator` would be lost.
+    """
+    if not isinstance(theirs, pydantic_ai.Tool):
+        raise SetupError(f"from_pydantic_ai takes a Tool, not a {type(theirs).__name__}")
+    for name in ("prepare", "args_validator"):
+        if getattr(theirs, name) is not None:
+            raise SetupError(f"{theirs.name!r} has {name}=, which cannot come along; use a step")
+    schema = theirs.function_schema
+
+    async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
+        try:
+            values = schema.validator.validate_json(dumps(arguments))
+        except ValidationError as error:
+            raise refused(theirs.name, error, schema.json_schema, arguments) from error
+        approved = theirs.requires_approval or _approved.get()
+        try:
+            return _shown(await schema.call(values, _context(context, approved)))
+        except (exceptions.ModelRetry, exceptions.ToolFailed) as error:
+            raise ToolError(error.message) from error
+
+    return Tool.from_schema(
+        theirs.name,
+        theirs.description or "",
+        schema.json_schema,
+        invoke,
+        sequential=theirs.sequential,
+        timeout=theirs.timeout,
+        approval=theirs.requires_approval,
+        metadata=theirs.metadata or {},
+        steps=[_waiting],
+    )
+
+
+def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydantic_ai.Tool[Any]:
+    """A tool of Pydantic AI's that runs one of ours, guards and all.
+
+    The context's `deps` are our context. A failure the model can mend becomes `ModelRetry`, any
+    other `ToolFailed`; an artifact becomes the metadata of a `ToolReturn`. A call that needs a
+    person or a result from outside raises `ApprovalRequired` or `CallDeferred`, if `run` has no
+    approver.
+
+    Args:
+        ours: A tool of any kind this package knows, or a function.
+        run: What its injected parameters are filled from, beside `deps`.
+
+    Raises:
+        SetupError: it ends the run, which no tool does there.
+    """
+    tool = as_tool(ours)
+    inner = Ours(tool, run, ends_run="there output_type=[a_function] ends a run")
+
+    async def call_tool(ctx: Any, /, **arguments: Any) -> Any:
+        asked: list[Ticket] = []
+
+        def wait(ticket: Ticket) -> bool:
+            asked.extend(() if ctx.tool_call_approved else (ticket,))
+            return not asked
+
+        message = await inner.run_call(arguments, ctx.deps, ctx.tool_call_id or "", wait)
+        for ticket in asked:
+            kind = exceptions.CallDeferred if ticket.external else exceptions.ApprovalRequired
+            raise kind({"reason": ticket.reason})
+        if message.failed:
+            mend = message.kind in MENDABLE
+            raise (exceptions.ModelRetry if mend else exceptions.ToolFailed)(message.text)
+        parts = _parts(message.content)
+        if message.artifact is None:
+            return parts
+        return messages.ToolReturn(return_value=parts, metadata=message.artifact)
+
+    theirs = pydantic_ai.Tool.from_schema(
+        call_tool,
+        tool.name,
+        tool.description,
+        dict(tool.parameters),
+        takes_ctx=True,
+        sequential=tool.sequential,
+    )
+    theirs.metadata, theirs.requires_approval = dict(tool.metadata) or None, tool.approval is True
+    return theirs
+
+
+def _context(context: ToolContext[Any], approved: bool) -> Any:
+    """Pydantic AI's context of our running call."""
+    return pydantic_ai.RunContext(
+        deps=context.deps,
+        model=TestModel(),
+        usage=RunUsage(),
+        tool_call_id=context.call.id,
+        tool_name=context.tool_name,
+        tool_call_approved=approved,
+    )
+
+
+async def _waiting(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """A step that lets a call wait whose body says that it must.
+
+    Raises:
+        Suspend, Denied: it waits, or may not run.
+    """
+    kept = context.run.loop_state.decisions.items()
+    mine = [ticket for (call, _), (ticket, _) in kept if call == context.call.id]
+    outside = any(ticket is not None and ticket.external for ticket in mine)
+    if prepared.tool.approval or not mine:
+        try:
+            return await proceed(prepared)
+        except Crashed as crash:
+            outside = isinstance(crash.__cause__, exceptions.CallDeferred)
+            if not isinstance(
+                crash.__cause__, (exceptions.CallDeferred, exceptions.ApprovalRequired)
+            ):
+                raise
+    return await _agreed(prepared, context, proceed, outside)
+
+
+async def _agreed(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed, outside: bool
+) -> object:
+    """What a call gives once somebody has agreed to it, or answered it."""
+    tool = dataclasses.replace(prepared.tool, executor=external) if outside else prepared.tool
+    approval = Approval(True, None, ())
+
+    async def agreed(passed: Prepared, context: ToolContext[Any]) -> object:
+        if (given := approval.answer(context)) is not None:
+            return given.value
+        token = _approved.set(True)
+        try:
+            return await proceed(passed.change())
+        finally:
+            _approved.reset(token)
+
+    asked = dataclasses.replace(prepared, tool=tool)
+    return await approval.around(approval.run_approved(agreed))(asked, context)
+
+
+def _shown(value: Any) -> object:
+    """What a body returned, with its parts as blocks."""
+    if isinstance(value, messages.ToolReturn):
+        given = (value.return_value, value.content)
+        parts = [
+            part for one in given for part in (one if isinstance(one, list | tuple) else [one])
+        ]
+        told = [Text(part) if isinstance(part, str) else _block(part) for part in parts]
+        alone = value.content is None
+        return ToolOutput(_shown(value.return_value) if alone else told, value.metadata)
+    return [*map(_block, value)] if isinstance(value, list | tuple) else _block(value)
+
+
+def _block(part: object) -> object:
+    """One part as a block; any other value as it is.
+
+    Raises:
+        SetupError: only a provider can read it.
+    """
+    match part:
+        case messages.TextContent():
+            return Text(part.content)
+        case messages.UploadedFile():
+            raise SetupError(
+                "an UploadedFile is at its provider alone: return its bytes or its URL"
+            )
+        case messages.FileUrl() | messages.BinaryContent():
+            kind, extra = part.media_type, part.vendor_metadata or {}
+            url, data = getattr(part, "url", ""), getattr(part, "data", b"")
+            if kind.startswith("image/"):
+                return Image(data, kind, url, extra)
+            if kind.startswith("audio/") and data:
+                return Audio(data, kind, extra)
+            return File(data, part._identifier or "file", kind, url, extra)
+    return part
+
+
+def _parts(content: Content) -> Any:
+    """Content as a tool there returns it."""
+    return content if isinstance(content, str) else [*map(_part, content)]
+
+
+def _part(block: Block) -> Any:
+    if isinstance(block, Text):
+        return block.text
+    if isinstance(block, Data):
+        return block.value
+    extra: Any = dict(block.extra) or None
+    name = block.name if isinstance(block, File) and block.name != "file" else None
+    if url := getattr(block, "url", ""):
+        kind = guess_type(url)[0] or block.media_type
+        make = _URLS.get(kind.partition("/")[0], messages.DocumentUrl)
+        return make(url, media_type=kind, identifier=name, vendor_metadata=extra)
+    kind = block.media_type
+    return messages.BinaryContent(
+        block.data, media_type=kind, identifier=name, vendor_metadata=extra
+    )

@@ -1,0 +1,307 @@
+"""LangChain's messages and calls: the core's own records, or thin ones over them."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Self, cast
+
+from toolkeel._common.other_libraries_words import telling
+from toolkeel_compat.content_blocks import content_of, fields_of, written
+from toolkeel.content import Content, Data, Text
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
+from toolkeel.messages import SystemMessage as CoreSystemMessage
+from toolkeel.messages import ToolCall as CoreToolCall
+from toolkeel.messages import ToolMessage as CoreToolMessage
+
+_UNKEPT = ("id", "name", "additional_kwargs", "response_metadata", "invalid_tool_calls")
+
+
+class Spoken:
+    """What a message says of itself: ``type``, and ``pretty_print()``."""
+
+    __slots__ = ()
+    type: ClassVar[str] = ""
+    __getattr__ = telling("langchain.Message.")
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise dataclasses.FrozenInstanceError(
+            f"messages do not change: message = dataclasses.replace(message, {name}=...)"
+        )
+
+    def __new__(cls, content: Any = "", *rest: Any, **given: Any) -> Self:
+        """Content may be a list of the parts of any library: see `content_blocks`."""
+        for name in _UNKEPT:
+            if name not in cls.__match_args__ and given.pop(name, None):  # type: ignore[attr-defined]
+                raise SetupError(f"{cls.__name__}({name}=...): messages here have no {name}")
+        content = given.pop("content_blocks", None) or content
+        content = content_of(content) if isinstance(content, list) else content
+        return super().__new__(cls, content, *rest, **given)  # type: ignore[call-arg]
+
+    @property
+    def id(self) -> None:
+        """None: messages have none."""
+
+    @property
+    def additional_kwargs(self) -> dict[str, Any]:
+        """Nothing more is kept of a message than its fields."""
+        return {}
+
+    @property
+    def text(self) -> str:
+        """What is said in words, without a word on pictures and files."""
+        content: Content = cast("Any", self).content
+        blocks = [Text(content)] if isinstance(content, str) else content
+        return "".join(block.text for block in blocks if isinstance(block, Text | Data))
+
+    @property
+    def content_blocks(self) -> list[dict[str, Any]]:
+        """The content as LangChain's blocks."""
+        message: Any = self
+        made = written(message.content)
+        return [{"type": "text", "text": made}] if isinstance(made, str) else made
+
+    def pretty_repr(self) -> str:
+        """A title and what was said, calls too."""
+        message: Any = self
+        lines = [f" {self.type.title()} Message ".center(80, "=")]
+        if name := getattr(message, "name", ""):
+            lines.append(f"Name: {name}")
+        lines += ["", message.text] if message.text or not hasattr(message, "tool_calls") else []
+        calls = getattr(message, "tool_calls", ())
+        lines += ["Tool Calls:"] if calls else []
+        for call in calls:
+            lines += [f"  {call.name} ({call.id})", f" Call ID: {call.id}", "  Args:"]
+            lines += [f"    {name}: {value}" for name, value in call.args.items()]
+        return "\n".join(lines)
+
+    def pretty_print(self) -> None:
+        """Print that."""
+        print(self.pretty_repr())
+
+
+class HumanMessage(Spoken, UserMessage):
+    """What a person says."""
+
+    __slots__ = ()
+    __match_args__ = UserMessage.__match_args__
+    type: ClassVar[str] = "human"
+    name: ClassVar[None] = None
+
+
+class SystemMessage(Spoken, CoreSystemMessage):
+    """What the model is told before anything else."""
+
+    __slots__ = ()
+    __match_args__ = CoreSystemMessage.__match_args__
+    type: ClassVar[str] = "system"
+    name: ClassVar[None] = None
+
+
+class ToolMessage(Spoken, CoreToolMessage):
+    """The result of one call."""
+
+    __slots__ = ()
+    __match_args__ = CoreToolMessage.__match_args__
+    type: ClassVar[str] = "tool"
+
+
+class ToolCall(CoreToolCall):
+    """A call that can also be read as LangChain's dict: ``call["name"]``, ``["args"]``, ``["id"]``.
+
+    >>> call = ToolCall(name="add", args={"a": 1}, id="1")
+    >>> call["args"]["a"], call.name, dict(call)["type"]
+    (1, 'add', 'tool_call')
+    """
+
+    __slots__ = ()
+    __match_args__ = CoreToolCall.__match_args__
+
+    def __new__(
+        cls, id: str | None = "", name: str = "", args: Any = "", *rest: Any, **given: Any
+    ) -> ToolCall:
+        args = given.pop("arguments", args)
+        given.pop("type", None)
+        return super().__new__(cls, id or "", name, args, *rest, **given)  # type: ignore[call-arg]
+
+    @property
+    def args(self) -> dict[str, Any]:
+        """The arguments as a dict."""
+        given = self.arguments
+        return dict(json.loads(given or "{}") if isinstance(given, str) else given)
+
+    def keys(self) -> tuple[str, ...]:
+        """Keys of the dict it can be read as."""
+        return ("name", "args", "id", "type")
+
+    def __getitem__(self, key: str) -> Any:
+        return {"name": self.name, "args": self.args, "id": self.id, "type": "tool_call"}[key]
+
+    def get(self, key: str, default: object = None) -> Any:
+        """The value of one of the keys."""
+        return self[key] if key in self.keys() else default
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ToolCall | Mapping):
+            return NotImplemented
+        return all(self[key] == other.get(key) for key in ("name", "args", "id"))
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.id))
+
+    def __repr__(self) -> str:
+        return repr(dict(self)) if _readable(self) else super().__repr__()
+
+
+class _Calls(tuple[ToolCall, ...]):
+    """The calls of a reply; as a list they are equal, and are shown as one."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return super().__eq__(tuple(other) if isinstance(other, list) else other)
+
+    __hash__ = tuple.__hash__
+
+    def __repr__(self) -> str:
+        return repr(list(self))
+
+
+def as_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
+    """A call from the core's record, LangChain's dict or OpenAI's dict."""
+    if isinstance(call, ToolCall):
+        return call
+    if isinstance(call, CoreToolCall):
+        return ToolCall(call.id, call.name, call.arguments, call.complete, call.provider_options)
+    function = call.get("function", call)
+    args = function["arguments"] if "arguments" in function else function.get("args", {})
+    return ToolCall(call.get("id") or "", function["name"], args)
+
+
+class AIMessage(Spoken, AssistantMessage):
+    """A reply of a model; its calls may be given as dicts, and read as such."""
+
+    __slots__ = ()
+    __match_args__ = AssistantMessage.__match_args__
+    type: ClassVar[str] = "ai"
+    name: ClassVar[None] = None
+
+    def __new__(
+        cls,
+        content: Content | None = "",
+        tool_calls: Iterable[CoreToolCall | Mapping[str, Any]] | None = (),
+        *rest: Any,
+        **given: Any,
+    ) -> AIMessage:
+        calls = _Calls(map(as_call, tool_calls or ()))
+        if spent := given.pop("usage_metadata", None):
+            given["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"])
+        shown: Any = content or ""
+        if isinstance(content, list):
+            shown, thoughts = _apart(content)
+            given = {"reasoning": thoughts, **given} if thoughts else given
+        return super().__new__(cls, shown, calls, *rest, **given)
+
+    def __add__(self, more: AIMessage) -> AIMessage:
+        """This piece of a reply, and the next."""
+        names = ("tool_calls", "usage", "reasoning")
+        sums = {name: getattr(self, name) + getattr(more, name) for name in names}
+        return dataclasses.replace(more, content=self.text + more.text, **sums)
+
+    @property
+    def usage_metadata(self) -> dict[str, int] | None:
+        """What it cost, in tokens; None if nobody said so."""
+        spent = self.usage
+        names = ("input_tokens", "output_tokens", "total_tokens")
+        return {name: getattr(spent, name) for name in names} if spent.total_tokens else None
+
+    @property
+    def response_metadata(self) -> dict[str, Any]:
+        """Which model said it, and why it stopped."""
+        return {"model_name": self.model, "finish_reason": self.finish_reason}
+
+    @property
+    def invalid_tool_calls(self) -> list[ToolCall]:
+        """Its calls whose arguments are no JSON object."""
+        return [as_call(one) for one in self.tool_calls if not _readable(one)]
+
+
+BaseMessage = AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage
+
+
+def _readable(call: CoreToolCall) -> bool:
+    try:
+        return isinstance(as_call(call).args, dict)
+    except (ValueError, TypeError):
+        return False
+
+
+_THOUGHTS = ("thinking", "reasoning")
+_BESIDE = (*_THOUGHTS, "tool_use", "tool_call", "function_call")
+"""Parts of a reply that stand beside its content: its `reasoning` and its `tool_calls`."""
+
+
+def _apart(parts: list[Any]) -> tuple[list[Any], tuple[Reasoning, ...]]:
+    """The parts of a reply's content, and its thoughts."""
+    fields = [fields_of(part) for part in parts]
+    thoughts = tuple(_thought(one) for one in fields if one.get("type") in _THOUGHTS)
+    beside = [one.get("type") in _BESIDE for one in fields]
+    return [part for part, out in zip(parts, beside, strict=True) if not out], thoughts
+
+
+def _thought(part: Mapping[str, Any]) -> Reasoning:
+    text = part.get("thinking") or part.get("reasoning") or ""
+    return Reasoning(str(text), str(part.get("signature") or ""))
+
+
+_ROLES: Mapping[str, type[Any]] = {
+    "user": HumanMessage,
+    "human": HumanMessage,
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "assistant": AIMessage,
+    "ai": AIMessage,
+    "tool": ToolMessage,
+}
+
+
+def convert_to_messages(messages: object) -> list[Message]:
+    """Messages as people write them: a text, records, ``(role, text)`` pairs, or OpenAI's dicts.
+
+    One by itself stands for a list of it.
+
+    Raises:
+        SetupError: for anything else.
+    """
+    pair = isinstance(messages, tuple) and len(messages) == 2 and isinstance(messages[0], str)
+    if pair or isinstance(messages, str | Mapping | Spoken) or not isinstance(messages, Iterable):
+        return [_message(messages)]
+    return [_message(one) for one in messages]
+
+
+def _message(item: object) -> Message:
+    match item:
+        case Spoken():
+            return cast("Message", item)
+        case UserMessage() | CoreSystemMessage() | AssistantMessage() | CoreToolMessage():
+            kind = _KINDS[type(item)]
+            return cast("Message", kind(*(getattr(item, name) for name in kind.__match_args__)))
+        case str():
+            return HumanMessage(item)
+        case (str(role), content) if role in _ROLES:
+            return cast("Message", _ROLES[role](content))
+        case {"role": str(role), **fields} if role in _ROLES:
+            known = {key: value for key, value in fields.items() if key in _FIELDS}
+            return cast("Message", _ROLES[role](**known))
+    raise SetupError(f"no message: {item!r}")
+
+
+_KINDS: Mapping[type[Any], type[Any]] = {
+    UserMessage: HumanMessage,
+    CoreSystemMessage: SystemMessage,
+    AssistantMessage: AIMessage,
+    CoreToolMessage: ToolMessage,
+}
+_FIELDS = ("content", "tool_calls", "tool_call_id")

@@ -1,0 +1,67 @@
+"""Where LangChain's and LangGraph's names are here; of those that are not, what to write instead."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from toolkeel_compat.missing import replacement_hint
+
+PLACES: Mapping[str, str] = {
+    "toolkeel_compat.langchain.agent": "create_agent create_react_agent",
+    "toolkeel_compat.langchain.chat_models": "ChatModel ProviderStrategy ToolStrategy init_chat_model",
+    "toolkeel_compat.langchain.convert_tool": "convert_to_anthropic_tool convert_to_openai_function convert_to_openai_tool render_text_description render_text_description_and_args",
+    "toolkeel_compat.langchain.history": "REMOVE_ALL_MESSAGES RemoveMessage count_tokens_approximately trim_messages",
+    "toolkeel_compat.langchain.interrupts": "Interrupt get_stream_writer interrupt",
+    "toolkeel_compat.langchain.messages": "AIMessage AnyMessage BaseMessage HumanMessage SystemMessage ToolCall ToolMessage convert_to_messages",
+    "toolkeel_compat.langchain.middleware": "AgentMiddleware ModelCallResult ModelRequest ModelResponse Runtime after_agent after_model before_agent before_model dynamic_prompt hook_config wrap_model_call wrap_tool_call",
+    "toolkeel_compat.langchain.ready_middleware": "ModelCallLimitExceededError ModelCallLimitMiddleware ModelFallbackMiddleware ModelRetryMiddleware Todo TodoListMiddleware ToolCallLimitExceededError ToolCallLimitMiddleware ToolRetryMiddleware",
+    "toolkeel_compat.langchain.runtime": "AsyncCallbackManagerForToolRun CallbackManagerForToolRun InjectedState InjectedStore InjectedToolArg InjectedToolCallId RunnableConfig ToolRuntime",
+    "toolkeel_compat.langchain.store": "BaseStore InMemoryStore",
+    "toolkeel_compat.langchain.threads": "GraphRecursionError HumanInTheLoopMiddleware InMemorySaver MemorySaver StateSnapshot",
+    "toolkeel_compat.langchain.tool_node": "ToolNode tools_condition",
+    "toolkeel_compat.langchain.tools": "BaseTool StructuredTool Tool ToolException tool",
+    "toolkeel_compat.langchain.command": "AgentState Command ToolCallRequest",
+    "toolkeel.errors": "SchemaAnnotationError",
+}
+"""For each module of the library, the names it gives."""
+NAMES: Mapping[str, str] = {
+    "StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and an agent is a tool of another",
+    "HumanInTheLoopMiddleware|InterruptOnConfig": "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md",
+    "(Summarization|ContextEditing)Middleware|ClearToolUsesEdit|TriggerClause": "history= of toolkeel's Agent: docs/sessions.md",
+    "PII(Middleware|DetectionError|Match)|RedactionRule": "model_steps=[Redact(pattern)] of toolkeel's Agent, with Redact of toolkeel.steps",
+    "(LLMToolSelector|ProviderToolSearch)Middleware": "Agent(search_tools=True) of toolkeel finds tools among many",
+    "(ShellTool|FilesystemFileSearch)Middleware|(CodexSandbox|Docker|Host)ExecutionPolicy": "Workspace(folder) of toolkeel.tools gives an agent a shell and files: docs/workspace.md",
+    "ToolErrorMiddleware": "@tool(on_crash=...) of toolkeel says what a model is told of an exception",
+    "LLMToolEmulator": "Scripted of toolkeel.testing, and tools of your test",
+    "ExtendedModelResponse": "wrap_model_call gives a ModelResponse; a tool writes state by Command(update=...)",
+    "(In|Out)putAgentState": "state_schema= has the keys of both",
+    "configure_trace_policy": "docs/watching.md has what traces hold",
+    "BaseChatModel": "a model of your own is a toolkeel.Model: name, and async def stream(request)",
+    r"\w+Middleware": "what stands around a call is a step, steps=[...]: docs/steps.md",
+    "AgentExecutor|create_(tool_calling|openai_tools|openai_functions|structured_chat|json_chat)_agent|initialize_agent|AgentType": "create_agent(model, tools) runs the whole loop",
+    "(Sqlite|Postgres|AsyncSqlite|AsyncPostgres)Saver|BaseCheckpointSaver": "InMemorySaver(path) keeps threads in a file",
+    "PostgresStore": "InMemoryStore, or KeyValueStore of toolkeel.sessions for a file",
+    "Runnable(Lambda|Parallel|Passthrough|Sequence)?|chain|RunnableWithMessageHistory": "there are no chains: call one function with what the other gives",
+    "(Chat)?PromptTemplate|MessagesPlaceholder": "write an f-string, and messages as a list",
+    r"\w*OutputParser": "with_structured_output(T) gives instances",
+    "FunctionMessage|ChatMessage|InvalidToolCall": "a call that cannot be read is answered with what is wrong in it",
+    r"Chat(OpenAI|Anthropic|GoogleGenerativeAI|VertexAI|Bedrock(Converse)?|Ollama|Groq|Mistral\w*)": "init_chat_model('vendor:model')",
+    r"create_retriever_tool|\w*Retriever|\w*VectorStore|\w*Embeddings": "toolkeel.tools has FileSearchTool over documents of your own",
+    "get_(config|store|runtime)": "a parameter runtime: ToolRuntime of a tool has .config, .store and .context",
+    "MCPAdapter|as_langchain_tool|MultiServerMCPClient|load_mcp_tools": "an MCPServer of toolkeel.mcp stands among the tools of an agent: docs/mcp-client.md",
+    "BaseToolkit": "a list of tools, or a Toolset",
+    "BaseMessageChunk|MessageLikeRepresentation": "annotate with Message of toolkeel.messages",
+    r"\w*(Block|Annotation|Citation)|ServerTool\w+|is_data_content_block|merge_content|convert_to_openai_(data|image)_block": "parts of messages are dicts, or Text, Image and File of toolkeel",
+    r"(Usage|InputToken|OutputToken)\w*|\w*[Nn]otification_?[Mm]etadata|LC_\w+PREFIX|ensure_id": "a message's usage is toolkeel.Usage",
+    r"_?messages?_(from|to)_dicts?|message_to_dict|convert_to_openai_messages|get_buffer_string|filter_messages|merge_message_runs|message_chunk_to_message|\w+MessageChunk|ToolCallChunk": "messages are records: choose among them by a comprehension; a session keeps them",
+    r"\w*(Stream(Part|Mode|Writer)|Payload|Task|StateUpdate|StateSnapshot|GraphOutput)|Durability|(Retry|Timeout|Cache|Trace)Policy|All|Overwrite|omit_payload|\w*[Cc]heckpointer|ToolCallTransformer|ValidationNode": "there are no graphs: an Agent is the loop, and tells what it does by events",
+    "FILTERED_ARGS|ArgsSchema|RetrieverInput|ToolsRenderer|_get_runnable_config_param|convert_runnable_to_tool|create_schema_from_function": "a tool's parameters are tool.parameters, made of its function",
+    r"\w*Callback\w*": "listeners=[...] of a run are told its events",
+}
+"""By regular expression of the name."""
+
+
+def instead_of(name: str) -> str:
+    """What is told of an object of a class of that name, which nothing here takes."""
+    hint = replacement_hint("LangChain", NAMES, name)
+    return hint or f"{name} has no counterpart here; a step stands around calls: docs/steps.md"

@@ -1,0 +1,247 @@
+"""What lasts and who is asked, under LangChain's names: `InMemorySaver`, `HumanInTheLoopMiddleware`.
+
+A thread is a core session, and a call that waits in it is a ticket.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel_compat.langchain.command import Command, told
+from toolkeel_compat.langchain.interrupts import ANSWERS, Interrupt
+from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages
+from toolkeel.content import Text
+from toolkeel.context import ToolContext
+from toolkeel.define.base_tool import as_tool
+from toolkeel.define.tool import Prepared, Proceed
+from toolkeel.errors import Denied, SetupError
+from toolkeel.messages import ToolMessage
+from toolkeel.sessions.session import Session
+from toolkeel.sessions.sessions import Sessions
+
+
+class GraphRecursionError(RecursionError):
+    """The model was asked as often as ``recursion_limit`` allows."""
+
+
+@record
+class Task:
+    """What waits in a thread."""
+
+    name: str
+    interrupts: tuple[Interrupt, ...]
+
+
+@record
+class StateSnapshot:
+    """A thread as it is now.
+
+    Args:
+        values: The state, with its messages.
+        next: ``tools`` if calls wait, else nothing.
+        config: Which thread it is.
+        interrupts: What waits.
+        waits: The same in the core's form.
+    """
+
+    values: dict[str, Any]
+    next: tuple[str, ...] = ()
+    config: Mapping[str, Any] = NOTHING
+    interrupts: tuple[Interrupt, ...] = ()
+    waits: tuple[Ticket, ...] = ()
+
+    @property
+    def tasks(self) -> tuple[Task, ...]:
+        """What waits, as one task."""
+        return tuple(Task(name, self.interrupts) for name in self.next)
+
+
+class InMemorySaver:
+    """Keeps the threads of an agent, each as a session of the core.
+
+    Args:
+        path: A file to keep them in; by default they end with the process.
+    """
+
+    def __init__(self, path: str | Path = ":memory:") -> None:
+        self.sessions = Sessions(path)
+
+    def thread(self, config: Mapping[str, Any] | None) -> Session:
+        """The session of a config's ``thread_id``.
+
+        Raises:
+            SetupError: it names none.
+        """
+        name = ((config or {}).get("configurable") or {}).get("thread_id")
+        if name is None:
+            raise SetupError(
+                'an agent with a checkpointer needs config={"configurable": {"thread_id": ...}}'
+            )
+        return self.sessions[str(name)]
+
+    def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
+        """A thread as it is now."""
+        session = self.thread(config)
+        if not session.exists:
+            return StateSnapshot({}, config=config)
+        values = {key: value for key, value in session.state.items() if key != ANSWERS}
+        values["messages"] = convert_to_messages(session.messages)
+        waits = tuple(session.pending)
+        return StateSnapshot(values, ("tools",) if waits else (), config, waits=waits)
+
+
+MemorySaver = InMemorySaver
+
+
+DECISIONS = ("approve", "edit", "reject", "respond")
+EDITED = (
+    "Note: a human reviewer replaced this tool call before it ran. The call recorded in your "
+    "message is the one you produced, not the one that executed. This was intentional and "
+    "authorized. Do not re-issue your original call."
+)
+"""What a model reads before the result of a call that a person has edited, word for word as there."""
+NO_REASON = "no reason was given"  # what the core says of it
+UNSAID = (
+    "id {id}. The tool was not executed. Do not retry this tool call unless the user explicitly "
+    "requests it."
+)
+"""The same of a call that was rejected without a word."""
+
+
+class HumanInTheLoopMiddleware:
+    """Lets a person decide about the calls of some tools.
+
+    Args:
+        interrupt_on: By tool, whether its calls are asked about, or how: a dict with
+            ``allowed_decisions`` and a ``description``: a text, or a function of the call, the
+            state and the runtime.
+        description_prefix: How each request begins that has no text of its own.
+        edit_notice: What stands before the result of a call that was edited; None for nothing.
+
+    Raises:
+        SetupError: something in it would not be honoured.
+    """
+
+    def __init__(
+        self,
+        interrupt_on: Mapping[str, Any],
+        *,
+        description_prefix: str = "Tool execution requires approval",
+        edit_notice: str | None = EDITED,
+    ) -> None:
+        self.interrupt_on = interrupt_on
+        self.description_prefix = description_prefix
+        self.edit_notice = edit_notice
+        self._how = {tool: _how(tool, how) for tool, how in interrupt_on.items()}
+
+    def asking(self, tools: Sequence[Any]) -> list[Any]:
+        """The tools, of which those that are asked about wait for it.
+
+        Raises:
+            SetupError: it names a tool that is not there.
+        """
+        made = [as_tool(tool) for tool in tools]
+        if strange := sorted({*self.interrupt_on} - {tool.name for tool in made}):
+            raise SetupError(f"interrupt_on names {', '.join(strange)}, which is no tool here")
+        return [
+            dataclasses.replace(tool, approval=True) if self.interrupt_on.get(tool.name) else tool
+            for tool in made
+        ]
+
+    async def telling(
+        self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+    ) -> object:
+        """A step: what a model reads of a call that a person rejected or edited, as there.
+
+        Raises:
+            Denied: it was rejected.
+        """
+        name = prepared.tool.name
+        try:
+            value = await proceed(prepared)
+        except Denied as denied:
+            reason = denied.text.partition(" was not approved: ")[2]
+            if not reason:
+                raise
+            why = UNSAID.format(id=context.call.id) if reason == NO_REASON else f"reason: {reason}"
+            raise Denied(f"User rejected the tool call for `{name}` with {why}") from None
+        edits = [edit for edit in context.edits if edit.by == "a person"]
+        if not edits or isinstance(value, ToolMessage | Command):
+            return value
+        quiet = [dataclasses.replace(e, told=False) if e in edits else e for e in context.edits]
+        context.edits = tuple(quiet)  # the note tells it
+        ran = json.dumps(edits[-1].arguments, ensure_ascii=False)
+        ran = f"Executed instead: {name} with arguments {ran}."
+        note = f"{self.edit_notice} {ran}\n\nTool response:\n" if self.edit_notice else ""
+        made: Any = told(value)
+        whole = isinstance(made.content, str)
+        content = note + made.content if whole else (Text(note), *made.content)
+        return dataclasses.replace(made, content=content)
+
+    def interrupt(
+        self, tickets: Sequence[Ticket], state: Mapping[str, Any], runtime: Any
+    ) -> Interrupt:
+        """What calls that wait look like."""
+        requests, reviews = [], []
+        for ticket in tickets:
+            arguments, how = dict(ticket.arguments), self._how.get(ticket.tool, {})
+            told = how.get("description")
+            if callable(told):
+                told = told(ToolCall(ticket.call_id, ticket.tool, arguments), state, runtime)
+            why = self.description_prefix if ticket.tool in self.interrupt_on else ticket.reason
+            told = told or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
+            requests.append({"name": ticket.tool, "args": arguments, "description": told})
+            allowed = how.get("allowed_decisions", DECISIONS)
+            reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})
+        value = {"action_requests": requests, "review_configs": reviews}
+        return Interrupt(value, tickets[0].id)
+
+    def decide(self, resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:
+        """What ``Command(resume={"decisions": [...]})`` says of the calls that wait, in their order.
+
+        Raises:
+            SetupError: it is not one decision a call, or one of a kind that is not allowed.
+        """
+        given = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
+        if len(given) != len(tickets):
+            raise SetupError(
+                'Command(resume={"decisions": [...]}) takes one decision for each call that waits: '
+                f"{len(tickets)}, not {len(given)}"
+            )
+        return [self._decision(*pair) for pair in zip(given, tickets, strict=True)]
+
+    def _decision(self, given: Mapping[str, Any], ticket: Ticket) -> Decision:
+        kind = given.get("type")
+        allowed = self._how.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
+        if kind not in allowed:
+            told = f"{kind!r:.40}; allowed_decisions has {', '.join(allowed)}"
+            raise SetupError(f"a call of {ticket.tool!r} is not decided by {told}")
+        if kind == "edit":
+            action = given["edited_action"]
+            if action.get("name", ticket.tool) != ticket.tool:
+                raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
+            return ticket.edit(action["args"])
+        if kind == "respond":
+            return ticket.answer(given["message"])
+        return ticket.approve() if kind == "approve" else ticket.deny(given.get("message") or "")
+
+
+def _how(tool: str, given: Any) -> Mapping[str, Any]:
+    """How calls of a tool are asked about."""
+    how = given if isinstance(given, Mapping) else {}
+    where, known = f"interrupt_on[{tool!r}]", ("allowed_decisions", "description", "args_schema")
+    if not isinstance(given, Mapping | bool) or (isinstance(given, Mapping) and not given):
+        raise SetupError(f"{where}: True, False, or a dict with allowed_decisions")
+    if strange := sorted({*how} - {*known}):
+        told = f"it has {', '.join(known)}; a predicate is written as @tool(approval=...)"
+        raise SetupError(f"{where} has no {', '.join(strange)}; {told}")
+    allowed = how.get("allowed_decisions", () if how else DECISIONS)
+    if not allowed or not {*allowed} <= {*DECISIONS}:
+        raise SetupError(f"{where}: allowed_decisions are some of {', '.join(DECISIONS)}")
+    return how

@@ -1,0 +1,366 @@
+"""LangChain's three ways to make a tool: `tool`, `StructuredTool.from_function`, `BaseTool`."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, cast
+
+from toolkeel._common.other_libraries_words import telling
+from toolkeel._records.record import NOTHING
+from toolkeel.call.direct_invoke import as_call
+from toolkeel_compat.langchain.command import Command, told
+from toolkeel_compat.langchain.convert_tool import Schema
+from toolkeel_compat.langchain.fields import model_of
+from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.runtime import InjectedToolCallId
+from toolkeel_compat.langchain.tool_node import Config, Invoked, run_of
+from toolkeel.context import ToolContext
+from toolkeel.define import base_tool
+from toolkeel.define import decorator as core
+from toolkeel.define.options import checked_options
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions
+from toolkeel.define.tool import Tool as CoreTool
+from toolkeel.errors import (
+    CallError,
+    Crashed,
+    DefinitionError,
+    InjectionError,
+    SetupError,
+    ToolError,
+)
+from toolkeel.messages import Message, ToolMessage, ToolOutput
+
+ToolException = ToolError
+CORE_NAMES: Mapping[str, str] = {
+    "args_schema": "parameters",
+    "return_direct": "ends_run",
+    "response_format": "returns",
+    "handle_tool_error": "on_error",
+    "handle_validation_error": "on_invalid",
+    "extras": "provider_options",
+}
+"""By LangChain's word for an option: the core's."""
+
+
+class BaseTool(Invoked, base_tool.BaseTool):
+    """A tool as a class, called as LangChain's are: ``invoke(input, config)``.
+
+    Of `_run` and `_arun` the async one runs, unless all it does is to raise `NotImplementedError`.
+    """
+
+    args_schema: Any = None
+    return_direct = False
+    response_format = "content"
+    handle_tool_error: Any = False
+    handle_validation_error: Any = False
+    extras: Any = NOTHING
+    tags: Any = ()
+    metadata: Any = NOTHING
+
+    __getattr__ = telling("langchain.BaseTool.")
+    _core_names = CORE_NAMES
+    _own_words = ("verbose", "callbacks")
+    verbose: bool = False
+    callbacks: Any = None
+
+    def __init__(self, **fields: Any) -> None:
+        super().__init__(**fields)
+        own: Any = type(self)
+        model = model_of(own, _base_of(own))
+        if model is None:
+            return
+        checked = model(**{name: one for name, one in fields.items() if name in model.model_fields})
+        for name in model.model_fields:
+            if name in fields or getattr(checked, name) != getattr(self, name, None):
+                setattr(self, name, getattr(checked, name))
+        for name, value in (checked.__pydantic_private__ or {}).items():
+            object.__setattr__(self, name, value)
+        if (after := getattr(self, "model_post_init", None)) is not None:
+            after(None)
+
+    def _body(self) -> Callable[..., Any]:
+        written = [getattr(self, name) for name in ("_arun", "_run") if hasattr(self, name)]
+        useful = [method for method in written if not _only_refuses(method)]
+        body: Callable[..., Any] = (useful or written)[0]
+        return body
+
+    @functools.cached_property
+    def tool(self) -> AnyTool:
+        with _in_own_words():
+            made = super().tool
+        handlers = {"on_error": _handler(made.on_error), "on_invalid": _handler(made.on_invalid)}
+        return dataclasses.replace(made, steps=(*made.steps, _as_told), **handlers)
+
+    @property
+    def args(self) -> Mapping[str, Any]:
+        """The parameters a model fills, by name."""
+        return cast("Mapping[str, Any]", self.tool.parameters.get("properties", {}))
+
+    @property
+    def is_single_input(self) -> bool:
+        """Whether a model fills one parameter."""
+        return len(self.args) == 1
+
+    @property
+    def tool_call_schema(self) -> Mapping[str, object]:
+        return Schema(self.tool.parameters)  # what a model is shown
+
+    async def ainvoke(  # type: ignore[override]  # a config where the core takes a run
+        self, input: object = "", config: Config = None, **given: Any
+    ) -> Any:
+        """Run it.
+
+        Args:
+            input: A dict of arguments, a text for a tool of one parameter, or a call.
+            config: Handed to tools that ask for a `RunnableConfig`.
+            given: ``state``, ``store``, ``context``, and values of injected parameters by name.
+
+        Returns:
+            A `ToolMessage` for a call, else the body's own value.
+
+        Raises:
+            CallError: the call failed, no handler made a text of it, and `input` was no call. What
+                the body itself raised comes as it is.
+            InjectionError: a value to inject is missing.
+        """
+        for one in () if as_call(input) is not None else self.tool.injected:
+            if isinstance(one.marker, InjectedToolCallId) and not one.optional:
+                raise InjectionError(
+                    f"{self.name!r} asks for the id of its call: invoke it with a call"
+                )
+            if isinstance(input, Mapping) and one.name in input:
+                raise InjectionError(
+                    f"{one.name!r} is filled by the program, not by arguments, which may be a "
+                    f"model's: {self.name}.invoke({{...}}, {one.name}=...)"
+                )
+        try:
+            result = await self.tool.ainvoke(input, run_of(config, **given))
+        except Crashed as crash:
+            raise crash.__cause__ or crash from None
+        return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result
+
+    def run(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
+        """`invoke` by its older name."""
+        return self.invoke(tool_input, config, **given)
+
+    async def arun(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
+        """`ainvoke` by its older name."""
+        return await self.ainvoke(tool_input, config, **given)
+
+
+class StructuredTool(BaseTool):
+    """A tool made of a function; still callable as that function.
+
+    Args:
+        func: A sync function.
+        coroutine: An async function; the one that runs if both are given.
+    """
+
+    func: Callable[..., Any] | None = None
+    coroutine: Callable[..., Any] | None = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        made = vars(self).get("tool")
+        super().__setattr__(name, value)
+        if made is None or name == "args_schema" or "tool" in vars(self):
+            return
+        told = name in ("name", "description")
+        with _in_own_words():
+            change = (
+                {name: value} if told else checked_options(self.name, _core_options({name: value}))
+            )
+        vars(self)["tool"] = dataclasses.replace(made, **change)
+
+    def _body(self) -> Callable[..., Any]:
+        body = self.coroutine or self.func
+        if body is None:
+            raise SetupError("StructuredTool needs func= or coroutine=")
+        return body
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._body()(*args, **kwargs)
+
+    @classmethod
+    def from_function(
+        cls,
+        func: Callable[..., Any] | None = None,
+        coroutine: Callable[..., Any] | None = None,
+        name: str | None = None,
+        description: str | None = None,
+        args_schema: Any = None,
+        **options: Any,
+    ) -> StructuredTool:
+        """Make a tool without a decorator; the options are those of `tool`."""
+        # From 3.15 on, None has a docstring of its own.
+        told = description or (inspect.getdoc(func) if coroutine and func else None)
+        name = name or (getattr(func, "__name__", None) if coroutine else None)
+        with _in_own_words():
+            made = CoreTool.from_function(
+                func, coroutine, name, told, args_schema, **_core_options(options)
+            )
+        return cls._made_of(made, args_schema, func, coroutine)
+
+    @classmethod
+    def _made_of(cls, made: AnyTool, args_schema: Any, func: Any, coroutine: Any) -> StructuredTool:
+        held = cls.__new__(cls)
+        same = {name: name for name in ("name", "description", *ToolOptions.__annotations__)}
+        for name, core_name in {**same, **CORE_NAMES}.items():
+            if hasattr(made, core_name):
+                setattr(held, name, getattr(made, core_name))
+        held.args_schema = args_schema or Schema(_with_injected(made))
+        held.func, held.coroutine = func, coroutine
+        vars(held)["tool"] = made
+        return held
+
+
+def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: Any) -> Any:
+    """Make a tool of a function: as ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(f)``.
+
+    Args:
+        name_or_callable: The function, or the tool's name.
+        args_schema: A pydantic model (of either version) or JSON Schema of the parameters.
+        options: ``description``, ``return_direct``, ``response_format``, ``parse_docstring`` and
+            the rest of `toolkeel.define.tool.ToolOptions`.
+
+    >>> @tool
+    ... def add(a: int, b: int = 1) -> int:
+    ...     "Add two numbers."
+    ...     return a + b
+    >>> add.invoke({"a": 2}), add.name, list(add.args)
+    (3, 'add', ['a', 'b'])
+    """
+    name = name_or_callable if isinstance(name_or_callable, str) else None
+    wrap = core.tool(name, parameters=args_schema, **_core_options(options))
+
+    def wrap_function(function: Callable[..., Any]) -> StructuredTool:
+        is_async = inspect.iscoroutinefunction(function)
+        pair = (None, function) if is_async else (function, None)
+        with _in_own_words():
+            return StructuredTool._made_of(wrap(function), args_schema, *pair)
+
+    return wrap_function(name_or_callable) if callable(name_or_callable) else wrap_function
+
+
+def _base_of(cls: type) -> type:
+    """The last class of a tool's that is not its author's."""
+    return next(one for one in cls.__mro__ if one.__module__ == __name__)
+
+
+class Tool(StructuredTool):
+    """A tool of one text: ``Tool(name, func, description)``.
+
+    Args:
+        name: Its name.
+        func: A sync function of the text; None if there is a `coroutine`.
+        description: For the model.
+        coroutine: An async function of the text.
+        options: See `tool`.
+    """
+
+    def __new__(  # type: ignore[misc]
+        cls,
+        name: str,
+        func: Callable[[Any], Any] | None,
+        description: str,
+        coroutine: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> StructuredTool:
+        def run(**given: Any) -> Any:
+            [text] = given.values()
+            assert func is not None
+            return func(text)
+
+        async def arun(**given: Any) -> Any:
+            [text] = given.values()
+            assert coroutine is not None
+            return await coroutine(text)
+
+        options["args_schema"] = options.get("args_schema") or _ONE_TEXT
+        pair = (run if func else None, arun if coroutine else None)
+        return StructuredTool.from_function(*pair, name, description, **options)
+
+    def __init__(self, *_: Any, **__: Any) -> None: ...
+
+    @classmethod
+    def from_function(  # type: ignore[override]
+        cls, func: Callable[[Any], Any] | None, name: str, description: str, **options: Any
+    ) -> StructuredTool:
+        """The same by another name."""
+        return cls(name, func, description, **options)
+
+
+_ONE_TEXT: Mapping[str, Any] = {
+    "type": "object",
+    "properties": {"__arg1": {"type": "string"}},
+    "required": ["__arg1"],
+}
+
+
+@contextmanager
+def _in_own_words() -> Iterator[None]:
+    """What is wrong with an option is told of LangChain's word for it, which the author wrote."""
+    try:
+        yield
+    except DefinitionError as error:
+        text = str(error)
+        for own, core_name in CORE_NAMES.items():
+            text = text.replace(f" {core_name} ", f" {own} ")
+        raise type(error)(text) from None
+
+
+def _with_injected(made: AnyTool) -> Mapping[str, object]:
+    """The parameters with those that the program fills, which no model is shown."""
+    injected = {parameter.name: {"description": "injected"} for parameter in made.injected}
+    shown = made.parameters.get("properties")
+    properties = shown if isinstance(shown, Mapping) else {}
+    return {**made.parameters, "properties": {**properties, **injected}}
+
+
+def _core_options(options: dict[str, Any]) -> Any:
+    """The core's options; what a tool is without `infer_schema` follows from its function."""
+    kept = ("timeout", "max_output")  # where None means "no limit", not "not given"
+    options = {k: v for k, v in options.items() if v is not None or k in kept}
+    if "runnable" in options:
+        raise SetupError("tool(runnable=...): there are no chains; write a function that calls it")
+    reads, strict = (
+        options.pop("parse_docstring", None),
+        options.pop("error_on_invalid_docstring", 0),
+    )
+    if reads is not None or strict:
+        options["docstring"] = "plain" if reads is False else "strict" if strict else "parse"
+    given = {CORE_NAMES.get(k, k): v for k, v in options.items() if k != "infer_schema"}
+    given["steps"] = (*given.get("steps", ()), _as_told)
+    return {k: _handler(v) if k in ("on_error", "on_invalid") else v for k, v in given.items()}
+
+
+async def _as_told(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
+    """A step: what a body returned as a model reads it there."""
+    value = await proceed(prepared)
+    if not context.call.id or isinstance(value, Message | Command):
+        return value
+    match value:
+        case (content, artifact) if prepared.tool.returns == "content_and_artifact":
+            return ToolOutput(told(content).content, artifact)
+    return ToolOutput(told(value).content) if prepared.tool.returns == "content" else value
+
+
+def _handler(handler: Any) -> Any:
+    """True makes the error's own text the result; False raises it to whoever invokes the tool.
+
+    In a run the model is told either way.
+    """
+    return _own_text if handler is True else handler or True
+
+
+def _own_text(error: CallError) -> str:
+    return error.text
+
+
+def _only_refuses(method: Callable[..., Any]) -> bool:
+    """Whether all it does is to raise `NotImplementedError`: the first name it looks up is that."""
+    code = getattr(inspect.unwrap(method), "__code__", None)
+    return code is not None and code.co_names[:1] == ("NotImplementedError",)

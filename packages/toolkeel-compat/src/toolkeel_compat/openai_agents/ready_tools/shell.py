@@ -1,0 +1,372 @@
+"""The OpenAI Agents SDK's shells and patches, run here on any model.
+
+Each has an executor of one's own, as there, or none: then commands run in the sandbox of the
+current folder, and patches go to the files below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Protocol, TypeAlias
+
+from toolkeel._records.record import NOTHING, record
+from toolkeel_workspace.files.apply_patch import apply_patch, created, patched
+from toolkeel_workspace.files.workspace import Workspace
+from toolkeel_workspace.shell.local_shell import WIRE, local_shell, shell, shell_output
+from toolkeel_compat.check_options import value_of
+from toolkeel_compat.openai_agents.context import Raw, RunContextWrapper
+from toolkeel_compat.openai_agents.state import REJECTED, ToolApprovalItem
+from toolkeel_compat.openai_agents.tools import rejection_as_told
+from toolkeel.context import ToolContext as CoreContext
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.executors.process_tree import Finished
+from toolkeel_workspace.sandbox.confine import Sandbox
+from toolkeel.errors import Denied, SetupError, ToolError
+from toolkeel.hosted import Hosted, Native
+from toolkeel.providers.wire.plain_json import dumps
+
+__all__ = [
+    "ApplyPatchEditor", "ApplyPatchOnApprovalFunctionResult", "ApplyPatchOperation",
+    "ApplyPatchResult", "ApplyPatchTool", "LocalShellCommandRequest", "LocalShellExecutor",
+    "LocalShellTool", "ShellActionRequest", "ShellCallData", "ShellCallOutcome",
+    "ShellCommandOutput", "ShellCommandRequest", "ShellExecutor",
+    "ShellOnApprovalFunctionResult", "ShellResult", "ShellTool", "ShellToolInlineSkill",
+    "ShellToolLocalSkill", "ShellToolSkillReference", "apply_diff",
+]  # fmt: skip
+
+
+@record
+class LocalShellAction:
+    """What ``local_shell`` shall do: run the words of one command."""
+
+    command: list[str]
+    env: Mapping[str, str] = NOTHING  # type: ignore[assignment]
+    timeout_ms: float | None = None
+    user: str | None = None
+    working_directory: str | None = None
+    type: Literal["exec"] = "exec"
+
+
+@record
+class LocalShellCall:
+    """A call of ``local_shell``."""
+
+    call_id: str
+    action: LocalShellAction
+    type: Literal["local_shell_call"] = "local_shell_call"
+
+
+@record
+class LocalShellCommandRequest:
+    """What an executor of ``local_shell`` is given; it returns the output."""
+
+    ctx_wrapper: RunContextWrapper[Any]
+    data: LocalShellCall
+
+
+@record
+class ShellActionRequest:
+    """What ``shell`` shall do: run lines of shell."""
+
+    commands: list[str]
+    timeout_ms: float | None = None
+    max_output_length: int | None = None
+
+
+@record
+class ShellCallData:
+    """A call of ``shell``."""
+
+    call_id: str
+    action: ShellActionRequest
+
+
+@record
+class ShellCommandRequest:
+    """What an executor of ``shell`` is given."""
+
+    ctx_wrapper: RunContextWrapper[Any]
+    data: ShellCallData
+
+
+@record
+class ShellCallOutcome:
+    """How a command ended."""
+
+    type: Literal["exit", "timeout"]
+    exit_code: int | None = None
+
+
+@record
+class ShellCommandOutput:
+    """What a command gave."""
+
+    stdout: str = ""
+    stderr: str = ""
+    outcome: ShellCallOutcome = ShellCallOutcome("exit", 0)
+    command: str | None = None
+
+
+@record
+class ShellResult:
+    """What an executor of ``shell`` returns, unless it returns a text."""
+
+    output: Sequence[ShellCommandOutput]
+    max_output_length: int | None = None
+    provider_data: Mapping[str, Any] | None = None
+
+
+@record
+class ApplyPatchOperation:
+    """What ``apply_patch`` shall do to one file."""
+
+    type: Literal["create_file", "update_file", "delete_file"]
+    path: str
+    diff: str | None = None
+    ctx_wrapper: RunContextWrapper[Any] | None = None
+
+
+@record
+class ApplyPatchResult:
+    """What an editor returns, unless it returns a text or nothing."""
+
+    status: Literal["completed", "failed"] | None = None
+    output: str | None = None
+
+
+class ApplyPatchEditor(Protocol):
+    """Whatever carries patches out; each method may be async."""
+
+    def create_file(self, operation: ApplyPatchOperation) -> Any: ...
+
+    def update_file(self, operation: ApplyPatchOperation) -> Any: ...
+
+    def delete_file(self, operation: ApplyPatchOperation) -> Any: ...
+
+
+Needs: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any, str], bool | Awaitable[bool]]
+"""Whether a person must approve: always, never, or ``(context, action, call id)`` decides."""
+OnApproval: TypeAlias = Callable[[RunContextWrapper[Any], ToolApprovalItem], Any]
+"""Decides at once: ``(context, item)`` gives ``{"approve": ..., "reason": ...}``; may be async."""
+ShellOnApprovalFunctionResult: TypeAlias = dict[str, Any]
+ApplyPatchOnApprovalFunctionResult: TypeAlias = dict[str, Any]
+LocalShellExecutor: TypeAlias = Callable[[LocalShellCommandRequest], "str | Awaitable[str]"]
+ShellExecutor: TypeAlias = Callable[
+    [ShellCommandRequest], "str | ShellResult | Awaitable[str | ShellResult]"
+]
+
+
+@dataclass(eq=False)
+class LocalShellTool:
+    """``local_shell``: the words of one command.
+
+    Args:
+        executor: Runs them and returns the output; without one they run in the sandbox.
+        sandbox: Of commands without an executor; by default that of the current folder.
+    """
+
+    executor: LocalShellExecutor | None = None
+    sandbox: Sandbox | None = None
+    name = "local_shell"
+
+    @cached_property
+    def tool(self) -> AnyTool:
+        """The core's tool."""
+        if self.executor is None:
+            return local_shell(self.sandbox or Sandbox())
+        return _with_body(local_shell(_NOWHERE), self._execute, approval=False)
+
+    async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
+        assert self.executor is not None
+        call = LocalShellCall(context.call.id, LocalShellAction(**arguments))
+        wrapper = RunContextWrapper.from_tool_context(context)
+        return await value_of(self.executor(LocalShellCommandRequest(wrapper, call)))
+
+
+@dataclass(eq=False)
+class ShellTool:
+    """``shell``: lines of shell, with both outputs and the outcome of each.
+
+    Args:
+        executor: Runs them; without one they run in the sandbox.
+        name: The tool's name.
+        needs_approval: Which calls a person approves; see `Needs`.
+        on_approval: Answers in the person's place; see `OnApproval`.
+        environment: Where they run, in OpenAI's words; ``local`` is here, any other at OpenAI alone.
+        sandbox: Of commands without an executor; by default that of the current folder.
+
+    Raises:
+        SetupError: an executor or approvals for what runs at OpenAI.
+    """
+
+    executor: ShellExecutor | None = None
+    name: str = "shell"
+    needs_approval: Needs = False
+    on_approval: OnApproval | None = None
+    environment: Mapping[str, Any] | None = None
+    sandbox: Sandbox | None = field(default=None, kw_only=True)
+
+    def __post_init__(self) -> None:
+        if self._there and (self.executor or self.needs_approval or self.on_approval):
+            raise SetupError(
+                "ShellTool(environment=...) runs at OpenAI: it takes no executor and no approvals"
+            )
+
+    @property
+    def _there(self) -> bool:
+        return bool(self.environment) and (self.environment or {}).get("type") != "local"
+
+    @cached_property
+    def tool(self) -> AnyTool:
+        """The core's tool."""
+        if self.executor is None:
+            made = replace(shell(self.sandbox or Sandbox()), name=self.name)
+        else:
+            made = _with_body(shell(_NOWHERE), self._execute, name=self.name, approval=False)
+        if self.environment:
+            native = Native({"type": "shell", "environment": dict(self.environment)})
+            if not self._there:
+                assert made.hosted is not None
+                native = replace(made.hosted.natives[WIRE], body=native.body)
+            made = replace(
+                made, hosted=Hosted({WIRE: native}, "provider" if self._there else "auto")
+            )
+        decided = self.needs_approval, self.on_approval
+        return _approving(made, *decided, "action", ShellActionRequest)
+
+    async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
+        assert self.executor is not None
+        call = ShellCallData(context.call.id, ShellActionRequest(**arguments))
+        wrapper = RunContextWrapper.from_tool_context(context)
+        result = await value_of(self.executor(ShellCommandRequest(wrapper, call)))
+        if not isinstance(result, ShellResult):
+            return result
+        limit = result.max_output_length or call.action.max_output_length
+        return shell_output(
+            [o.command or "" for o in result.output], map(_ended, result.output), limit
+        )
+
+
+@dataclass(eq=False)
+class ApplyPatchTool:
+    """``apply_patch``: one file is made, changed or deleted.
+
+    Args:
+        editor: Carries it out; without one it is done to the files below the current folder.
+        name: The tool's name.
+        needs_approval: Which calls a person approves; see `Needs`.
+        on_approval: Answers in the person's place; see `OnApproval`.
+        workspace: The folder for patches without an editor.
+    """
+
+    editor: ApplyPatchEditor | None = None
+    name: str = "apply_patch"
+    needs_approval: Needs = False
+    on_approval: OnApproval | None = None
+    workspace: Workspace | None = field(default=None, kw_only=True)
+
+    @cached_property
+    def tool(self) -> AnyTool:
+        """The core's tool."""
+        if self.editor is None:
+            inner = apply_patch(self.workspace or Workspace(".", None))
+        else:
+            inner = apply_patch(self.workspace or Workspace(_HERE, None))
+            inner = _with_body(inner, self._execute)
+        decided = self.needs_approval, self.on_approval
+        made = replace(inner, name=self.name)
+        return _approving(made, *decided, "operation", ApplyPatchOperation)
+
+    async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
+        wrapper = RunContextWrapper.from_tool_context(context)
+        operation = ApplyPatchOperation(**arguments, ctx_wrapper=wrapper)
+        result = await value_of(getattr(self.editor, operation.type)(operation))
+        if isinstance(result, ApplyPatchResult):
+            if result.status == "failed":
+                raise ToolError(result.output or "The patch failed.")
+            result = result.output
+        return result or f"{operation.type}: {operation.path}"
+
+
+ShellToolLocalSkill: TypeAlias = dict[str, Any]
+ShellToolInlineSkill: TypeAlias = dict[str, Any]
+ShellToolSkillReference: TypeAlias = dict[str, Any]
+Body: TypeAlias = Callable[[CoreContext[Any], Mapping[str, Any]], Awaitable[object]]
+
+
+_HERE = Path(__file__).parent
+_NOWHERE = Sandbox("off", [_HERE])
+"""Where nothing is run: of such a tool the definition alone counts, in whatever folder one is."""
+
+
+def _with_body(model: AnyTool, body: Body, **changes: Any) -> AnyTool:
+    """A tool's definition with another body; whether to ask is the executor's business."""
+    made = Tool.from_schema(model.name, model.description, model.parameters, body)
+    kept = {name: getattr(model, name) for name in ("effects", "timeout", "approval", "hosted")}
+    return replace(made, **{**kept, "max_output": None, **changes})
+
+
+def _ended(one: ShellCommandOutput) -> Finished:
+    """How a command ended, by the core's own record."""
+    streams = one.stdout.encode(), one.stderr.encode()
+    return Finished(one.outcome.exit_code or 0, one.outcome.type, *streams, 0.0)
+
+
+def _approving(
+    tool: AnyTool, needs: Needs, decide: OnApproval | None, key: str, action: Callable[..., Any]
+) -> AnyTool:
+    """The tool, of which a person, or a function in their place, approves the calls that need it.
+
+    Args:
+        tool: The tool.
+        needs: Which calls do; if none, the tool asks as it did.
+        decide: Answers in the person's place.
+        key: Under which a call's item has its action.
+        action: Makes the action of the arguments, which `needs` sees.
+    """
+
+    async def asked(arguments: Mapping[str, Any], context: CoreContext[Any]) -> bool:
+        wrapper, given, id = (
+            RunContextWrapper.from_tool_context(context),
+            dict(arguments),
+            context.call.id,
+        )
+        if callable(needs) and not await value_of(needs(wrapper, action(**given), id)):
+            return False
+        if decide is None:
+            return True
+        about = {"type": f"{tool.name}_call", "call_id": id, "name": tool.name, key: given}
+        raw: Any = Raw(about, arguments=dumps(given))
+        answer = await value_of(decide(wrapper, ToolApprovalItem(context.agent, raw, None)))
+        if not (isinstance(answer, Mapping) and answer.get("approve") is True):
+            raise Denied(REJECTED)
+        return False
+
+    if needs is False:
+        return tool
+    return replace(tool, approval=asked, steps=(rejection_as_told, *tool.steps))
+
+
+def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "default") -> str:
+    """A text with a patch of one file applied.
+
+    >>> apply_diff("a\\nb\\n", "@@ a\\n-b\\n+B"), apply_diff("", "+new", mode="create")
+    ('a\\nB\\n', 'new')
+
+    Args:
+        input: The text.
+        diff: Hunks, as `ApplyPatchTool` gets them.
+        mode: ``create`` for a new file, whose lines all begin with ``+``.
+
+    Raises:
+        ValueError: the patch does not fit, or is none.
+    """
+    try:
+        if mode == "default":
+            return patched(input, diff)
+        return created(diff.removesuffix("\n").removesuffix("\r"))
+    except ToolError as error:
+        raise ValueError(str(error)) from error

@@ -1,0 +1,235 @@
+"""Runs that wait for a person, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any, ClassVar, Generic, TypeVar
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.agent import run_state as core
+from toolkeel_compat.check_options import value_of
+from toolkeel_compat.openai_agents.context import RunItem, raw_call
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, ToolCall
+from toolkeel.providers.wire.plain_json import arguments_text
+
+__all__ = ["RunState", "ToolApprovalItem", "ToolErrorFormatterArgs"]
+
+C = TypeVar("C")
+REJECTED = "Tool execution was not approved."
+"""What a model is told of a call that a person rejected without a reason."""
+
+
+@record
+class ToolErrorFormatterArgs(Generic[C]):
+    """What ``RunConfig(tool_error_formatter=...)`` sees of a call that a person rejected.
+
+    Args:
+        kind: ``approval_rejected``.
+        tool_type: ``function``.
+        tool_name: Name of the tool.
+        call_id: The model's id for the call.
+        default_message: What the model is told if the function gives None.
+        run_context: The run.
+    """
+
+    kind: str
+    tool_type: str
+    tool_name: str
+    call_id: str
+    default_message: str
+    run_context: Any
+
+
+@record
+class ToolApprovalItem(RunItem):
+    """A call that waits for a person; one of `RunResult.interruptions`.
+
+    Args:
+        agent: Whose run it is.
+        raw_item: The call.
+        ticket: What the core shows of it: also why it asks, and the tool's declared effects; None
+            before it waits.
+    """
+
+    type: ClassVar[str] = "tool_approval_item"
+    ticket: Ticket | None
+
+    @property
+    def name(self) -> str:
+        """The name of the called tool."""
+        return self.raw_item.name
+
+    tool_name = name
+
+    @property
+    def arguments(self) -> str:
+        """The call's arguments, as JSON."""
+        return self.raw_item.arguments
+
+    @property
+    def call_id(self) -> str:
+        """The call's identifier."""
+        return self.raw_item.call_id
+
+
+class RunState:
+    """Where a run stands that waits; decide, and give it to `Runner.run`.
+
+    Args:
+        agent: Whose run it is.
+        state: The core's saved run.
+        context: The user's own object, for when the run goes on.
+        always: By tool, what its later calls are answered: nothing to let them run, else why not.
+        given: How much of the transcript the run began with.
+    """
+
+    def __init__(
+        self,
+        agent: Any,
+        state: core.RunState,
+        context: Any = None,
+        always: dict[str, str] | None = None,
+        given: int = 0,
+    ) -> None:
+        self.agent = agent
+        self.state = state
+        self.context = context
+        self.always: dict[str, str] = {} if always is None else always
+        self.given = given
+        self._decisions: dict[str, Decision] = {}
+
+    @property
+    def decisions(self) -> tuple[Decision, ...]:
+        """What was decided, in the core's form."""
+        return tuple(self._decisions.values())
+
+    def get_interruptions(self) -> list[ToolApprovalItem]:
+        """The calls that wait."""
+        texts = {
+            call.id: arguments_text(call.arguments)
+            for message in self.state.messages
+            if isinstance(message, AssistantMessage)
+            for call in message.tool_calls
+        }
+        calls = [
+            ToolCall(one.call_id, one.tool, texts.get(one.call_id) or one.arguments)
+            for one in self.state.pending
+        ]
+        pairs = zip(calls, self.state.pending, strict=True)
+        return [ToolApprovalItem(self.agent, raw_call(call), ticket) for call, ticket in pairs]
+
+    def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
+        """Let the call run: this call, with these arguments, once.
+
+        Args:
+            approval_item: Which one.
+            always_approve: Whether later calls of the same tool pass, too, in this run.
+        """
+        ticket = self._ticket(approval_item)
+        self._decisions[ticket.id] = ticket.approve()
+        if always_approve:
+            self.always[ticket.tool] = ""
+
+    def reject(
+        self,
+        approval_item: ToolApprovalItem,
+        always_reject: bool = False,
+        *,
+        rejection_message: str | None = None,
+    ) -> None:
+        """Refuse the call.
+
+        Args:
+            approval_item: Which one.
+            always_reject: Whether later calls of the same tool are refused, too, in this run.
+            rejection_message: What the model is told.
+        """
+        ticket = self._ticket(approval_item)
+        self._decisions[ticket.id] = ticket.deny(rejection_message or REJECTED)
+        if always_reject:
+            self.always[ticket.tool] = rejection_message or REJECTED
+
+    def _ticket(self, item: ToolApprovalItem) -> Ticket:
+        if item.ticket is None or item.ticket not in self.state.pending:
+            raise SetupError(
+                f"the call {item.call_id!r} of {item.name!r} does not wait in this run"
+            )
+        return item.ticket
+
+    async def formatted(self, told: Any, context: Any) -> tuple[Decision, ...]:
+        """The decisions, with what a function says in place of the reasons that nobody gave.
+
+        Args:
+            told: ``(ToolErrorFormatterArgs) -> text or None``; may be async.
+            context: The run, as the function sees it.
+        """
+        for ticket in self.state.pending:
+            given = self._decisions.get(ticket.id)
+            if given is None or (given.verdict, given.reason) != ("deny", REJECTED):
+                continue
+            about = ("approval_rejected", "function", ticket.tool, ticket.call_id)
+            text = await value_of(told(ToolErrorFormatterArgs(*about, REJECTED, context)))
+            self._decisions[ticket.id] = ticket.deny(REJECTED if text is None else str(text))
+        return self.decisions
+
+    def approver(self, ticket: Ticket) -> Decision | None:
+        """The answer to a call of a tool that was decided for good; None if it was not."""
+        why = self.always.get(ticket.tool)
+        if why is None:
+            return None
+        return ticket.deny(why) if why else ticket.approve()
+
+    def to_json(self, key: bytes = b"") -> dict[str, Any]:
+        """As plain data, with what was decided and without the user's own object."""
+        decided = [decision.to_dict() for decision in self._decisions.values()]
+        state = json.loads(self.state.to_json(key))
+        always = dict(self.always)
+        return {"state": state, "decisions": decided, "always": always, "given": self.given}
+
+    def to_string(self, key: bytes = b"") -> str:
+        """`to_json` as a text."""
+        return json.dumps(self.to_json(key), ensure_ascii=False)
+
+    @classmethod
+    async def from_string(
+        cls, initial_agent: Any, state_string: str, key: bytes = b"", *, context: Any = None
+    ) -> RunState:
+        """Back from `to_string`.
+
+        Args:
+            initial_agent: Whose run it is.
+            state_string: What `to_string` gave.
+            key: The key it was signed with, if it was.
+            context: The user's own object.
+
+        Raises:
+            SetupError: the text is not a saved run, or not signed with this key.
+        """
+        try:
+            data = json.loads(state_string)
+        except ValueError as error:
+            raise SetupError(f"no saved run: {error}") from error
+        return await cls.from_json(initial_agent, data, key, context=context)
+
+    @classmethod
+    async def from_json(
+        cls,
+        initial_agent: Any,
+        state_json: Mapping[str, Any],
+        key: bytes = b"",
+        *,
+        context: Any = None,
+    ) -> RunState:
+        """Back from `to_json`; see `from_string`."""
+        if not isinstance(state_json, Mapping) or "state" not in state_json:
+            raise SetupError("no saved run: it has no 'state'")
+        text = json.dumps(state_json["state"], ensure_ascii=False)
+        made = cls(initial_agent, core.RunState.from_json(text, key), context)
+        found = [Decision.from_dict(one) for one in state_json.get("decisions", ())]
+        made._decisions = {one.ticket: one for one in found}
+        made.always.update(state_json.get("always", {}))
+        made.given = int(state_json.get("given", 0))
+        return made

@@ -1,0 +1,79 @@
+"""Texts, pictures and files that a tool returns, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
+
+from toolkeel_compat.content_blocks import block_of
+from toolkeel.content import File, Image, Text
+
+__all__ = [
+    "ToolOutputFileContent", "ToolOutputFileContentDict", "ToolOutputImage", "ToolOutputImageDict",
+    "ToolOutputText", "ToolOutputTextDict",
+]  # fmt: skip
+
+Detail: TypeAlias = Literal["low", "high", "auto"]
+_CLOSED = ConfigDict(extra="forbid")
+
+
+class ToolOutputText(BaseModel):
+    """A text."""
+
+    model_config = _CLOSED
+    type: Literal["text"] = "text"
+    text: str
+
+
+class ToolOutputImage(BaseModel):
+    """A picture: its address, or a data URL. Files kept at the provider are refused."""
+
+    model_config = _CLOSED
+    type: Literal["image"] = "image"
+    image_url: str
+    detail: Detail | None = None
+
+
+class ToolOutputFileContent(BaseModel):
+    """A file: its address, or its base64. Files kept at the provider are refused."""
+
+    model_config = _CLOSED
+    type: Literal["file"] = "file"
+    file_data: str | None = None
+    file_url: str | None = None
+    filename: str | None = None
+
+
+ToolOutputTextDict: TypeAlias = dict[str, Any]
+ToolOutputImageDict: TypeAlias = dict[str, Any]
+ToolOutputFileContentDict: TypeAlias = dict[str, Any]
+Part: TypeAlias = ToolOutputText | ToolOutputImage | ToolOutputFileContent
+_reader: TypeAdapter[Part] = TypeAdapter(Part)
+
+
+def parts_of(value: object) -> tuple[Text | Image | File, ...] | None:
+    """The parts that a tool returned; None if it returned anything else.
+
+    >>> parts_of({"type": "text", "text": "hi"})
+    (Text(text='hi', extra={}),)
+    >>> parts_of({"type": "row", "text": "hi"}), parts_of([])
+    (None, None)
+    """
+    given = value if isinstance(value, list) else [value]
+    parts = [_part(one) for one in given]
+    found = tuple(part for part in parts if part is not None)
+    return found if found and len(found) == len(parts) else None
+
+
+def _part(value: object) -> Text | Image | File | None:
+    if isinstance(value, Text | Image | File):
+        return value
+    if isinstance(value, Mapping) and value.get("type") in ("text", "image", "file"):
+        try:
+            value = _reader.validate_python(value)
+        except ValidationError:
+            return None
+    block = block_of(value) if isinstance(value, Part) else None
+    return block if isinstance(block, Text | Image | File) else None

@@ -1,0 +1,255 @@
+"""Tools from an OpenAPI document: each operation one tool, its requests made with httpx2.
+
+The model chooses the arguments and nothing else: not the server, not the credentials, not where a
+path parameter ends. Redirects are not followed.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Collection, Mapping
+from contextlib import nullcontext, suppress
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from toolkeel._common.nearest_names import did_you_mean
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel._common.other_libraries_words import naming
+from toolkeel._records.record import NOTHING, record
+from toolkeel_workspace.web.bounded_decompression import Inflater
+from toolkeel_compat.openapi import document as openapi_document
+from toolkeel_compat.openapi.document import Operation, Parameter, server_url
+from toolkeel_compat.openapi.request import Parts, request_parts
+from toolkeel.content import Block, File, block_of
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import AnyTool, Tool
+from toolkeel.effects import Effects
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.messages import ToolMessage, ToolOutput
+
+with needs_extra("toolkeel_compat.openapi.tools", "openapi"):
+    import httpx2
+
+MAX_BYTES = 2_000_000
+"""Most bytes of an answer that are read."""
+READS = ("GET", "HEAD", "OPTIONS")
+UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+"""By these no request has begun."""
+EXCERPT = 500
+"""Most characters of an error's body that the model is told."""
+
+
+@naming
+def from_openapi(
+    document: Mapping[str, Any] | str | Path,
+    *,
+    base_url: str = "",
+    operations: Collection[str] | None = None,
+    tags: Collection[str] | None = None,
+    auth: httpx2.Auth | tuple[str, str] | None = None,
+    headers: Mapping[str, str] = NOTHING,  # type: ignore[assignment]
+    params: Mapping[str, str] = NOTHING,  # type: ignore[assignment]
+    client: httpx2.AsyncClient | None = None,
+) -> list[AnyTool]:
+    """Make tools of the operations of an OpenAPI 3 document.
+
+    Args:
+        document: Parsed, or the path of a JSON file.
+        base_url: Where the service is; the document's first server by default.
+        operations: Ids of those to take; all by default.
+        tags: Take those with one of these tags alone.
+        auth: Added to every request, unseen by the model.
+        headers: Likewise; a header parameter of that name is no argument then.
+        params: Likewise, for query parameters.
+        client: Makes the requests; one of its own for each by default.
+
+    Returns:
+        One tool an operation, in the document's order.
+
+    Raises:
+        SetupError: if the document cannot be read, an id or tag is not in it, or no server is known.
+    """
+    read = _read(document)
+    service = _Service(
+        (base_url or server_url(read)).rstrip("/"), auth, dict(headers), dict(params), client
+    )
+    if not service.base_url:
+        raise SetupError("the OpenAPI document names no server; pass base_url='https://...'")
+    return [_tool(operation, service) for operation in _chosen(read, operations, tags)]
+
+
+def _read(document: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
+    if isinstance(document, Mapping):
+        return document
+    try:
+        found = json.loads(Path(document).read_text("utf-8"))
+    except (OSError, ValueError) as error:
+        raise SetupError(f"cannot read the OpenAPI document {document}: {error}") from error
+    if not isinstance(found, dict):
+        raise SetupError(f"{document} is no OpenAPI document")
+    return found
+
+
+def _chosen(
+    document: Mapping[str, Any], names: Collection[str] | None, tags: Collection[str] | None
+) -> list[Operation]:
+    found = openapi_document.operations(document)
+    _check("operation", names, [operation.name for operation in found])
+    _check("tag", tags, [tag for operation in found for tag in operation.tags])
+    return [
+        operation
+        for operation in found
+        if (names is None or operation.name in names)
+        and (tags is None or set(operation.tags) & set(tags))
+    ]
+
+
+def _check(what: str, wanted: Collection[str] | None, known: list[str]) -> None:
+    for name in wanted or ():
+        if name not in known:
+            hint = did_you_mean(name, known)
+            raise SetupError(f"the OpenAPI document has no {what} {name!r}{hint}")
+
+
+@record
+class _Service:
+    base_url: str
+    auth: httpx2.Auth | tuple[str, str] | None
+    headers: dict[str, str]
+    params: dict[str, str]
+    client: httpx2.AsyncClient | None
+
+    def fills(self, parameter: Parameter) -> bool:
+        """Whether the program gives this parameter, so that the model does not."""
+        if parameter.where == "header":
+            return parameter.name.lower() in {name.lower() for name in self.headers}
+        return parameter.where == "query" and parameter.name in self.params
+
+
+def _tool(operation: Operation, service: _Service) -> AnyTool:
+    hidden = {p.argument for p in operation.parameters if service.fills(p)}
+    schema = dict(operation.schema)
+    schema["properties"] = {k: v for k, v in schema["properties"].items() if k not in hidden}
+    schema["required"] = [name for name in schema["required"] if name not in hidden]
+
+    async def invoke(
+        context: ToolContext[Any], arguments: dict[str, Any]
+    ) -> ToolOutput | ToolMessage:
+        parts = request_parts(operation, arguments, hidden, service.params)
+        if service.client is not None:
+            return await _send(service.client, operation, parts, service, context)
+        async with httpx2.AsyncClient(timeout=None) as client:  # the tool's own deadline holds
+            return await _send(client, operation, parts, service, context)
+
+    method = operation.method
+    reads = method in READS
+    effects = Effects(
+        read_only=reads,
+        destructive=not reads,
+        idempotent=reads or method in ("PUT", "DELETE"),
+        open_world=True,
+        stranger=True,
+    )
+    name = "".join("_" if char.isspace() else char for char in operation.name)
+    described = operation.description or f"{method} {operation.path}"
+    return Tool.from_schema(name, described, schema, invoke, effects=effects, tags=operation.tags)
+
+
+async def _send(
+    client: httpx2.AsyncClient,
+    operation: Operation,
+    parts: Parts,
+    service: _Service,
+    context: ToolContext[Any],
+) -> ToolOutput | ToolMessage:
+    """Send the request and read the answer.
+
+    Raises:
+        ToolError: the server cannot be reached, or answered with anything but success.
+    """
+    what = f"{operation.method} {operation.path}"
+    request = client.build_request(
+        operation.method,
+        service.base_url + parts.path,
+        params=[*service.params.items(), *parts.query],
+        headers={"Accept-Encoding": "gzip", **parts.headers, **service.headers},
+        **parts.body,
+    )
+    auth = service.auth or httpx2.USE_CLIENT_DEFAULT
+    reads = operation.method in READS
+    try:
+        with nullcontext() if reads else context.elsewhere():
+            response = await client.send(request, stream=True, auth=auth, follow_redirects=False)
+            try:
+                data, whole = await _received(response)
+            finally:
+                await response.aclose()
+    except httpx2.RequestError as error:
+        slow = isinstance(error, httpx2.TimeoutException)
+        why = f"no answer from the server ({type(error).__name__})"
+        why = "the server took too long" if slow else why
+        if reads or isinstance(error, UNSENT):
+            raise ToolError(f"{what}: {why}.") from None
+        text = f"{what}: {why}. Whether it took effect is not known: look before you call it again."
+        return ToolMessage(text, status="error", kind="unknown_outcome")
+    details = {"status": response.status_code, "operation": operation.name, "bytes": len(data)}
+    if not response.is_success:
+        raise ToolError(_failure(what, response, data), details)
+    return ToolOutput(_value(response, data, whole), details=details)
+
+
+async def _received(response: httpx2.Response) -> tuple[bytes, bool]:
+    """The body's bytes, at most `MAX_BYTES`, and whether that is all of it.
+
+    Raises:
+        ToolError: it is compressed as nobody asked for, or is broken.
+    """
+    body = Inflater(response.headers.get("content-encoding", ""), limit=sys.maxsize)
+    data = bytearray()
+    async for chunk in response.aiter_raw():
+        for piece in body.feed(chunk):
+            data += piece
+            if len(data) > MAX_BYTES:
+                return bytes(data[:MAX_BYTES]), False
+    return bytes(data), True
+
+
+def _failure(what: str, response: httpx2.Response, data: bytes) -> str:
+    said = f"{what} answered HTTP {response.status_code} {response.reason_phrase}".rstrip()
+    if response.is_redirect:
+        return f"{said}: a redirect, which is not followed."
+    text = _text(response, data[: 4 * EXCERPT]).strip()
+    return f"{said}: {text[:EXCERPT]}" if text else f"{said}."
+
+
+def _text(response: httpx2.Response, data: bytes) -> str:
+    try:
+        return data.decode(response.encoding or "utf-8", "replace")
+    except (LookupError, ValueError):  # a codec of Python's that is no charset
+        return data.decode("utf-8", "replace")
+
+
+def _value(response: httpx2.Response, data: bytes, whole: bool) -> object:
+    """What the model reads: JSON as its value, text as text, anything else as the file it is."""
+    kind = response.headers.get("content-type", "").lower()
+    if not data:
+        return f"HTTP {response.status_code}, no content"
+    if "json" in kind and whole:
+        with suppress(ValueError, RecursionError):
+            return json.loads(data)
+    if "json" in kind or kind.startswith("text/") or "xml" in kind or not kind:
+        text = _text(response, data)
+        return text if whole else f"{text}\n[cut off after {MAX_BYTES:,} bytes]"
+    if not whole:
+        return f"[{kind}, more than {MAX_BYTES:,} bytes, which are not shown]"
+    return _file(data, kind.partition(";")[0].strip())
+
+
+def _file(data: bytes, media_type: str) -> Block:
+    """The block that fits bytes; a file that cannot be told by them is of the type that was said."""
+    block = block_of(data)
+    if isinstance(block, File) and block.media_type != "application/pdf":
+        return replace(block, media_type=media_type)
+    return block

@@ -1,0 +1,170 @@
+"""`ToolNode`: the calls of the last reply are answered, in order."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import pytest
+
+from toolkeel import RunContext, SetupError, ToolCall, Toolset
+from toolkeel_compat.langchain import (
+    AIMessage,
+    HumanMessage,
+    InjectedState,
+    InjectedStore,
+    InMemoryStore,
+    RunnableConfig,
+    ToolException,
+    ToolMessage,
+    ToolNode,
+    ToolRuntime,
+    tool,
+)
+from toolkeel_compat.langchain.tool_node import handling
+from toolkeel.events import ToolFinished
+
+
+@tool
+def remember(
+    fact: str,
+    store: Annotated[InMemoryStore, InjectedStore()],
+    messages: Annotated[list[Any], InjectedState("messages")],
+    runtime: ToolRuntime,
+    config: RunnableConfig,
+) -> str:
+    """Remember a fact."""
+    store.mset([("fact", fact)])
+    runtime.state["seen"] = len(messages)
+    return f"{fact} by {config.get('configurable', {}).get('user')} for {runtime.context}"
+
+
+def asks(*facts: str) -> AIMessage:
+    return AIMessage(tool_calls=[{"name": "remember", "args": {"fact": f}, "id": f} for f in facts])
+
+
+CONFIG = {"configurable": {"user": "ada"}}
+
+
+def test_a_tool_node_answers_every_call_of_the_last_message_in_order() -> None:
+    store, node = InMemoryStore(), ToolNode([remember])
+    state: dict[str, Any] = {"messages": [HumanMessage("hi"), asks("a", "b")]}
+    answered = node.invoke(state, CONFIG, store=store, context="me")
+    assert list(answered) == ["messages"]
+    assert [m.content for m in answered["messages"]] == ["a by ada for me", "b by ada for me"]
+    assert [m.tool_call_id for m in answered["messages"]] == ["a", "b"]
+    assert store.mget(["fact"])[0] in ("a", "b")
+    assert state["seen"] == 2
+    listed = asyncio.run(node.ainvoke(state["messages"], store=store, state=state))
+    assert [m.status for m in listed] == ["success", "success"]
+
+
+def test_a_tool_node_takes_calls_and_states_of_every_kind() -> None:
+    @dataclass
+    class State:
+        messages: list[Any]
+
+    node, store = ToolNode([remember]), InMemoryStore()
+    [shown] = [{**one, "type": "tool_call"} for one in asks("a").tool_calls]
+    for given in ([shown], State([asks("a"), HumanMessage("and?")])):
+        [told] = node.invoke(given, CONFIG, store=store, state={}, context="me")["messages"]
+        assert told.content == "a by ada for me"
+
+
+def test_a_tool_node_keeps_its_messages_where_it_is_told() -> None:
+    @tool
+    def now() -> str:
+        return "noon"
+
+    message = AIMessage(tool_calls=[{"name": "now", "args": {}, "id": "1"}])
+    assert ToolNode([now], messages_key="chat").invoke({"chat": [message]})["chat"] == [
+        ToolMessage("noon", "1", "now", duration=pytest.approx(0, abs=5))
+    ]
+
+
+def test_a_tool_node_refuses_messages_without_calls_to_run() -> None:
+    with pytest.raises(SetupError, match="no AIMessage"):
+        ToolNode([remember]).invoke({"messages": [HumanMessage("hi")]})
+
+
+@tool
+def divide(a: int, b: int) -> float:
+    """Divide."""
+    if b == 13:
+        raise ToolException("thirteen is unlucky")
+    return a / b
+
+
+@tool
+def fine(a: int) -> int:
+    """Fine."""
+    return a
+
+
+def answers(handle: Any, b: int = 0) -> list[str]:
+    node = ToolNode([divide, fine], handle_tool_errors=handle)
+    calls = [
+        {"name": "divide", "args": {"a": 1, "b": b}, "id": "1"},
+        {"name": "fine", "args": {"a": 1}, "id": "2"},
+    ]
+    return [message.text for message in node.invoke([AIMessage("", tool_calls=calls)])]
+
+
+def arithmetic(error: ZeroDivisionError | OverflowError) -> str:
+    return f"arithmetic: {error}"
+
+
+ZERO = "ZeroDivisionError('division by zero')"
+
+
+@pytest.mark.parametrize(
+    ("handle", "told"),
+    [
+        (True, f"Error: {ZERO}\n Please fix your mistakes."),
+        ("Try another way.", "Try another way."),
+        (arithmetic, "arithmetic: division by zero"),
+        (lambda error: f"any: {error}", "any: division by zero"),
+        (ZeroDivisionError, f"Error: {ZERO}\n Please fix your mistakes."),
+        ((ValueError, ArithmeticError), f"Error: {ZERO}\n Please fix your mistakes."),
+    ],
+)
+def test_the_model_is_told_as_was_asked_for(handle: Any, told: str) -> None:
+    assert answers(handle) == [told, "1"]
+
+
+@pytest.mark.parametrize("handle", [False, ValueError, (ValueError, TypeError)])
+def test_an_error_that_is_not_handled_is_raised(handle: Any) -> None:
+    with pytest.raises(ZeroDivisionError):
+        answers(handle)
+    told: list[ToolMessage] = []
+    run = RunContext[None](
+        listeners=(lambda e: told.append(e.message) if isinstance(e, ToolFinished) else None,)
+    )
+    with pytest.raises(ZeroDivisionError):
+        Toolset([divide], steps=[handling(handle)]).run_sync(
+            [ToolCall("1", "divide", '{"a": 1, "b": 0}')], run
+        )
+    assert [each.text for each in told] == ["'divide' failed, and the run was ended."]
+
+
+def test_by_default_a_crash_is_masked_and_a_tool_exception_told() -> None:
+    assert "internal error" in answers(None)[0]
+    assert answers(None, 13)[0] == "thirteen is unlucky"
+
+
+def test_what_a_tool_says_itself_of_its_errors_comes_first() -> None:
+    @tool
+    def own() -> str:
+        """Own."""
+        raise ToolException("mine")
+
+    own.handle_tool_error = "in its own words"
+    node = ToolNode([own], handle_tool_errors="generic")
+    call = {"name": "own", "args": {}, "id": "1"}
+    assert node.invoke([AIMessage("", tool_calls=[call])])[0].text == "in its own words"
+
+
+def test_what_is_no_way_to_handle_errors_is_refused() -> None:
+    with pytest.raises(SetupError, match="handle_tool_errors is 3"):
+        ToolNode([fine], handle_tool_errors=3)  # type: ignore[arg-type]

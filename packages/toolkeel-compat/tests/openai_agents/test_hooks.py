@@ -1,0 +1,135 @@
+"""Hooks are awaited in the order of what they are told of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from toolkeel_compat.openai_agents import Agent, AgentHooks, RunHooks, Runner, function_tool
+from toolkeel.testing.scripted import Scripted, call
+
+
+@function_tool
+def look(word: str) -> str:
+    """Look."""
+    return f"found {word}"
+
+
+def told(base: type[RunHooks], names: tuple[str, ...]) -> Any:
+    seen: list[tuple[str, Any]] = []
+
+    def make(name: str) -> Any:
+        async def method(self: Any, context: Any, agent: Any, *more: Any) -> None:
+            assert agent.name == "clerk" and context.context == "deps"
+            seen.append((name, more))
+
+        return method
+
+    hooks = type("Hooks", (base,), {name: make(name) for name in names})()
+    return hooks, seen
+
+
+def test_hooks_of_a_run_are_told_of_each_part_in_order() -> None:
+    names = (
+        "on_agent_start", "on_agent_end", "on_llm_start", "on_llm_end", "on_tool_start",
+        "on_tool_end",
+    )  # fmt: skip
+    hooks, seen = told(RunHooks, names)
+    clerk = Agent(
+        name="clerk", instructions="Be kind.", tools=[look],
+        model=Scripted([call("look", {"word": "a"}), "done"]),
+    )  # fmt: skip
+    result = Runner.run_sync(clerk, "go", context="deps", hooks=hooks)
+    assert result.final_output == "done"
+    assert [name for name, _ in seen] == [
+        "on_agent_start", "on_llm_start", "on_llm_end", "on_tool_start", "on_tool_end",
+        "on_llm_start", "on_llm_end", "on_agent_end",
+    ]  # fmt: skip
+    assert seen[1][1][0] == "Be kind."
+    assert (seen[3][1][0].name, seen[4][1][1]) == ("look", "found a")
+    assert seen[-1][1] == ("done",)
+
+
+def test_hooks_of_an_agent_have_their_own_names_for_its_begin_and_end() -> None:
+    hooks, seen = told(AgentHooks, ("on_start", "on_end", "on_tool_start"))
+    clerk = Agent(name="clerk", model=Scripted(["done"]), hooks=hooks)
+    Runner.run_sync(clerk, "go", context="deps")
+    assert [name for name, _ in seen] == ["on_start", "on_end"]
+
+
+def test_a_hook_is_given_what_the_body_returned() -> None:
+    ended: list[Any] = []
+
+    class Mine(RunHooks):
+        async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
+            ended.append(result)
+
+    @function_tool
+    def row() -> dict[str, int]:
+        """A row."""
+        return {"a": 1}
+
+    Runner.run_sync(Agent(tools=[row], model=Scripted([call("row"), "done"])), "go", hooks=Mine())
+    assert ended == [{"a": 1}]
+
+
+def test_a_call_that_waits_or_is_rejected_is_not_told_as_one_that_runs() -> None:
+    noted: list[str] = []
+
+    class Told(RunHooks):
+        async def on_agent_start(self, context: Any, agent: Any) -> None:
+            noted.append("agent")
+
+        async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
+            noted.append("start")
+
+        async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
+            noted.append(result)
+
+    @function_tool(needs_approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        return f"paid {amount}"
+
+    calls = [call("pay", {"amount": 1}, "c1"), call("pay", {"amount": 2}, "c2")]
+    agent = Agent("A", tools=[pay], model=Scripted([calls, "done"]))
+    result = Runner.run_sync(agent, "go", hooks=Told())
+    assert noted == ["agent"]
+    state = result.to_state()
+    state.approve(result.interruptions[0])
+    state.reject(result.interruptions[1])
+    Runner.run_sync(agent, state, hooks=Told())
+    assert noted == ["agent", "start", "paid 1", "agent"]
+
+
+def test_of_a_reply_the_agents_own_hooks_are_told_first() -> None:
+    seen: list[str] = []
+
+    class Mine(AgentHooks):
+        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
+            seen.append("agent")
+
+    class Runs(RunHooks):
+        async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
+            seen.append("run")
+
+    clerk = Agent(name="clerk", model=Scripted(["done"]), hooks=Mine())
+    Runner.run_sync(clerk, "go", hooks=Runs())
+    assert seen == ["agent", "run"]
+
+
+def test_of_a_handoff_the_hooks_of_who_gives_the_run_away_are_told() -> None:
+    seen: list[tuple[str, str, str]] = []
+
+    class Mine(AgentHooks):
+        def __init__(self, whose: str) -> None:
+            self.whose = whose
+
+        async def on_handoff(self, context: Any, agent: Any, source: Any) -> None:
+            seen.append((self.whose, agent.name, source.name))
+
+    for hooks in (Mine("taker"), None):
+        taker = Agent(name="taker", model=Scripted(["done"]), hooks=hooks)
+        model = Scripted([call("transfer_to_taker")])
+        giver = Agent(name="giver", model=model, handoffs=[taker], hooks=Mine("giver"))
+        Runner.run_sync(giver, "go")
+    assert seen == [("giver", "taker", "giver")] * 2

@@ -1,0 +1,81 @@
+"""Types of answers: wrapped ones, and forms with a check of the program's own."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal
+
+import pytest
+
+from toolkeel_compat.openai_agents import (
+    Agent,
+    AgentOutputSchema,
+    AgentOutputSchemaBase,
+    ModelBehaviorError,
+    Runner,
+)
+from toolkeel.testing import Scripted, call
+
+
+class Jokes(AgentOutputSchemaBase):
+    def is_plain_text(self) -> bool:
+        return False
+
+    def name(self) -> str:
+        return "Jokes"
+
+    def json_schema(self) -> dict[str, Any]:
+        return {"type": "object", "properties": {"jokes": {"type": "object"}}}
+
+    def is_strict_json_schema(self) -> bool:
+        return False
+
+    def validate_json(self, json_str: str) -> Any:
+        found = json.loads(json_str)
+        if not found.get("jokes"):
+            raise ModelBehaviorError("there is no joke")
+        return list(found["jokes"].values())
+
+
+def test_a_form_with_a_check_of_its_own_makes_the_answer_and_says_what_is_wrong() -> None:
+    model = Scripted(
+        [call("final_result", {"jokes": {}}), call("final_result", {"jokes": {"a": "ha"}})]
+    )
+    result = Runner.run_sync(Agent(model=model, output_type=Jokes()), "go")
+    assert result.final_output == ["ha"]
+    assert "there is no joke" in model.requests[1].messages[-1].text
+    assert model.requests[0].tools[0].parameters["properties"] == {"jokes": {"type": "object"}}
+
+
+def test_a_wrapped_type_is_the_type_itself() -> None:
+    agent = Agent(
+        model=Scripted([call("final_result", {"response": 5})]), output_type=AgentOutputSchema(int)
+    )
+    assert Runner.run_sync(agent, "go").final_output == 5
+    loose, text = AgentOutputSchema(int, strict_json_schema=False), AgentOutputSchema(str)
+    assert (loose.name(), loose.is_plain_text(), loose.is_strict_json_schema()) == (
+        "int",
+        False,
+        False,
+    )
+    assert (text.name(), text.is_plain_text(), text.is_strict_json_schema()) == ("str", True, True)
+
+
+def test_what_is_no_object_stands_under_response() -> None:
+    model = Scripted([call("final_result", {"response": ["a"]})])
+    agent = Agent(model=model, output_type=list[str])
+    assert Runner.run_sync(agent, "go").final_output == ["a"]
+    assert [*model.requests[0].tools[0].parameters["properties"]] == ["response"]
+
+
+def test_a_wrapped_type_shows_its_schema_and_reads_answers() -> None:
+    form = AgentOutputSchema(list[int])
+    assert form.json_schema()["required"] == ["response"]
+    assert form.validate_json('{"response": [1]}') == [1]
+    with pytest.raises(ModelBehaviorError, match="valid integer"):
+        form.validate_json('{"response": ["a"]}')
+
+
+def test_a_type_is_called_with_its_parts() -> None:
+    names = [AgentOutputSchema(one).name() for one in (int, list[dict[str, int]], Literal["a"])]
+    assert names == ["int", "list[dict[str, int]]", "Literal['a']"]

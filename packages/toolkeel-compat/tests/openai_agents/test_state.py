@@ -1,0 +1,185 @@
+"""Calls that wait for a person, under the names of the OpenAI Agents SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from toolkeel_compat.openai_agents import (
+    Agent,
+    FunctionTool,
+    RunConfig,
+    RunContextWrapper,
+    Runner,
+    RunState,
+    ToolErrorFormatterArgs,
+    function_tool,
+)
+from toolkeel.errors import SetupError
+from toolkeel.testing.scripted import Scripted, call
+
+
+@function_tool(needs_approval=True)
+def cancel_order(order_id: int) -> str:
+    """Cancel an order."""
+    return f"cancelled {order_id}"
+
+
+async def is_large(ctx: RunContextWrapper[Any], params: dict[str, Any], call_id: str) -> bool:
+    assert call_id
+    return bool(params["amount"] > ctx.context)
+
+
+@function_tool(needs_approval=is_large)
+def pay(amount: int, fee: int = 1) -> str:
+    """Pay."""
+    return f"paid {amount}"
+
+
+def agent(*lines: Any) -> Agent:
+    return Agent(name="clerk", tools=[cancel_order, pay], model=Scripted(lines))
+
+
+def results(run: Any) -> list[str]:
+    return [i.output for i in run.new_items if i.type == "tool_call_output_item"]
+
+
+def test_a_run_stops_before_a_call_that_needs_approval_and_goes_on_with_it() -> None:
+    clerk = agent(call("cancel_order", {"order_id": 7}, "c1"), "done")
+    waiting = Runner.run_sync(clerk, "cancel it")
+    [item] = waiting.interruptions
+    assert (item.name, item.arguments, item.call_id) == ("cancel_order", '{"order_id":7}', "c1")
+    assert waiting.final_output is None and results(waiting) == []
+    state = waiting.to_state()
+    state.approve(item)
+    result = Runner.run_sync(clerk, state)
+    assert (results(result), result.final_output) == (["cancelled 7"], "done")
+    assert result.interruptions == []
+
+
+def test_a_rejected_call_does_not_run_and_the_model_is_told_why() -> None:
+    clerk = agent(call("cancel_order", {"order_id": 7}), "done")
+    state = Runner.run_sync(clerk, "cancel it").to_state()
+    state.reject(state.get_interruptions()[0], rejection_message="ask her first")
+    [told] = results(Runner.run_sync(clerk, state))
+    assert "ask her first" in told
+
+
+def test_a_rejection_without_words_is_told_as_the_sdk_tells_it_and_nothing_runs() -> None:
+    ran: list[int] = []
+
+    @function_tool(needs_approval=True)
+    def erase(order_id: int) -> str:
+        """Erase."""
+        ran.append(order_id)
+        return "erased"
+
+    clerk = Agent("clerk", tools=[erase], model=Scripted([call("erase", {"order_id": 7}), "done"]))
+    state = Runner.run_sync(clerk, "erase it").to_state()
+    state.reject(state.get_interruptions()[0])
+    assert results(Runner.run_sync(clerk, state)) == ["Tool execution was not approved."]
+    assert ran == []
+
+
+def test_who_decides_nothing_waits_still() -> None:
+    clerk = agent(call("cancel_order", {"order_id": 7}), "done")
+    state = Runner.run_sync(clerk, "cancel it").to_state()
+    assert len(Runner.run_sync(clerk, state).interruptions) == 1
+
+
+def test_a_function_of_context_and_arguments_says_which_calls_need_it() -> None:
+    small, large = call("pay", {"amount": 1}, "small"), call("pay", {"amount": 99}, "large")
+    waiting = Runner.run_sync(agent([small, large], "done"), "pay", context=10)
+    assert results(waiting) == ["paid 1"]
+    assert [item.call_id for item in waiting.interruptions] == ["large"]
+
+
+def test_the_state_goes_to_text_and_back_and_keeps_the_context() -> None:
+    clerk = agent(call("pay", {"amount": 99}), "done")
+    text = Runner.run_sync(clerk, "pay", context=10).to_state().to_string(b"key")
+    state = asyncio.run(RunState.from_string(clerk, text, b"key", context=10))
+    state.approve(state.get_interruptions()[0])
+    assert results(Runner.run_sync(clerk, state)) == ["paid 99"]
+
+
+def test_a_call_of_another_run_is_not_decided_on() -> None:
+    ask = call("cancel_order", {"order_id": 7})
+    first, second = (Runner.run_sync(agent(ask), "go").to_state() for _ in range(2))
+    with pytest.raises(SetupError, match="does not wait in this run"):
+        first.approve(second.get_interruptions()[0])
+
+
+def test_a_raw_tool_and_an_agent_as_tool_may_ask_too() -> None:
+    async def invoke(context: Any, arguments: str) -> str:
+        return arguments
+
+    raw = FunctionTool("raw", "Raw.", {"type": "object"}, invoke, needs_approval=True)
+    inner = Agent(name="inner", model=Scripted(["x"])).as_tool(
+        needs_approval=lambda ctx, params, call_id: params["input"] != "hi" or ctx.context
+    )
+    calls = [call("raw"), call("inner", {"input": "hi"}), call("inner", {"input": "go"})]
+    waiting = Runner.run_sync(Agent(tools=[raw, inner], model=Scripted([calls])), "go")
+    assert [item.name for item in waiting.interruptions] == ["raw", "inner"]
+    assert results(waiting) == ["x"]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: function_tool(needs_aproval=True),  # type: ignore[call-arg]
+        lambda: Agent(name="x").as_tool(needs_aproval=True),  # type: ignore[call-arg]
+    ],
+)
+def test_an_option_that_is_not_there_is_never_dropped_in_silence(make: Any) -> None:
+    with pytest.raises(TypeError, match=r"no option 'needs_aproval'; it has .*needs_approval"):
+        make()
+
+
+def test_a_tool_approved_for_good_runs_and_others_still_wait() -> None:
+    lines = [
+        call("cancel_order", {"order_id": 1}, "c1"),
+        call("cancel_order", {"order_id": 2}, "c2"),
+        call("pay", {"amount": 9}, "c3"),
+        "done",
+    ]
+    clerk = agent(*lines)
+    waiting = Runner.run_sync(clerk, "go", context=5)
+    state = waiting.to_state()
+    state.approve(waiting.interruptions[0], always_approve=True)
+    again = Runner.run_sync(clerk, state)
+    assert results(again) == ["cancelled 1", "cancelled 2"]
+    assert [item.name for item in again.interruptions] == ["pay"]
+    state = again.to_state()
+    state.reject(again.interruptions[0], always_reject=True, rejection_message="no more")
+    assert state.always == {"cancel_order": "", "pay": "no more"}
+    assert "no more" in results(Runner.run_sync(clerk, state))[-1]
+
+
+def test_decisions_survive_as_plain_data() -> None:
+    clerk = agent(call("cancel_order", {"order_id": 7}, "c1"), "done")
+    state = Runner.run_sync(clerk, "go").to_state()
+    state.approve(state.get_interruptions()[0], always_approve=True)
+    data = json.loads(json.dumps(state.to_json()))
+    back = asyncio.run(RunState.from_json(clerk, data))
+    assert back.always == {"cancel_order": ""}
+    assert results(Runner.run_sync(clerk, back)) == ["cancelled 7"]
+    with pytest.raises(SetupError, match="no 'state'"):
+        asyncio.run(RunState.from_json(clerk, {}))
+
+
+@pytest.mark.parametrize(("reason", "told"), [(None, "withdrawn pay"), ("too much", "too much")])
+def test_a_rejection_without_a_reason_is_told_in_the_programs_words(
+    reason: str | None, told: str
+) -> None:
+    async def words(args: ToolErrorFormatterArgs) -> str | None:
+        return f"withdrawn {args.tool_name}" if args.kind == "approval_rejected" else None
+
+    clerk = agent(call("pay", {"amount": 9}, "c1"), "done")
+    waiting = Runner.run_sync(clerk, "go", context=5)
+    state = waiting.to_state()
+    state.reject(waiting.interruptions[0], rejection_message=reason)
+    config = RunConfig(tool_error_formatter=words)
+    assert told in results(Runner.run_sync(clerk, state, run_config=config))[0]

@@ -1,0 +1,295 @@
+"""``toolkeel chat``: talk with a model that may call tools, in the terminal (REPL), in a session."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import typer
+from prompt_toolkit import PromptSession
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import FileHistory, History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+
+from toolkeel._common.data_folder import sessions_file
+from toolkeel.agent.agent import Agent
+from toolkeel_studio.cli.chat.steering import SIGN, Steering
+from toolkeel_studio.cli.commands.launch import (
+    OFFLINE,
+    Instructions,
+    Launch,
+    ModelName,
+    RulesFile,
+    SessionName,
+    Targets,
+)
+from toolkeel_studio.cli.commands.sessions import export_command
+from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
+from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask, checked_by
+from toolkeel_studio.cli.terminal.interrupt import run_interruptible
+from toolkeel_studio.cli.terminal.progress import Pausable, PlainView
+from toolkeel_studio.cli.terminal.reply import Spoken
+from toolkeel_studio.cli.terminal.streams import (
+    DIM,
+    RED,
+    YELLOW,
+    echo,
+    layout,
+    note,
+    stdout_is_terminal,
+    stdout_kept_clean,
+    width_of,
+)
+from toolkeel_studio.cli.terminal.two_columns import beside
+from toolkeel.context import CancelToken
+from toolkeel.errors import ToolkeelError
+from toolkeel_studio.inspector.compare import compare
+from toolkeel.observe.wording import count, visible_line
+from toolkeel.sessions import Sessions
+
+HINT = "Enter sends, Alt+Enter: new line, /help, Ctrl+D ends"
+
+
+def command(
+    context: typer.Context,
+    *,
+    targets: Targets = None,
+    model: ModelName = OFFLINE,
+    instructions: Instructions = "",
+    rules: RulesFile = None,
+    session: SessionName = "",
+) -> None:
+    """Talk with a model that may call tools, in the terminal.
+
+    Each chat is a session, and is there again with --session NAME. Calls that need approval ask
+    where you type. Without a terminal each line of stdin is a message.
+    """
+    if context.args:
+        raise too_many_words("chat", context.args)
+    name = session or f"chat-{datetime.now():%Y%m%d-%H%M%S}"
+    launch = Launch(tuple(targets or ()), model, instructions, rules=rules)
+    with stdout_kept_clean():
+        chat = Chat(launch.agent(), launch, Sessions(), name)
+    chat.greet()
+    for text in typed(chat.steering, chat.past) if can_ask() else lines():
+        if not chat.take(text):
+            break
+
+
+def lines() -> Iterator[str]:
+    """Messages of a pipe, one a line."""
+    for line in sys.stdin:
+        yield line.strip()
+
+
+def typed(steering: Steering, past: History) -> Iterator[str]:
+    """What a person types, until they end it. It is in the history the moment Enter is pressed.
+
+    Args:
+        steering: Knows what they typed meanwhile.
+        past: The history.
+    """
+    keys = KeyBindings()
+
+    @keys.add("escape", "enter")  # not Ctrl+J: so comes an Enter that was typed between two prompts
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    prompt: PromptSession[str] = PromptSession(
+        ANSI(SIGN),
+        history=past,
+        completer=WordCompleter(WORDS, sentence=True),
+        complete_while_typing=False,
+        key_bindings=keys,
+        prompt_continuation="  ",
+    )
+    while True:
+        while steering.left:
+            note(f"› {visible_line(steering.left[0])}", DIM)
+            yield steering.left.popleft()
+        draft, steering.draft = steering.draft, ""
+        try:
+            yield prompt.prompt(default=draft).strip()
+        except KeyboardInterrupt:  # clears the line, as shells do
+            continue
+        except EOFError:
+            return
+
+
+class Chat:
+    """A chat: who answers, and the session it is.
+
+    Args:
+        agent: Who answers.
+        launch: How it was started.
+        sessions: Where chats are kept.
+        name: Of the session.
+    """
+
+    def __init__(
+        self, agent: Agent[Any, Any], launch: Launch, sessions: Sessions, name: str
+    ) -> None:
+        self.sessions = sessions
+        self.name = name
+        self._agent = agent
+        self._launch = launch
+        past = sessions_file().with_name("chat-history")
+        past.parent.mkdir(0o700, parents=True, exist_ok=True)
+        self.past = FileHistory(str(past))
+        self.steering = Steering(self.past, WORDS)
+
+    def greet(self) -> None:
+        """Say where one is."""
+        tools = count(len(self._agent.tools), "tool")
+        note(f"{self.name}: {self._agent.model.name}, {tools}", DIM)
+        if can_ask():
+            note(HINT, DIM)  # one line of 60 columns, as the hint while a run works
+        self._go_on_if_it_waits()
+
+    def take(self, text: str) -> bool:
+        """Take a message or a command; whether the chat goes on."""
+        word, _, rest = text.partition(" ")
+        if not text:
+            return True
+        if not word.startswith("/"):
+            self._run(text)
+            return True
+        if word in ("/quit", "/exit"):
+            return False
+        known = COMMANDS.get(word[1:])
+        try:
+            if known is None:
+                raise UsageProblem(f"there is no {word}; /help lists the commands")
+            known[1](self, rest.strip())
+        except (UsageProblem, ToolkeelError, OSError, ValueError) as error:
+            note(str(error), RED)
+        return True
+
+    def _run(self, text: str | None) -> None:
+        shown = Spoken(PlainView(), stdout_is_terminal())
+        watched = Pausable(shown)
+
+        async def run(token: CancelToken) -> Any:
+            options: dict[str, Any] = {"listeners": [watched], "cancel": token}
+            options["session"] = self.sessions[self.name]
+            if not can_ask():
+                return await self._agent.run(text, **options)
+            check = checked_by(self._agent.tools)
+            options["approver"] = TerminalApprover(token.cancel, pause, check)
+            going = self._agent.stream(text, **options)
+            with self.steering.of(going):
+                return await going
+
+        @contextmanager
+        def pause() -> Iterator[None]:
+            with self.steering.paused(), watched.paused():
+                yield
+
+        try:
+            with self.steering.screen() if can_ask() else nullcontext(), stdout_kept_clean():
+                result = run_interruptible(run)
+        except KeyboardInterrupt:
+            note("stopped", YELLOW)
+            return
+        except ToolkeelError as error:
+            note(f"{error}", RED)
+            return
+        finally:
+            watched.close()
+            session = self.sessions[self.name]
+            for said in session.fold().queued.values() if session.exists else ():
+                told = visible_line(said.message.text)
+                note(f"not read yet, joins what you say next: {told}", YELLOW)
+        if result.has_output and shown.said != result.output:
+            echo(str(result.output))
+        if result.reason not in ("answered", "returned"):
+            note(f"it ended: {result.reason} {result.limit}".rstrip(), YELLOW)
+
+    def _go_on_if_it_waits(self) -> None:
+        session = self.sessions[self.name]
+        if session.exists and session.pending and can_ask():
+            self._run(None)
+
+    # — commands —
+
+    def help(self, _: str) -> None:
+        """List the commands."""
+        for name, (told, _run) in COMMANDS.items():
+            note(f"  /{name:10} {told}")
+        note(f"  /{'quit':10} end the chat; it is kept")
+
+    def new(self, name: str) -> None:
+        """Begin another session."""
+        self.name = name or f"chat-{datetime.now():%Y%m%d-%H%M%S}"
+        self.greet()
+
+    def resume(self, name: str) -> None:
+        """Go on with another session."""
+        if not name or not self.sessions[name].exists:
+            raise UsageProblem(f"there is no session {name!r}; /sessions lists them")
+        self.name = name
+        for message in self.sessions[name].messages[-6:]:
+            if message.text:
+                note(visible_line(message.text)[:200], DIM)
+        self.greet()
+
+    def list(self, _: str) -> None:
+        """List the sessions."""
+        for info in self.sessions.list()[:20]:
+            name, said = visible_line(info.name), visible_line(info.first)
+            note(f"  {name}  {count(info.turns, 'turn')}  {said}")
+
+    def fork(self, rest: str) -> None:
+        """Go on in a copy, from a turn on."""
+        turn, _, name = rest.partition(" ")
+        if turn and not turn.isdecimal():
+            raise UsageProblem("say /fork, /fork TURN or /fork TURN NAME")
+        name = name.strip() or f"{self.name}-{datetime.now():%H%M%S}"
+        self.sessions.fork(self.name, name, turn=int(turn) if turn else None)
+        self.name = name
+        self.greet()
+
+    def compare(self, other: str) -> None:
+        """Show what another session has in common with this one and what not."""
+        found = compare(self.sessions[self.name], self.sessions[other])
+        layout(beside(found, width_of(sys.stdout)))
+
+    def model(self, name: str) -> None:
+        """Say who answers, or have another model answer."""
+        if name:
+            self._agent = replace(self._launch, model=name).agent()
+        note(self._agent.model.name)
+
+    def tools(self, _: str) -> None:
+        """List the tools."""
+        for tool in self._agent.tools:
+            note(f"  {tool.name:20} {visible_line(tool.description)[:120]}")
+
+    def export(self, path: str) -> None:
+        """Write the session to a file."""
+        if not path:
+            raise UsageProblem("say /export FILE")
+        export_command(self.name, Path(path))
+        note(f"written to {path}", DIM)
+
+
+COMMANDS: dict[str, tuple[str, Callable[[Chat, str], None]]] = {
+    "help": ("list the commands", Chat.help),
+    "new": ("[NAME] begin another session", Chat.new),
+    "sessions": ("list the sessions", Chat.list),
+    "resume": ("NAME go on with another session", Chat.resume),
+    "fork": ("[TURN] [NAME] go on in a copy, from a turn on", Chat.fork),
+    "compare": ("NAME what it has in common with this one", Chat.compare),
+    "model": ("[NAME] say who answers, or have another answer", Chat.model),
+    "tools": ("list the tools", Chat.tools),
+    "export": ("FILE write the session to a file", Chat.export),
+}
+"""What each does, and how."""
+WORDS = [f"/{name}" for name in (*COMMANDS, "quit")]
+"""What Tab completes."""

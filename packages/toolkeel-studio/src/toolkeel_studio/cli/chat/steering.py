@@ -1,0 +1,279 @@
+"""Steering: a prompt is open while a run works, and what is typed there is said to it.
+
+The prompt has a thread and an event loop of its own, so that it takes keys whatever the run does.
+What reaches no run (a command, a line for its end, a line that comes too late) is kept in order.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from time import monotonic
+from typing import Any
+
+from prompt_toolkit import PromptSession
+from prompt_toolkit.application import get_app, in_terminal
+from prompt_toolkit.buffer import Buffer
+from prompt_toolkit.completion import WordCompleter
+from prompt_toolkit.formatted_text import ANSI
+from prompt_toolkit.history import History
+from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
+from prompt_toolkit.output import Output, create_output
+
+from toolkeel.agent.run import Run
+from toolkeel_studio.cli.chat.print_above_prompt import Above
+from toolkeel_studio.cli.terminal.markdown import Markdown
+from toolkeel_studio.cli.terminal.streams import BOLD, DIM, is_lively, note, stdout_is_terminal, styled
+from toolkeel_studio.cli.terminal.text import wrapped
+from toolkeel.observe.wording import visible_line
+
+RUNNING = "Enter: said to it now · Tab: after it · Esc: stop"
+COMMAND = "Enter: done at its end · Tab completes · Esc: stop"
+STOPPING = "it is stopping · Ctrl+C: end it now"
+ROWS = 8
+"""Rows of the line that is begun which are shown."""
+BUNDLE = 0.03
+"""Seconds in which what is printed is put together."""
+SIGN = f"\x1b[{BOLD}m› \x1b[0m"
+
+
+class Steering:
+    """What is typed at the terminal while runs work.
+
+    Args:
+        past: The history; a line is in it the moment it is entered.
+        words: What Tab completes.
+
+    Attributes:
+        left: Lines that reached no run, in order.
+        draft: What was begun and not entered.
+        stopping: Whether the run was told to stop.
+    """
+
+    def __init__(self, past: History, words: Sequence[str]) -> None:
+        self.left: deque[str] = deque()
+        self.draft = ""
+        self._past, self._words = past, words
+        self._said: deque[str] = deque()
+        self._run: Run[Any] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._above: Above | None = None
+        self._output: Output | None = None
+        self._prompt: _Prompt | None = None
+        self._began = 0.0
+        self.stopping = False
+
+    @contextmanager
+    def screen(self) -> Iterator[None]:
+        """Print above the prompt whatever is printed within the block."""
+        self._above = above = Above()
+        err, self._output = above.stream(sys.stderr), create_output(sys.stderr)
+        style = Markdown() if is_lively(sys.stdout) else str
+        out = above.stream(sys.stdout, style) if stdout_is_terminal() else sys.stdout
+        try:
+            with redirect_stderr(err), redirect_stdout(out):
+                yield
+        finally:
+            self._close()
+            self._above = None
+            if self._said:  # a run that heard nothing any more has been ended
+                self.draft = "\n".join([*self._said, self.draft]).strip()
+                self._said.clear()
+
+    @contextmanager
+    def of(self, run: Run[Any]) -> Iterator[None]:
+        """Say to a run what is typed, in its event loop."""
+        self._run, self._loop = run, asyncio.get_running_loop()
+        self._began, self.stopping = monotonic(), False
+        self._open()
+        try:
+            yield
+        finally:
+            self._close()
+            self._say()
+            self._run = self._loop = None
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the keys and the screen to a question."""
+        self._close()
+        try:
+            yield
+        finally:
+            if self._run is not None:
+                self._open()
+
+    def _open(self) -> None:
+        if self._above is not None and os.environ.get("TERM") != "dumb":
+            self._prompt = _Prompt(self, self._above)
+
+    def _close(self) -> None:
+        prompt, self._prompt = self._prompt, None
+        if prompt is not None:
+            prompt.close()
+
+    def session(self, above: Above) -> PromptSession[str]:
+        """The prompt: what is being said, the line that is typed, and what the keys do now."""
+        made: PromptSession[str] = PromptSession(
+            lambda: ANSI(f"{begun(above)}{styled(self._hint(made), DIM, sys.stderr)}\n{SIGN}"),
+            history=self._past,
+            completer=WordCompleter(list(self._words), sentence=True),
+            complete_while_typing=False,
+            key_bindings=keys_of(self),
+            prompt_continuation="  ",
+            refresh_interval=1.0,
+            erase_when_done=True,
+            output=self._output,
+        )
+        return made
+
+    def _hint(self, prompt: PromptSession[str]) -> str:
+        command = prompt.default_buffer.text.startswith("/")
+        told = STOPPING if self.stopping else COMMAND if command else RUNNING
+        return f"{monotonic() - self._began:.0f} s · {told}"
+
+    # — keys —
+
+    def entered(self, buffer: Buffer) -> None:
+        """Enter: say it to the run; a command waits for its end."""
+        text = buffer.text.strip()
+        if not text or text.startswith("/"):
+            self.queued(buffer)
+            return
+        buffer.reset(append_to_history=True)
+        note(f"› {visible_line(text)}", DIM)
+        self._said.append(text)
+        if (loop := self._loop) is not None:
+            loop.call_soon_threadsafe(self._say)
+
+    def queued(self, buffer: Buffer) -> None:
+        """Keep it for the run's end."""
+        text = buffer.text.strip()
+        if text:
+            buffer.reset(append_to_history=True)
+            note(f"when it has ended: {visible_line(text)}", DIM)
+            self.left.append(text)
+
+    def stop(self, buffer: Buffer) -> None:
+        """Stop the run, and give back what waits for its end; once."""
+        if not self.stopping:
+            buffer.text = "\n".join([*self.left, buffer.text]).strip()
+            buffer.cursor_position = len(buffer.text)
+            self.left.clear()
+            self.interrupt()
+
+    def interrupt(self) -> None:
+        """What Ctrl+C does where no prompt has the keys."""
+        self.stopping = True
+        if (main := threading.main_thread().ident) is not None:
+            signal.pthread_kill(main, signal.SIGINT)
+
+    def _say(self) -> None:
+        while self._said:
+            text = self._said.popleft()
+            if self._run is None or not self._run.say(text):
+                self.left.append(text)
+
+
+class _Prompt:
+    """A prompt in a thread of its own, until it is closed."""
+
+    def __init__(self, steering: Steering, above: Above) -> None:
+        self._steering = steering
+        self._above = above
+        self._end: Callable[[], object] = bool
+        ready = threading.Event()
+        self._thread = threading.Thread(
+            target=lambda: asyncio.run(self._ask(ready)), name="toolkeel-prompt", daemon=True
+        )
+        self._thread.start()
+        ready.wait(10)
+
+    async def _ask(self, ready: threading.Event) -> None:
+        loop, come, me = asyncio.get_running_loop(), asyncio.Event(), asyncio.current_task()
+        session = self._steering.session(self._above)
+        copying = asyncio.create_task(self._copy(session, come))
+        self._above.opened(lambda: loop.call_soon_threadsafe(come.set))
+        self._end = lambda: loop.call_soon_threadsafe(me.cancel) if me else None
+        ready.set()
+        try:
+            session.app.ttimeoutlen = session.app.timeoutlen = 0.05
+            await session.prompt_async(default=self._steering.draft, handle_sigint=False)
+        except (asyncio.CancelledError, EOFError, OSError):
+            pass
+        finally:
+            self._steering.draft = session.default_buffer.text
+            copying.cancel()
+            self._above.closed()
+
+    async def _copy(self, session: PromptSession[str], come: asyncio.Event) -> None:
+        while await come.wait():
+            come.clear()
+            if self._above.has_lines():
+                async with in_terminal():
+                    self._above.print_lines()
+            session.app.invalidate()
+            await asyncio.sleep(BUNDLE)
+
+    def close(self) -> None:
+        """Take it off the screen; what was begun is kept."""
+        with suppress(RuntimeError):  # it has ended by itself
+            self._end()
+        self._thread.join(10)
+
+
+def begun(above: Above) -> str:
+    """The end of the line that is begun, as lines of the screen."""
+    columns, text = get_app().output.get_size().columns, above.begun
+    size = (ROWS + 1) * columns
+    text = text[max(len(text) // size - 1, 0) * size :]  # no more: it is drawn again and again
+    return "".join(f"{line}\n" for line in wrapped(text, columns)[-ROWS:] if line)
+
+
+def keys_of(steering: Steering) -> KeyBindings:
+    """What the keys do while a run works."""
+    keys = KeyBindings()
+
+    @keys.add("enter")
+    def _(event: KeyPressEvent) -> None:
+        steering.entered(event.current_buffer)
+
+    @keys.add("escape", "enter")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.insert_text("\n")
+
+    @keys.add("tab")
+    def _(event: KeyPressEvent) -> None:
+        buffer = event.current_buffer
+        if not buffer.text.startswith("/"):
+            steering.queued(buffer)
+        elif buffer.complete_state is not None:
+            buffer.complete_next()
+        else:
+            buffer.start_completion(insert_common_part=True)
+
+    @keys.add("escape")
+    def _(event: KeyPressEvent) -> None:
+        if event.current_buffer.complete_state is not None:
+            event.current_buffer.cancel_completion()
+        else:
+            steering.stop(event.current_buffer)
+
+    @keys.add("c-c")
+    def _(event: KeyPressEvent) -> None:
+        if steering.stopping:
+            steering.interrupt()
+        else:
+            steering.stop(event.current_buffer)
+
+    @keys.add("c-d")
+    def _(event: KeyPressEvent) -> None:
+        event.current_buffer.delete()  # it ends a chat only where no run works
+
+    return keys

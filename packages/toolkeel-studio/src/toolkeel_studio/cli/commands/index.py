@@ -1,0 +1,139 @@
+"""``toolkeel index``: put a folder into a vector store, for `FileSearchTool`."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolkeel_workspace.files.line_window import count
+from toolkeel_studio.cli.terminal.streams import YELLOW, echo, is_lively, note
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.observe.wording import pretty
+
+if TYPE_CHECKING:
+    from toolkeel_workspace.search.indexing import Progress, Report
+
+_SHOWN = 5
+
+
+def command(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="What to index.")],
+    store: Annotated[
+        str,
+        typer.Option(
+            "--store", "-s", help="The store's name, path or address; the folder's name if none."
+        ),
+    ] = "",
+    embeddings: Annotated[
+        str, typer.Option("--embeddings", "-e", help="An embedding model; words alone if none.")
+    ] = "",
+    base_url: Annotated[
+        str, typer.Option("--base-url", help="Its server, /v1 included; OpenAI's by default.")
+    ] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="Print the figures as JSON.")] = False,
+) -> None:
+    """Index a folder of documents, to be searched.
+
+    Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
+    """
+    from toolkeel_workspace.search.embeddings import OPENAI_URL, Embeddings
+    from toolkeel_workspace.search.indexing import index_folder
+    from toolkeel_workspace.search.open_store import display_name, is_address, open_store, store_path
+
+    if not folder.is_dir():  # before a store is made for it
+        raise SetupError(f"there is no folder {str(folder)!r} to index")
+    id = store or _name_of(folder)
+    path = display_name(id) if is_address(id) else str(store_path(id))
+    embedder = Embeddings(embeddings, base_url or OPENAI_URL) if embeddings else None
+    opened = open_store(id, embedder, create=True)
+    try:
+        with _progress() as told:
+            report = index_folder(opened, folder, on_progress=told)
+        passages = len(opened)
+        model = opened.model()
+        others = len(opened.files()) - report.added - report.changed - report.unchanged
+    except ToolError as error:
+        raise SetupError(error.text) from None
+    finally:
+        opened.close()
+    for name, why in list(report.skipped.items())[:_SHOWN]:
+        note(f"skipped {name}: {why}", YELLOW)
+    if len(report.skipped) > _SHOWN:
+        note(f"skipped {len(report.skipped) - _SHOWN} more", YELLOW)
+    if others and not store:
+        note(f"the store holds {count(others, 'file')} of other folders, too: see --store", YELLOW)
+    if model and not embeddings:
+        note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
+    searched = display_name(id) if as_json else _searched(display_name(id), embeddings, base_url)
+    echo((_json if as_json else _report_text)(searched, path, passages, report))
+
+
+def _name_of(folder: Path) -> str:
+    """A folder's own name, in the letters that names of stores may have."""
+    return re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-") or "docs"
+
+
+def _searched(id: str, embeddings: str, base_url: str) -> str:
+    """The target that stands for the store."""
+    target = f"file_search:stores={id}"
+    if embeddings:
+        target += f",embeddings={embeddings}"
+        target += f",base_url={base_url}" if base_url else ""
+    return shlex.quote(target)
+
+
+def _report_text(searched: str, path: str, passages: int, report: Report) -> str:
+    files = report.added + report.changed + report.unchanged
+    return (
+        f"{count(files, 'file')}, {count(passages, 'passage')} in {path}\n"
+        f"{report.added} added, {report.changed} changed, {report.unchanged} unchanged, "
+        f"{report.removed} removed, {len(report.skipped)} skipped\n"
+        f'Search it: toolkeel run -t {searched} "..."'
+    )
+
+
+def _json(id: str, path: str, passages: int, report: Report) -> str:
+    return pretty(
+        {
+            "store": id,
+            "path": path,
+            "passages": passages,
+            "added": report.added,
+            "changed": report.changed,
+            "unchanged": report.unchanged,
+            "removed": report.removed,
+            "skipped": dict(report.skipped),
+        }
+    )
+
+
+@contextmanager
+def _progress() -> Iterator[Progress | None]:
+    """A bar on stderr, if a person looks at it."""
+    if not is_lively(sys.stderr):
+        yield None
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn
+    from rich.progress import Progress as Bar
+
+    columns = (
+        TextColumn("Indexing"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[name]}"),
+    )
+    with Bar(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("Indexing", total=None, name="")
+
+        def shown(done: int, total: int, name: str) -> None:
+            bar.update(task, completed=done, total=total, name=name[-40:])
+
+        yield shown

@@ -1,0 +1,59 @@
+"""``toolkeel inspect``: the inspector, a page on this machine to try tools, watch and approve."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel.builtin.tools_by_place import ALL
+from toolkeel_studio.cli.commands.approvals import Store
+from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
+from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
+from toolkeel.sessions import Desk, KeyValueStore, Sessions
+
+
+def command(
+    targets: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[TARGET]...", help="Where the tools are; builtin by default."),
+    ] = None,
+    *,
+    model: ModelName = OFFLINE,
+    instructions: Instructions = "",
+    rules: RulesFile = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--file", "-f", metavar="FILE", help="The file the sessions are in."),
+    ] = None,
+    audit: Annotated[
+        Path | None,
+        typer.Option("--audit", metavar="FILE", help="A gateway's log, to show its last calls."),
+    ] = None,
+    store: Store = "",
+    port: Annotated[
+        int, typer.Option(metavar="N", min=0, max=65535, help="Where to listen; any by default.")
+    ] = 0,
+) -> None:
+    """Open a page to try tools, watch runs, approve and compare.
+
+    It listens on 127.0.0.1 alone, and asks for a token. The address that is printed brings one that
+    is good once; the token itself, for other browsers and for curl, is printed below it.
+    """
+    with needs_extra("toolkeel inspect", "inspect"):
+        from toolkeel_studio.inspector.app import Inspector
+    chosen = tuple(targets or (ALL,))
+    with stdout_kept_clean():
+        agent = Launch(chosen, model, instructions, rules=rules).agent()
+    desk = Desk(KeyValueStore(store)) if store else None
+    page = Inspector(agent, Sessions(file), target=chosen[0], port=port, audit=audit, desk=desk)
+
+    def ready() -> None:
+        echo(page.url)
+        note(f"token: {page.token}", DIM)
+        note(f"model: {agent.model.name}; Ctrl-C ends it", DIM)
+
+    asyncio.run(page.serve(ready))

@@ -1,0 +1,398 @@
+"""What ``run`` and ``resume`` share: from words on the command line to the end of a run."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections import Counter
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from enum import StrEnum
+from pathlib import Path
+from time import perf_counter
+from typing import Annotated, Any
+
+import typer
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Approver, Decision, Ticket
+from toolkeel.agent.agent import MAX_TURNS, Agent
+from toolkeel.agent.prompt import Prompt
+from toolkeel.agent.result import RunResult
+from toolkeel.agent.run import Run
+from toolkeel.agent.run_state import RunState
+from toolkeel.builtin.tools_by_place import ALL, DEMO, load_object, load_targets
+from toolkeel.call.steps.rules import Rules
+from toolkeel.call.toolset import Toolset
+from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED
+from toolkeel_studio.cli.suspended_run import deciding, save, short
+from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask, checked_by
+from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
+from toolkeel_studio.cli.terminal.progress import JsonView, Pausable, view
+from toolkeel_studio.cli.terminal.reply import Spoken
+from toolkeel_studio.cli.terminal.streams import (
+    DIM,
+    YELLOW,
+    echo,
+    note,
+    stdout_is_terminal,
+    stdout_kept_clean,
+)
+from toolkeel.context import CancelToken
+from toolkeel.errors import SetupError
+from toolkeel.events import Event, Replied, ToolFinished
+from toolkeel.messages import AssistantMessage
+from toolkeel.model_interface import Model
+from toolkeel.observe.wording import count, describe_call, duration, visible_line
+from toolkeel.providers.model_by_name import AUTO, chosen, connect
+from toolkeel.testing.cassette import Cassette
+from toolkeel.testing.taped import TapedModel, TapedTools
+
+MODEL_VARIABLE = "TOOLKEEL_MODEL"
+OFFLINE = "offline"
+REFUSED = "this run refuses whatever needs approval"
+
+_MADE_UP = {ALL: DEMO, f"{ALL}:weather": f"{DEMO}:weather", "weather": f"{DEMO}:weather"}
+"""Targets that ask the weather service, and those that ask the server on this machine."""
+
+
+class Approve(StrEnum):
+    """What happens to calls that ask for approval."""
+
+    ASK = "ask"
+    DENY = "deny"
+
+
+def _chosen(name: str) -> str:
+    """`name`, or what ``auto`` stands for: a run that is resumed keeps its model."""
+    return chosen() if name == AUTO else name
+
+
+# — options, declared once —
+
+Targets = Annotated[
+    list[str] | None,
+    typer.Option("--tools", "-t", metavar="TARGET", help="Tools; may be repeated."),
+]
+ModelName = Annotated[
+    str,
+    typer.Option(
+        "--model",
+        "-m",
+        metavar="MODEL",
+        help="vendor:model, auto, offline, or file.py:name of a model of your own.",
+        envvar=MODEL_VARIABLE,
+        callback=_chosen,
+    ),
+]
+Instructions = Annotated[
+    str, typer.Option(metavar="TEXT", help="What the model is told before anything else.")
+]
+MaxTurns = Annotated[
+    int, typer.Option(metavar="N", min=1, help="How often the model may be asked.")
+]
+Timeout = Annotated[
+    float | None, typer.Option(metavar="SECONDS", min=0, help="Stop the run after this long.")
+]
+Policy = Annotated[
+    Approve,
+    typer.Option(
+        "--approve",
+        help="Calls that need approval: ask (on the terminal; elsewhere the run is saved and ends "
+        "with exit code 75), or deny them all.",
+    ),
+]
+RulesFile = Annotated[
+    Path | None,
+    typer.Option(
+        "--rules", metavar="FILE.toml", help="Which calls are refused, asked about, let through."
+    ),
+]
+YesTo = Annotated[
+    list[str] | None,
+    typer.Option(
+        metavar="RULE", help="Let calls through unasked: TOOL, 'read_*', 'write(path=/tmp/*)'."
+    ),
+]
+AnswerWithin = Annotated[
+    float | None,
+    typer.Option(metavar="SECONDS", min=1, help="Refuse a call if nobody answers for this long."),
+]
+StateFile = Annotated[
+    Path | None,
+    typer.Option("--state", metavar="FILE", help="Where a run that waits for approval is saved."),
+]
+SessionName = Annotated[
+    str,
+    typer.Option(
+        "--session", "-s", metavar="NAME", help="Go on with this conversation, and write to it."
+    ),
+]
+AsJson = Annotated[
+    bool, typer.Option("--json", help="Print the run's events instead, one JSON a line.")
+]
+
+
+@record
+class Launch:
+    """All options of a run: its tools, model, rules, limits, and where it is kept.
+
+    Args:
+        targets: Where its tools are.
+        model: Name of its model.
+        instructions: What the model is told first.
+        max_turns: How often it may be asked.
+        timeout: Seconds for the whole run.
+        as_json: Whether its events are printed.
+        approve: What happens to calls that ask.
+        rules: File of rules.
+        yes_to: Rules that let calls through.
+        answer_within: Seconds for an answer at the terminal.
+        state: Where it is saved if it waits.
+        session: The conversation that it goes on with; empty for none.
+        tape: What keeps it, or what it is played from.
+        live: Whether tools run although it is played.
+    """
+
+    targets: tuple[str, ...]
+    model: str
+    instructions: str = ""
+    max_turns: int = MAX_TURNS
+    timeout: float | None = None
+    as_json: bool = False
+    approve: Approve = Approve.ASK
+    rules: Path | None = None
+    yes_to: tuple[str, ...] = ()
+    answer_within: float | None = None
+    state: Path | None = None
+    session: str = ""
+    tape: Cassette | None = None
+    live: bool = False
+
+    def agent(self) -> Agent:
+        """The agent that runs.
+
+        Raises:
+            SetupError: if the model, a target or the rules cannot be used.
+        """
+        tape = self.tape
+        model = "" if tape and not tape.records else _model(self.model)
+        return Agent(
+            TapedModel(tape, model) if tape else model,
+            _tools(self.targets, self.model),
+            steps=[TapedTools(tape)] if tape and not self.live else [],
+            instructions=self.instructions,
+            max_turns=self.max_turns,
+            rules=self._rules(),
+        )
+
+    def _rules(self) -> Rules | None:
+        rules = Rules.from_toml(self.rules) if self.rules else None
+        if not self.yes_to:
+            return rules
+        return (rules or Rules()) | Rules(allow=self.yes_to)
+
+    def resume_command(self, path: Path) -> list[str]:
+        """The command that resumes a saved run with the same options."""
+        return ["toolkeel", "resume", str(path), *self.words()]
+
+    def session_command(self) -> list[str]:
+        """The command that goes on with its session, with the same options."""
+        return ["toolkeel", "run", "--session", self.session, *self.words()]
+
+    def words(self) -> list[str]:
+        """The command-line options that make the same run again."""
+        words = [word for target in self.targets for word in ("-t", target)]
+        words += ["-m", self.model]
+        words += ["--rules", str(self.rules)] if self.rules else []
+        words += [word for rule in self.yes_to for word in ("--yes-to", rule)]
+        words += ["--max-turns", str(self.max_turns)] if self.max_turns != MAX_TURNS else []
+        return words
+
+
+def _tools(targets: Sequence[str], model: str) -> Toolset:
+    if not targets:
+        note("no tools; give some with -t, such as -t builtin", YELLOW)
+    if model == OFFLINE and any(target in _MADE_UP for target in targets):
+        targets = [_MADE_UP.get(target, target) for target in targets]
+        note(
+            "weather: made up by a server on this machine, because the offline model promises no "
+            "network; -m another model asks the real service",
+            DIM,
+        )
+    return load_targets(targets)
+
+
+def _model(name: str) -> Model:
+    """The model called `name`, or the user's own object."""
+    if ".py:" not in name:
+        return connect(name)
+    found: Any = load_object(name)
+    named = isinstance(getattr(found, "name", None), str)
+    if not named or not callable(getattr(found, "stream", None)):
+        raise SetupError(f"{name} is no model: it needs a name and a method stream(request)")
+    model: Model = found
+    return model
+
+
+def run_to_end(
+    launch: Launch, agent: Agent, prompt: Prompt, decisions: Sequence[Decision] = ()
+) -> None:
+    """Run, show what happens, print the answer.
+
+    Args:
+        launch: How.
+        agent: Of `launch`.
+        prompt: What is asked, or the state to go on from.
+        decisions: For the tickets of that state.
+
+    Raises:
+        typer.Exit: with the code for a run that has no answer.
+    """
+    began, seen = perf_counter(), Counter[type[Event]]()
+    try:
+        with stdout_kept_clean():
+            result, token, said = _run(launch, agent, prompt, decisions, seen)
+    except BaseException as error:
+        if isinstance(run := getattr(error, "run", None), Run):
+            _keep(run.state, run.context.id, launch)
+        raise
+    if not launch.as_json:
+        note(_summary(seen, result, perf_counter() - began), DIM)
+        if result.has_output and result.output and said != result.output:
+            echo(result.output)
+    _end(result, token, launch)
+
+
+def _run(
+    launch: Launch,
+    agent: Agent,
+    prompt: Prompt,
+    decisions: Sequence[Decision],
+    seen: Counter[type[Event]],
+) -> tuple[RunResult, CancelToken, str]:
+    """The result, the token that may have been cancelled, and what was written of the answer."""
+    tokens: list[CancelToken] = []
+    lines = JsonView()
+    spoken = Spoken(view(agent.model.name), stdout_is_terminal())
+    if not launch.as_json:
+        note(_introduction(agent), DIM)
+    shown = Pausable(lines if launch.as_json else spoken)
+    # A program that reads the events waits for none of them; only a screen stands still.
+    piped = launch.as_json and not stdout_is_terminal()
+    pause: Callable[[], AbstractContextManager[None]] = nullcontext if piped else shown.paused
+
+    async def run(token: CancelToken) -> RunResult:
+        tokens.append(token)
+        lines.stop = token.cancel
+        options: dict[str, Any] = {"cancel": token, "decisions": decisions}
+        options["listeners"] = [shown, lambda event: seen.update([type(event)])]
+        if (approver := _approver(launch, agent, token, pause)) is not None:
+            options["approver"] = approver
+        if launch.session:
+            options["session"] = launch.session
+        return await agent.run(prompt, **options)
+
+    try:
+        return run_interruptible(run, launch.timeout), tokens[0], spoken.said
+    finally:
+        shown.close()
+
+
+def _approver(
+    launch: Launch,
+    agent: Agent,
+    token: CancelToken,
+    pause: Callable[[], AbstractContextManager[None]],
+) -> Approver | None:
+    """Who is asked; None if nobody is there, so that the run waits."""
+    if launch.tape and not (launch.tape.records or launch.live):  # nothing runs
+        return lambda ticket: ticket.approve()
+    if launch.approve is Approve.DENY:
+        return lambda ticket: ticket.deny(REFUSED)
+    if not can_ask():
+        return None
+    check = checked_by(agent.tools)
+    return TerminalApprover(token.cancel, pause, check, launch.answer_within)
+
+
+def _introduction(agent: Agent) -> str:
+    name = agent.model.name
+    if name == OFFLINE and MODEL_VARIABLE not in os.environ:
+        name += " (rules, no language model; choose one with -m)"
+    return f"model: {name}"
+
+
+def _summary(seen: Counter[type[Event]], result: RunResult, seconds: float) -> str:
+    """What was done now: a session's earlier turns are not counted."""
+    parts = [count(seen[ToolFinished], "call"), count(seen[Replied], "turn"), duration(seconds)]
+    if result.usage.total_tokens:
+        parts.append(count(result.usage.total_tokens, "token"))
+    return ", ".join(parts)
+
+
+def _end(result: RunResult, token: CancelToken, launch: Launch) -> None:
+    """Say why there is no answer, and exit with the code for it."""
+    if result.reason == "cancelled":
+        note(f"stopped: {token.reason}", YELLOW)
+        _keep(result.state, result.run_id, launch)
+        raise typer.Exit(INTERRUPTED if token.reason == BY_HAND else FAILED)
+    if result.reason == "waiting" and launch.session:
+        _wait_in_session(result.pending, launch)
+    if result.reason == "waiting":
+        path = save(result.state, result.run_id, launch.state, launch.words())
+        wait(result.pending, launch, path)
+    if result.reason == "limit":
+        turns = count(launch.max_turns, "turn")
+        note(f"no answer after {turns}; --max-turns allows more", YELLOW)
+        _keep(result.state, result.run_id, launch)
+        raise typer.Exit(FAILED)
+
+
+def _keep(state: RunState, run_id: str, launch: Launch) -> None:
+    """Save a run without an answer, unless it has only begun, and print the line that goes on."""
+    if not any(isinstance(message, AssistantMessage) for message in state.messages):
+        return
+    words = launch.session_command()
+    if not launch.session:
+        words = launch.resume_command(save(state, run_id, launch.state, launch.words()))
+    note("go on from here:", DIM)
+    note(f"  {shlex.join(words)}")
+
+
+def wait(tickets: Sequence[Ticket], launch: Launch, path: Path) -> None:
+    """Say what waits and how to go on, and exit.
+
+    Raises:
+        typer.Exit: always.
+    """
+    show(tickets)
+    note("go on at a terminal, or with decisions:", DIM)
+    words = launch.resume_command(path)
+    note(f"  {shlex.join(words)}")
+    note(f"  {shlex.join([*words, *deciding(tickets)])}")
+    raise typer.Exit(SUSPENDED)
+
+
+def _wait_in_session(tickets: Sequence[Ticket], launch: Launch) -> None:
+    """The same for a session, which keeps the run itself."""
+    show(tickets)
+    note("decide, then go on; or go on at a terminal, which asks:", DIM)
+    words = ["toolkeel", "sessions", "decide", launch.session, *deciding(tickets)]
+    note(f"  {shlex.join(words)}")
+    note(f"  {shlex.join(launch.session_command())}")
+    raise typer.Exit(SUSPENDED)
+
+
+def show(tickets: Sequence[Ticket]) -> None:
+    """Print each call that waits for a decision, with all its arguments."""
+    for ticket in tickets:
+        note(heading(ticket), YELLOW)
+        note("\n".join(describe_call(ticket)))
+
+
+def heading(ticket: Ticket) -> str:
+    """A line about one ticket: its id, its tool, and why it waits."""
+    reason = visible_line(ticket.reason.split("\n")[0])
+    wants = "an answer" if ticket.external else "approval"
+    return f"{short(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"

@@ -1,0 +1,198 @@
+"""``toolkeel sessions``: conversations that last, in the user's data folder or a file of one's own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from toolkeel._records.used_tickets import check_decision
+from toolkeel_studio.cli.commands.launch import show
+from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
+from toolkeel_studio.cli.suspended_run import answers, named
+from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note, width_of
+from toolkeel_studio.cli.terminal.two_columns import beside
+from toolkeel_studio.inspector.compare import compare
+from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from toolkeel.observe.wording import count, escaped, pretty, visible_line
+from toolkeel.sessions import Sessions
+from toolkeel.sessions.sql_queries import SessionInfo
+
+app = typer.Typer(help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS)
+File = Annotated[
+    Path | None, typer.Option("--file", "-f", metavar="FILE", help="The file they are in.")
+]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="Of the session.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
+To = Annotated[str, typer.Argument(metavar="NEW", help="The new session's name.")]
+
+
+@app.command("list")
+def list_command(file: File = None, as_json: AsJson = False) -> None:
+    """List them, the latest first."""
+    sessions = Sessions(file)
+    found = sessions.list()
+    if as_json:
+        echo(pretty([_data(info) for info in found]))
+        return
+    for info in found:
+        when = datetime.fromtimestamp(info.updated, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+        said = visible_line(info.first)
+        ended = "" if info.ended == "answered" else f"  [{info.ended or 'not ended'}]"
+        echo(f"{visible_line(info.name)}  {when}  {count(info.turns, 'turn')}{ended}  {said}")
+    if not found:
+        note(f"no session in {sessions.path}", YELLOW)
+
+
+def _data(info: SessionInfo) -> dict[str, object]:
+    names = ("name", "created", "updated", "turns", "first", "last", "tokens", "requests", "ended")
+    return {name: getattr(info, name) for name in names}
+
+
+@app.command("show")
+def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None:
+    """Show what was said, and what waits for a decision."""
+    session = Sessions(file)[name]
+    if as_json:
+        for line in Sessions(file).export(name):
+            echo(line, end="")
+        return
+    for message in session.messages:
+        echo(_line(message))
+    show(session.pending)
+
+
+def _line(message: Message) -> str:
+    if isinstance(message, ToolMessage):
+        return f"  {visible_line(message.name)}: {escaped(message.text)}"
+    who = "you" if isinstance(message, UserMessage) else "model"
+    lines = [f"{who}: {escaped(message.text)}"] if message.text else []
+    if isinstance(message, AssistantMessage):
+        for call in message.tool_calls:
+            shown = call.arguments if isinstance(call.arguments, str) else dict(call.arguments)
+            lines.append(f"  {visible_line(call.name)}({visible_line(str(shown))})")
+    return "\n".join(lines)
+
+
+@app.command("compare")
+def compare_command(
+    name: Name,
+    other: Annotated[str, typer.Argument(metavar="OTHER", help="The session beside it.")],
+    file: File = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show what two sessions have in common and what not; exit code 1 if they differ."""
+    sessions = Sessions(file)
+    found = compare(sessions[name], sessions[other])
+    if as_json:
+        echo(pretty(asdict(found)))
+    else:
+        layout(beside(found, width_of(sys.stdout)))
+    if found.differ:
+        raise typer.Exit(FAILED)
+
+
+@app.command("decide")
+def decide_command(
+    name: Name,
+    *,
+    approve: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Let it run.")] = None,
+    deny: Annotated[list[str] | None, typer.Option(metavar="TICKET", help="Refuse it.")] = None,
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why; the model is told.")] = "",
+    answer: Annotated[
+        list[str] | None, typer.Option(metavar="TICKET=TEXT", help="This is its result.")
+    ] = None,
+    file: File = None,
+) -> None:
+    """Decide calls that wait; they run when the session goes on."""
+    session = Sessions(file)[name]
+    waiting = session.pending
+    decisions = [named(waiting, id).approve() for id in approve or ()]
+    decisions += [named(waiting, id).deny(reason) for id in deny or ()]
+    decisions += [named(waiting, id).answer(text) for id, text in answers(answer)]
+    if not decisions:
+        raise UsageProblem("say --approve TICKET, --deny TICKET or --answer TICKET=TEXT")
+    tickets = {ticket.id: ticket for ticket in waiting}
+    for decision in decisions:
+        check_decision(tickets[decision.ticket], decision)
+    for decision in decisions:
+        if (first := session.decide(decision)) is not None:
+            note(f"decided already by {first.who}: {first.decision.verdict}", YELLOW)
+    note(f"{count(len(decisions), 'decision')} left; go on: toolkeel run --session {name}", DIM)
+
+
+@app.command("fork")
+def fork_command(
+    name: Name,
+    to: To,
+    turn: Annotated[
+        int | None, typer.Option(metavar="N", min=0, help="How many of its turns; all by default.")
+    ] = None,
+    file: File = None,
+) -> None:
+    """Begin a new session as another one was after some turn."""
+    Sessions(file).fork(name, to, turn=turn)
+    note(f"go on: toolkeel run --session {to}", DIM)
+
+
+@app.command("export")
+def export_command(
+    name: Name,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", metavar="FILE", help="Where to; else stdout.")
+    ] = None,
+    file: File = None,
+) -> None:
+    """Write a session as JSON lines."""
+    lines = Sessions(file).export(name)
+    if output is None:
+        for line in lines:
+            echo(line, end="")
+        return
+    if output.exists():
+        raise UsageProblem(f"{output} exists already")
+    with open(output, "x", encoding="utf-8", opener=_private) as stream:
+        stream.writelines(lines)
+
+
+def _private(path: str, flags: int) -> int:
+    return os.open(path, flags, 0o600)
+
+
+@app.command("import")
+def import_command(
+    source: Annotated[Path, typer.Argument(metavar="FILE", help="What export wrote.")],
+    to: To,
+    file: File = None,
+) -> None:
+    """Make a session of what export wrote; nothing is run."""
+    try:
+        with source.open(encoding="utf-8", newline="\n") as stream:
+            Sessions(file).import_(stream, to)
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageProblem(f"{source} cannot be read: {error}") from None
+
+
+@app.command("delete")
+def delete_command(name: Name, file: File = None) -> None:
+    """Delete a session from the disk. Nothing brings it back."""
+    Sessions(file).delete(name)
+
+
+@app.command("prune")
+def prune_command(
+    days: Annotated[float, typer.Argument(metavar="DAYS", min=0, help="Not written to for.")],
+    really: Annotated[bool, typer.Option("--really", help="Delete them; else only list.")] = False,
+    file: File = None,
+) -> None:
+    """Delete sessions that nobody has written to for a while; without --really, only list them."""
+    gone = Sessions(file).prune(days, dry=not really)
+    for info in gone:
+        echo(visible_line(info.name))
+    done = "deleted" if really else "would be deleted; --really does it"
+    note(f"{count(len(gone), 'session')} {done}", DIM)

@@ -1,0 +1,154 @@
+"""``toolkeel completion``: a script that completes these commands in bash, zsh or fish.
+
+It is written from the commands themselves and holds all it knows: no program runs at a Tab.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from enum import StrEnum
+from typing import Annotated, Any, get_args
+
+import typer
+
+from toolkeel._records.record import record
+from toolkeel_studio.cli.terminal.streams import echo
+from toolkeel.define.dialect.definition import Form
+from toolkeel.providers.model_by_name import AUTO
+
+
+class Shell(StrEnum):
+    """Shells that are known."""
+
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+_VALUES = {
+    "--model": (AUTO, "offline"),
+    "--tools": ("builtin", "calculator", "clock", "files", "weather"),
+}
+"""What may stand after an option, beside the names of files."""
+
+
+@record
+class Known:
+    """One command, as a shell completes it.
+
+    Args:
+        words: Its name, after its group's.
+        help: What it is for.
+        options: Each with its spellings, what it is for, whether a value follows, and which ones.
+    """
+
+    words: tuple[str, ...]
+    help: str
+    options: tuple[tuple[tuple[str, ...], str, bool, tuple[str, ...]], ...]
+
+
+def command(
+    context: typer.Context, shell: Annotated[Shell, typer.Argument(help="Of which shell.")]
+) -> None:
+    """Print what makes a shell complete these commands.
+
+    bash: add  source <(toolkeel completion bash)  to ~/.bashrc. zsh: the same with zsh, in
+    ~/.zshrc after compinit. fish: toolkeel completion fish > ~/.config/fish/completions/toolkeel.fish
+    """
+    parent: Any = context.parent
+    known = sorted(_commands_below(parent.command, ()), key=lambda each: -len(each.words))
+    echo("\n".join(_fish(known) if shell is Shell.FISH else _bash(known, shell)))
+
+
+def _commands_below(group: Any, above: tuple[str, ...]) -> Iterator[Known]:
+    for name, each in group.commands.items():
+        words = (*above, name)
+        options = [
+            (tuple(param.opts), str(param.help or ""), not param.is_flag, _values(param))
+            for param in each.params
+            if param.opts[0].startswith("-")
+        ]
+        help_ = (("--help", "-h"), "Say what it does.", False, ())
+        yield Known(words, each.get_short_help_str(200), (*options, help_))
+        if hasattr(each, "commands"):
+            yield from _commands_below(each, words)
+
+
+def _values(param: Any) -> tuple[str, ...]:
+    """What a person may choose from."""
+    if isinstance(param.default, StrEnum):
+        return tuple(type(param.default))
+    if "--provider" in param.opts:
+        return ("openai", *get_args(Form))
+    return next((_VALUES[name] for name in param.opts if name in _VALUES), ())
+
+
+def _files_too(values: tuple[str, ...]) -> bool:
+    """Whether the name of a file may stand there as well."""
+    return not values or values in _VALUES.values()
+
+
+def _bash(known: list[Known], shell: Shell) -> Iterator[str]:
+    """A function of bash; zsh reads it as well."""
+    if shell is Shell.ZSH:
+        yield "autoload -U +X bashcompinit && bashcompinit"
+    groups = sorted({each.words[0] for each in known if len(each.words) > 1})
+    yield "_toolkeel() {"
+    yield '    local word="${COMP_WORDS[COMP_CWORD]}" before="${COMP_WORDS[COMP_CWORD-1]}"'
+    yield '    local place="${COMP_WORDS[1]}" names="" files=1'
+    yield '    [ "$COMP_CWORD" -le 1 ] && place=""'
+    yield f'    case "$place" in {"|".join(groups)})'
+    yield '        [ "$COMP_CWORD" -gt 2 ] && place="$place ${COMP_WORDS[2]}" ;;'
+    yield "    esac"
+    yield '    case "$place $before|$word" in'
+    for each in known:
+        for spellings, _, takes, values in each.options:
+            if takes:
+                cases = "|".join(f'"{" ".join(each.words)} {one}|"*' for one in spellings)
+                files = "" if _files_too(values) else " files="
+                yield f'        {cases}) names="{" ".join(values)}"{files} ;;'
+    for each in known:
+        longest = " ".join(max(spellings, key=len) for spellings, *_ in each.options)
+        yield f'        "{" ".join(each.words)} "*"|-"*) names="{longest}" files= ;;'
+    for place in ("", "completion", *groups):
+        names = _below(known, tuple(place.split()))
+        yield f'        "{place} "*) names="{names}" files= ;;'
+    yield "    esac"
+    yield '    COMPREPLY=($(compgen -W "$names" -- "$word"))'
+    yield "    local IFS=$'\\n'"
+    yield '    [ -z "$files" ] || COMPREPLY+=($(compgen -f -- "$word"))'
+    yield "}"
+    yield "complete -o filenames -F _toolkeel toolkeel"
+
+
+def _below(known: list[Known], words: tuple[str, ...]) -> str:
+    if not words:
+        return " ".join(each.words[0] for each in known if len(each.words) == 1)
+    if words == ("completion",):
+        return " ".join(Shell)
+    return " ".join(each.words[-1] for each in known if each.words[:-1] == words)
+
+
+def _fish(known: list[Known]) -> Iterator[str]:
+    for each in known:
+        *above, name = each.words
+        seen = (
+            f"__fish_seen_subcommand_from {' '.join(above)}" if above else "__fish_use_subcommand"
+        )
+        yield _fish_line(f"-f -n {shlex.quote(seen)} -a {name}", each.help)
+        here = "; and ".join(f"__fish_seen_subcommand_from {word}" for word in each.words)
+        for spellings, told, takes, values in each.options:
+            words = [f"-n {shlex.quote(here)}"]
+            words += [
+                f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in spellings
+            ]
+            words += ["-r" if _files_too(values) else "-x"] if takes else []
+            words += [f"-a {shlex.quote(' '.join(values))}"] if values else []
+            yield _fish_line(" ".join(words), told)
+    shells = f"-f -n '__fish_seen_subcommand_from completion' -a '{' '.join(Shell)}'"
+    yield _fish_line(shells, "Of which shell.")
+
+
+def _fish_line(words: str, told: str) -> str:
+    return f"complete -c toolkeel {words} -d {shlex.quote(told)}"

@@ -1,0 +1,289 @@
+"""Asking a person at the terminal before a call runs.
+
+The whole call is shown, its end before any answer is taken; what cannot be seen is shown as an
+escape. No answer is a yes but the key y alone, pressed after the question was there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import shutil
+import sys
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from time import monotonic
+from typing import TextIO, TypeAlias
+
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.call.arguments.validate import as_json, prepare
+from toolkeel.call.toolset import Toolset
+from toolkeel_studio.cli.terminal.interrupt import BY_HAND
+from toolkeel_studio.cli.terminal.keys import POSSIBLE, Gone, Keyboard
+from toolkeel_studio.cli.terminal.streams import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    prints_delayed,
+    styled,
+)
+from toolkeel_studio.cli.terminal.text import cells, chopped
+from toolkeel.errors import CallError, InvalidArguments
+from toolkeel.messages import ToolCall
+from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
+
+Arguments: TypeAlias = Mapping[str, object]
+Check: TypeAlias = Callable[[Ticket, Arguments], Arguments]
+"""Gives edited arguments as they would run; raises `CallError` if they cannot."""
+
+QUESTION = "Run it?  y once   n refuse   e edit   q stop the run  "
+HINT = "(press y, n, e or q)"
+MORE = "space next page   a all of it   n refuse   q stop the run  "
+MORE_HINT = "(the call goes on: see its end first)"
+_SIGNS = {"+": GREEN, "-": RED, "@": CYAN}
+
+
+def can_ask() -> bool:
+    """Whether a person sits at the terminal: stdin and stderr are one, and no CI runs this."""
+    if not POSSIBLE or os.environ.get("CI"):
+        return False
+    return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
+
+
+def checked_by(tools: Toolset) -> Check:
+    """The check that validates as the call itself will be validated."""
+
+    def check(ticket: Ticket, arguments: Arguments) -> Arguments:
+        if ticket.tool not in tools:
+            return arguments
+        call = ToolCall(ticket.call_id, ticket.tool, arguments)
+        return as_json(prepare(call, tools[ticket.tool]))
+
+    return check
+
+
+class TerminalApprover:
+    """Asks on the terminal, one call at a time.
+
+    Args:
+        stop: Stops the run, with the reason: the key q.
+        pause: Keeps everything else off the screen meanwhile.
+        check: Validates edited arguments.
+        timeout: Seconds to wait for an answer; then the call is refused. None for ever.
+    """
+
+    def __init__(
+        self,
+        stop: Callable[[str], object],
+        pause: Callable[[], AbstractContextManager[None]],
+        check: Check,
+        timeout: float | None = None,
+    ) -> None:
+        self._stop = stop
+        self._pause = pause
+        self._check = check
+        self._timeout = timeout
+        self._turn = asyncio.Lock()
+
+    async def __call__(self, ticket: Ticket) -> Decision | None:
+        """Ask about one call; one that nothing here runs waits for its answer."""
+        if ticket.external:
+            return None
+        async with self._turn:
+            with self._pause(), prints_delayed() as screen:
+                decision = await self._asked(ticket, screen)
+        if decision is None:
+            self._stop(BY_HAND)
+            return ticket.deny("the person stopped the run")
+        return decision
+
+    async def _asked(self, ticket: Ticket, screen: TextIO) -> Decision | None:
+        """The answer; None if the run shall stop.
+
+        The question has a thread of its own. A daemon: if the program ends, nobody waits for it.
+        """
+        loop = asyncio.get_running_loop()
+        until = None if self._timeout is None else monotonic() + self._timeout
+        keyboard = Keyboard(sys.stdin.fileno(), until)
+        question = TicketPrompt(ticket, keyboard, screen, self._check)
+        answer: asyncio.Future[Decision | None] = loop.create_future()
+
+        def ask() -> None:
+            try:
+                with keyboard.open():
+                    decision, error = question.ask(), None
+            except BaseException as problem:  # carried to the run, whatever it is
+                decision, error = None, problem
+            loop.call_soon_threadsafe(_resolve, answer, decision, error)
+
+        threading.Thread(target=ask, name="toolkeel-question", daemon=True).start()
+        try:
+            return await asyncio.shield(answer)
+        except asyncio.CancelledError:
+            keyboard.take_back()
+            await asyncio.wait([answer])
+            raise
+
+
+def _resolve(
+    answer: asyncio.Future[Decision | None], decision: Decision | None, error: BaseException | None
+) -> None:
+    if error is None:
+        answer.set_result(decision)
+    else:
+        answer.set_exception(error)
+        answer.exception()  # seen, even if the run has been cancelled and does not look
+
+
+class TicketPrompt:
+    """One question, with its keys.
+
+    Args:
+        ticket: What is asked about.
+        keyboard: Where the answer comes from.
+        screen: Where the question is shown.
+        check: Validates edited arguments.
+    """
+
+    def __init__(self, ticket: Ticket, keyboard: Keyboard, screen: TextIO, check: Check) -> None:
+        self._ticket = ticket
+        self._keyboard = keyboard
+        self._screen = screen
+        self._check = check
+        self._arguments: Arguments = ticket.arguments
+        self._edited = False
+
+    def ask(self) -> Decision | None:
+        """The decision; None if the run shall stop."""
+        try:
+            while True:
+                key = self._show() or self._key(QUESTION, "yneq", HINT)
+                if key == "e":
+                    self._edit()
+                    continue
+                return self._decision(key)
+        except TimeoutError:
+            self._say("\nnobody answered in time: refused", YELLOW)
+            return self._ticket.deny("nobody answered in time")
+        except Gone:
+            self._say("")
+            return self._ticket.deny("nobody answered")
+
+    def _decision(self, key: str) -> Decision | None:
+        if key == "q":
+            self._say("stop")
+            return None
+        if key == "n":
+            self._write("no\nWhy? (for the model; Enter for no reason) ")
+            return self._ticket.deny(self._keyboard.line())
+        self._say("yes", BOLD)
+        return self._ticket.edit(self._arguments) if self._edited else self._ticket.approve()
+
+    # — showing —
+
+    def _show(self) -> str:
+        """Show the whole call; the key, if it was answered before its end: n or q."""
+        columns, rows = _size(self._screen)
+        lines = self._lines(columns)
+        page = max(rows - 2, 4)
+        if len(lines) + 1 > rows:
+            while len(lines) > page:
+                self._say("\n".join(lines[:page]))
+                del lines[:page]
+                more = f"{len(lines)} more lines:  {MORE}"
+                key = self._key(more, " anq", MORE_HINT, echo=False)
+                if key in "nq":
+                    return key
+                page = len(lines) if key == "a" else page
+        self._say("\n".join(lines))
+        return ""
+
+    def _lines(self, columns: int) -> list[str]:
+        ticket = self._ticket
+        name = visible_line(ticket.tool)
+        why = ticket.reason.partition("\n")[0]
+        head = f"{name} needs your approval ({visible_line(why)})"
+        rows = change_rows(ticket.reason)
+        if self._edited:
+            head, rows = f"{name} as you edited it", []  # they told of the call as it was
+        lines = [self._styled(line, f"{BOLD};{YELLOW}") for line in chopped(head, columns)]
+        for row in rows:
+            style = _SIGNS.get(row[:1], "")
+            lines += [
+                self._styled(line, style) if style else line for line in chopped(row, columns)
+            ]
+        told = visible_line(badges(ticket.effects, self._arguments))
+        lines += [self._styled(line, DIM) for line in chopped(told, columns)]
+        bar = self._styled("│", CYAN)
+        for line in visible_json(dict(self._arguments)).split("\n"):
+            for number, part in enumerate(chopped(line, columns - 3)):
+                lines.append(f"{bar}{'↳' if number else ' '}{part}")
+        return lines
+
+    def _styled(self, text: str, style: str) -> str:
+        return styled(text, style, self._screen)
+
+    def _write(self, text: str) -> None:
+        self._screen.write(text)
+        self._screen.flush()
+
+    def _say(self, text: str, style: str = "") -> None:
+        self._write((self._styled(text, style) if style else text) + "\n")
+
+    # — answering —
+
+    def _key(self, question: str, keys: str, hint: str, *, echo: bool = True) -> str:
+        """One of `keys`, pressed after the question was there."""
+        self._keyboard.forget()
+        begin = "\n" if os.environ.get("TERM") == "dumb" else "\r\x1b[K"
+        self._write(self._styled(question, BOLD))
+        while True:
+            key = self._keyboard.key().lower()
+            if key and key in keys:
+                break
+            fits = cells(question + hint) < _size(self._screen)[0]
+            self._write(f"{begin}{self._styled(question, BOLD) if fits else ''}{hint} ")
+        if not echo:
+            self._write(begin)
+        return key
+
+    # — editing —
+
+    def _edit(self) -> None:
+        """Let the person change the arguments; what cannot run is told and changes nothing."""
+        try:
+            text = self._changed()
+            if text.strip():
+                edited = json.loads(text)
+                if not isinstance(edited, dict):
+                    raise ValueError("the arguments are one JSON object")
+                arguments = self._check(self._ticket, edited)
+                self._edited = self._edited or arguments != self._ticket.arguments
+                self._arguments = arguments
+        except InvalidArguments as error:
+            self._say("\n".join(["not changed:", *map(visible_line, map(str, error.errors))]), RED)
+        except (OSError, ValueError, CallError) as error:
+            self._say(f"not changed: {visible_line(str(error))}", RED)
+
+    def _changed(self) -> str:
+        editor = os.environ.get("VISUAL") or os.environ.get("EDITOR")
+        if editor:
+            self._say("edit")
+            text = visible_json(dict(self._arguments))
+            return self._keyboard.edited(text, editor, self._screen.fileno())
+        self._write("edit\nThe arguments as one line of JSON (Enter alone leaves them):\n")
+        return self._keyboard.line()
+
+
+def _size(screen: TextIO) -> tuple[int, int]:
+    """Columns and rows."""
+    try:
+        size = os.get_terminal_size(screen.fileno())
+    except (OSError, ValueError):
+        size = shutil.get_terminal_size()
+    return (size.columns or 80, size.lines or 24)

@@ -1,0 +1,44 @@
+"""Asking at the terminal before a server is started that a file names."""
+
+from __future__ import annotations
+
+import sys
+
+from toolkeel_studio.cli.terminal.approve import can_ask
+from toolkeel_studio.cli.terminal.keys import Gone, Keyboard
+from toolkeel_studio.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
+from toolkeel.mcp.consent import ConsentRequest
+from toolkeel.observe.wording import visible_line
+
+
+def ask(request: ConsentRequest) -> bool:
+    """Show exactly what would be started and what changed; return True only for the key y."""
+    if not can_ask():
+        return False
+    config = request.config
+    verb = "starts this program" if config.command else "talks to this address"
+    note(f"the server {visible_line(config.name)} of {visible_line(config.origin)} {verb}:", YELLOW)
+    for line in request.lines:
+        note(f"│ {visible_line(line)}", CYAN)
+    if request.changes:
+        note("changed since a person agreed to it:", YELLOW)
+    for line in request.changes:
+        note(f"│ {visible_line(line)}", YELLOW)
+    return key("Agree, until any of this changes?  y yes   n no  ")
+
+
+def key(question: str) -> bool:
+    """Whether the person answers with the key y."""
+    keyboard = Keyboard(sys.stdin.fileno())
+    try:
+        with keyboard.open():
+            keyboard.forget()
+            sys.stderr.write(styled(question, BOLD, sys.stderr))
+            sys.stderr.flush()
+            pressed = ""
+            while pressed not in ("y", "n"):
+                pressed = keyboard.key().lower()
+    except Gone:
+        pressed = "n"
+    note("yes" if pressed == "y" else "no")
+    return pressed == "y"

@@ -1,0 +1,117 @@
+"""Pictures that tools and models give: a file with its path, and drawn where the terminal can.
+
+Three ways to draw: the kitty protocol, iTerm2's, and half blocks of true colour; all need Pillow.
+What the terminal is, its variables say; inside tmux it is not known, so blocks are taken. What is
+not drawn has its path all the same.
+"""
+
+from __future__ import annotations
+
+import mimetypes
+import tempfile
+from base64 import b64encode
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path
+
+from toolkeel_workspace.pictures.shrink import shrink, unpacked
+from toolkeel.content import Block, Content, Image, sniff
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.observe.wording import count
+
+CELLS = 60
+"""Widest a picture is drawn."""
+SIDE = 800
+"""Most pixels of a side that are sent to a terminal."""
+_KITTY = ("xterm-kitty", "xterm-ghostty")
+_PIECE = 4096
+
+
+def pictures_in(content: Content) -> list[Image]:
+    """The pictures of a message that are there as bytes."""
+    blocks: tuple[Block, ...] = () if isinstance(content, str) else content
+    return [block for block in blocks if isinstance(block, Image) and block.data]
+
+
+@cache
+def _folder() -> Path:
+    """This program's own, its user's alone; the system empties it like all that is temporary."""
+    return Path(tempfile.mkdtemp(prefix="toolkeel-pictures-"))
+
+
+def keep(image: Image) -> Path:
+    """Write a picture to a file."""
+    kind = sniff(image.data)
+    kind = kind if kind.startswith("image/") else image.media_type
+    ending = mimetypes.guess_extension(kind) or ".bin"
+    path = _folder() / f"{len(list(_folder().iterdir())) + 1}{ending}"
+    path.write_bytes(image.data)
+    return path
+
+
+def place_line(image: Image, path: Path) -> str:
+    """Where a picture is, on one line."""
+    return f"picture {path}  {count(len(image.data), 'byte')}"
+
+
+def drawing_protocol(variables: Mapping[str, str]) -> str:
+    """How a terminal draws: ``kitty``, ``iterm``, ``blocks``, or not at all.
+
+    >>> drawing_protocol({"TERM": "xterm-kitty"})
+    'kitty'
+    >>> drawing_protocol({"TMUX": "x", "TERM": "xterm-kitty"})
+    ''
+    """
+    term, program = variables.get("TERM", ""), variables.get("TERM_PROGRAM", "")
+    if not ("TMUX" in variables or term.startswith(("screen", "tmux"))):
+        if term in _KITTY or "KITTY_WINDOW_ID" in variables or program == "ghostty":
+            return "kitty"
+        if program in ("iTerm.app", "WezTerm") or variables.get("LC_TERMINAL") == "iTerm2":
+            return "iterm"
+    colours = variables.get("COLORTERM") in ("truecolor", "24bit")
+    return "blocks" if colours and "NO_COLOR" not in variables else ""
+
+
+def drawn(image: Image, by: str, width: int) -> str:
+    """What draws a picture, to be written as it is; empty if it cannot be drawn.
+
+    It is unpacked in a confined process, and only its pixels reach the terminal.
+
+    Args:
+        image: The picture, by a stranger.
+        by: How; see `drawing_protocol`.
+        width: Cells of a line.
+    """
+    if not by or not sniff(image.data).startswith("image/"):
+        return ""
+    columns = max(min(width - 2, CELLS), 4)
+    try:
+        if by == "iterm":
+            data = shrink(image.data, SIDE).data
+            size = f"size={len(data)};width={columns};preserveAspectRatio=1;inline=1"
+            return f"\x1b]1337;File={size}:{b64encode(data).decode()}\x07\n"
+        wide, tall, pixels = unpacked(image.data, SIDE if by == "kitty" else columns)
+    except (ToolError, SetupError):
+        return ""  # damaged, too large, or nothing here unpacks it
+    draw = _kitty if by == "kitty" else _blocks
+    return "".join(draw(pixels, wide, tall, columns))
+
+
+def _kitty(pixels: bytes, wide: int, tall: int, columns: int) -> Iterator[str]:
+    data = b64encode(pixels).decode()
+    keys = f"a=T,f=24,s={wide},v={tall},q=2,c={columns},"
+    for start in range(0, len(data), _PIECE):
+        more = int(start + _PIECE < len(data))
+        yield f"\x1b_G{keys}m={more};{data[start : start + _PIECE]}\x1b\\"
+        keys = ""
+    yield "\n"
+
+
+def _blocks(pixels: bytes, wide: int, tall: int, columns: int) -> Iterator[str]:
+    """Two pixels a cell, the upper as the block's colour and the lower as the ground's."""
+    for y in range(0, tall, 2):
+        for x in range(wide):
+            upper, lower = (3 * (min(row, tall - 1) * wide + x) for row in (y, y + 1))
+            fore, ground = (";".join(map(str, pixels[at : at + 3])) for at in (upper, lower))
+            yield f"\x1b[38;2;{fore}m\x1b[48;2;{ground}m▀"
+        yield "\x1b[0m\n"

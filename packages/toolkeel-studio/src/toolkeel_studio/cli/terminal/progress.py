@@ -1,0 +1,325 @@
+"""What a person sees of a run while it runs, on stderr: plain lines, or lines that live.
+
+On a terminal each running call has one line (what runs, how long, how far), in call order, which
+becomes its outcome. Elsewhere each start and each end is a line of its own, written once.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from time import monotonic
+from typing import Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.text import Text
+
+from toolkeel import events
+from toolkeel_studio.cli.terminal.streams import echo, is_lively, note
+from toolkeel_studio.cli.terminal.text import fit, signature, wrapped
+from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.model_interface import TextDelta
+from toolkeel.observe.wording import compact, count, duration, escaped, one_line
+
+EVERY = 1.0
+"""Seconds between two plain lines about how far one call is."""
+REASON = 160
+"""Most cells of the reason why a call failed."""
+_SPINNER = "⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏"
+_TAIL = 400
+
+
+class Display(Protocol):
+    """What shows the events of a run to a person."""
+
+    def __call__(self, event: events.Event) -> None: ...
+
+    def hide(self) -> None:
+        """Take lines that move off the screen."""
+        return
+
+    def show(self) -> None:
+        """Put it back."""
+        return
+
+    def close(self) -> None:
+        """Leave the screen in order."""
+        return
+
+
+class Pausable:
+    """A view that stands still while a person is asked, and catches up afterwards.
+
+    Args:
+        inner: The view.
+    """
+
+    def __init__(self, inner: Display) -> None:
+        self._inner = inner
+        self._held: list[events.Event] | None = None
+
+    def __call__(self, event: events.Event) -> None:
+        """Show it, or keep it for later."""
+        if self._held is not None:
+            self._held.append(event)
+        else:
+            self._inner(event)
+
+    @contextmanager
+    def paused(self) -> Iterator[None]:
+        """Leave the screen alone."""
+        self._held = []
+        self._inner.hide()
+        try:
+            yield
+        finally:
+            held, self._held = self._held, None
+            self._inner.show()
+            for event in held:
+                self._inner(event)
+
+    def close(self) -> None:
+        """Leave the screen in order."""
+        self._inner.close()
+
+
+def view(model: str = "", *, keep: bool = True) -> Display:
+    """The view that fits stderr.
+
+    Args:
+        model: Who is asked, for the line while it answers.
+        keep: Whether the lines of calls stay when they have ended; if not, a view that cannot
+            take them back does not write them.
+    """
+    if is_lively(sys.stderr):
+        return LiveView(model, keep)
+    return PlainView() if keep else Blind()
+
+
+class JsonView(Display):
+    """Each event as one line of JSON on stdout, for as long as somebody reads them.
+
+    Attributes:
+        stop: Called once, when the reader has gone.
+    """
+
+    def __init__(self) -> None:
+        self.stop: Callable[[], object] = bool
+        self._gone = False
+
+    def __call__(self, event: events.Event) -> None:
+        """Write it."""
+        if self._gone:
+            return
+        try:
+            echo(compact(events.event_dict(event)))
+        except BrokenPipeError:
+            self._gone = True
+            self.stop()
+
+    def close(self) -> None:
+        """End.
+
+        Raises:
+            BrokenPipeError: if the reader has gone.
+        """
+        if self._gone:
+            raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
+
+
+class Blind(Display):
+    """Shows nothing."""
+
+    def __call__(self, event: events.Event) -> None:
+        """Look away."""
+
+
+class PlainView(Display):
+    """A line for each start and each end."""
+
+    def __init__(self) -> None:
+        self._calls: dict[str, str] = {}
+        self._told: dict[str, float] = {}
+
+    def __call__(self, event: events.Event) -> None:
+        """Write what happened."""
+        match event:
+            case events.ToolStarted(call_id=id, call=call):
+                self._calls[id] = signature(call)
+                self._told[id] = monotonic()
+                note(f"call    {self._calls[id]}")
+            case events.Retrying():
+                note(retry_line(event))
+            case events.Progress(call_id=id) if monotonic() - self._told.get(id, 0.0) >= EVERY:
+                self._told[id] = monotonic()
+                note(f"...     {self._calls.get(id, '')}  {far(event)}")
+            case events.ToolFinished(call_id=id, message=message):
+                word = "failed" if message.failed else "done"
+                note(f"{word:7} {self._calls.get(id, message.name)}  {outcome(message)}")
+            case events.ToolSuspended(call_id=id):
+                note(f"waits   {self._calls.get(id, '')}  {_waits(event)}")
+            case _:
+                pass
+
+
+def outcome(message: ToolMessage) -> str:
+    """How a call ended, on one line."""
+    took = duration(message.duration)
+    if message.failed:
+        return f"{took}  {message.kind}: {fit(one_line(_reason(message)), REASON)}"
+    return f"{took}  {count(len(message.text), 'character')}"
+
+
+def _reason(message: ToolMessage) -> str:
+    """Why a call failed, in words for people rather than for the model."""
+    errors, error = message.details.get("errors"), message.details.get("error")
+    if isinstance(errors, tuple) and errors:
+        return "; ".join(map(str, errors))
+    return str(error) if error else message.text
+
+
+def _waits(event: events.ToolSuspended) -> str:
+    why = event.ticket.reason.partition("\n")[0]
+    return f"for approval: {one_line(why)}"
+
+
+def retry_line(event: events.Retrying) -> str:
+    """Why and when the model is asked again, on one line."""
+    return f"asking again in {duration(event.wait)}: {fit(one_line(event.error), REASON)}"
+
+
+def far(event: events.Progress) -> str:
+    """How far a call is, on one line."""
+    done = "" if event.done is None else f"{event.done:g}"
+    total = "" if event.total is None else f"/{event.total:g}"
+    return " ".join(part for part in (done + total, one_line(event.message)) if part)
+
+
+class _Row:
+    """One call on the screen."""
+
+    def __init__(self, call: ToolCall) -> None:
+        self.call = call
+        self.began = monotonic()
+        self.far = ""
+        self.message: ToolMessage | None = None
+        self.waits = ""
+
+    def lines(self, width: int) -> list[Text]:
+        """One line; of a failed call also the reason, below it."""
+        if self.waits:
+            return [_line(("?", "yellow"), signature(self.call, width // 2), self.waits, width)]
+        if self.message is None:
+            rest = f"  {_since(self.began)}  {self.far}".rstrip()
+            return [_line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)]
+        shown = signature(self.call, width * 2 // 3)
+        if not self.message.failed:
+            return [_line(("✓", "green"), shown, f"  {outcome(self.message)}", width)]
+        head = f"  {duration(self.message.duration)}  {self.message.kind}"
+        reason = wrapped(fit(one_line(_reason(self.message)), REASON), max(width - 4, 8))
+        below = [Text(f"    {line}", "dim", no_wrap=True) for line in reason]
+        return [_line(("✗", "red"), shown, head, width), *below]
+
+
+def _line(mark: tuple[str, str], main: str, rest: str, width: int) -> Text:
+    line = Text(no_wrap=True, overflow="ellipsis")
+    line.append(f"{mark[0]} ", mark[1])
+    line.append(main)
+    line.append(fit(rest, max(width - 2 - Text(main).cell_len, 0)), "dim")
+    return line
+
+
+def _since(began: float) -> str:
+    """Seconds, in steps an eye can follow."""
+    seconds = monotonic() - began
+    return f"{seconds:.1f} s" if seconds < 59.95 else duration(seconds)
+
+
+def _spin() -> str:
+    return _SPINNER[int(monotonic() * 12) % len(_SPINNER)]
+
+
+class LiveView:
+    """Lines that change while a turn runs, and stay as they ended."""
+
+    def __init__(self, model: str, keep: bool) -> None:
+        self._console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+        self._model = model
+        self._keep = keep
+        self._live: Live | None = None
+        self._rows: dict[str, _Row] = {}
+        self._asked: float | None = None
+        self._said = ""
+        self._again = ""
+
+    def __call__(self, event: events.Event) -> None:
+        """Take note of what happened; the screen follows by itself."""
+        match event:
+            case events.TurnStarted():
+                self.close()
+                self._asked, self._said, self._again = monotonic(), "", ""
+                self._show()
+            case events.Streamed() | events.Retrying():
+                self._hear(event)
+            case events.Replied(message=message):
+                self._asked = None
+                if message.tool_calls and message.text.strip():
+                    self._console.print(Text(escaped(message.text.strip()), "dim"))
+            case events.ToolStarted(call_id=id, call=call):
+                self._rows[id] = _Row(call)
+                self._show()
+            case events.Progress(call_id=id) if id in self._rows:
+                self._rows[id].far = far(event)
+            case events.ToolFinished(call_id=id, message=message) if id in self._rows:
+                self._rows[id].message = message
+            case events.ToolSuspended(call_id=id) if id in self._rows:
+                self._rows[id].waits = f"  waits {_waits(event)}"
+            case events.RunFinished():
+                self.close()
+            case _:
+                pass
+
+    def _hear(self, event: events.Streamed | events.Retrying) -> None:
+        if isinstance(event, events.Retrying):
+            self._again = retry_line(event)
+        elif isinstance(event.delta, TextDelta):
+            self._said = (self._said + event.delta.text)[-_TAIL:]
+
+    def close(self) -> None:
+        """Leave the lines of ended calls on the screen, and nothing else."""
+        live, self._live = self._live, None
+        self._asked = None
+        if live is not None:
+            live.transient = not (self._keep and self._rows)
+            live.stop()
+        self._rows = {}
+
+    def hide(self) -> None:
+        """Take the lines off the screen; they are kept."""
+        live, self._live = self._live, None
+        if live is not None:
+            live.transient = True
+            live.stop()
+
+    def show(self) -> None:
+        """Put them back, if there are any."""
+        if self._rows:
+            self._show()
+
+    def _show(self) -> None:
+        if self._live is None:
+            self._live = Live(
+                console=self._console, get_renderable=self._lines, refresh_per_second=12
+            )
+            self._live.start()
+
+    def _lines(self) -> Group:
+        width = self._console.width
+        lines = [line for row in list(self._rows.values()) for line in row.lines(width)]
+        if self._asked is not None:
+            rest = f"  {_since(self._asked)}  {one_line(self._said) or self._again}"
+            lines.append(_line((_spin(), "cyan"), self._model, rest, width))
+        return Group(*lines)

@@ -1,0 +1,101 @@
+"""What a model says, written to the terminal as it comes, and the pictures of calls with their paths.
+
+What is written so is never drawn anew: lines that move end before it begins.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+
+from toolkeel_studio.cli.terminal.pictures import drawing_protocol, drawn, keep, pictures_in, place_line
+from toolkeel_studio.cli.terminal.progress import Display
+from toolkeel_studio.cli.terminal.streams import DIM, echo, note, width_of
+from toolkeel.content import Image
+from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
+from toolkeel.model_interface import TextDelta
+
+
+class Spoken:
+    """A view with the reply beside it, as it comes.
+
+    Args:
+        inner: Shows everything else.
+        speaks: Whether the reply is written; if not, only pictures are added.
+
+    Attributes:
+        said: The last reply, as far as it was written.
+    """
+
+    def __init__(self, inner: Display, speaks: bool) -> None:
+        self.said = ""
+        self._inner = inner
+        self._speaks = speaks
+        self._run = ""
+        self._open = False
+        self._pictures: list[Image] = []
+
+    def __call__(self, event: Event) -> None:
+        """Write what happened."""
+        self._run = self._run or event.run_id
+        mine = self._speaks and event.run_id == self._run
+        match event:
+            case Streamed(delta=TextDelta(text=text)) if mine:
+                self._say(text)
+                return
+            case TurnStarted() if mine:
+                self.end_line()
+                self.said = ""
+            case Replied(message=message):
+                self._pictures += pictures_in(message.content)
+                if mine and self.said:
+                    self.end_line()
+                    return
+            case ToolFinished(message=message):
+                self._pictures += pictures_in(message.content)
+            case _:
+                pass
+        if isinstance(event, TurnStarted | RunFinished):
+            self._show_pictures()
+        self._inner(event)
+
+    def _say(self, text: str) -> None:
+        if not self._open:
+            self._inner.close()
+        self._open = True
+        self.said += text
+        echo(text, end="")
+
+    def end_line(self) -> None:
+        """Begin a new line, if the reply has not."""
+        if self._open and not self.said.endswith("\n"):
+            echo("")
+        self._open = False
+
+    def _show_pictures(self) -> None:
+        shown, self._pictures = self._pictures, []
+        if shown:
+            self._inner.close()
+            self.end_line()
+        for image in shown:
+            note(place_line(image, keep(image)), DIM)
+            if sys.stderr.isatty():
+                sys.stderr.write(
+                    drawn(image, drawing_protocol(os.environ), width_of(sys.stderr) or 80)
+                )
+                sys.stderr.flush()
+
+    def hide(self) -> None:
+        """Take what moves off the screen."""
+        self.end_line()
+        self._inner.hide()
+
+    def show(self) -> None:
+        """Put it back."""
+        self._inner.show()
+
+    def close(self) -> None:
+        """Leave the screen in order."""
+        self._inner.close()
+        self.end_line()
+        self._show_pictures()

@@ -1,0 +1,73 @@
+"""``toolkeel worker``: run what is in the queue of a durable agent, until told to end."""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel.agent.agent import Agent
+from toolkeel.builtin.tools_by_place import load_object
+from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
+from toolkeel.sessions.sessions import Sessions
+
+if TYPE_CHECKING:
+    from toolkeel_studio.durable.durable import Durable
+
+
+def command(
+    target: Annotated[
+        str, typer.Argument(metavar="TARGET", help="file.py:name of an Agent, or of a Durable.")
+    ],
+    *,
+    database: Annotated[
+        str,
+        typer.Option(metavar="PLACE", help="Where runs and sessions are: FILE or postgresql://"),
+    ] = "",
+    sessions: Annotated[
+        str, typer.Option(metavar="PLACE", help="Where the sessions are, if elsewhere.")
+    ] = "",
+    id: Annotated[
+        str,
+        typer.Option("--id", metavar="NAME", help="Its name; the same when it is started again."),
+    ] = "",
+    adopt: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Take over from a worker that will not come back."),
+    ] = None,
+    drain: Annotated[
+        float, typer.Option(metavar="SECONDS", min=0, help="Wait for runs when told to end.")
+    ] = 30.0,
+) -> None:
+    """Run what is in the queue of a durable agent.
+
+    Ends on TERM and Ctrl-C: it takes no more, and waits for the runs that go on. What has not ended
+    by then is put back, and another worker goes on with it.
+    """
+    with stdout_kept_clean():
+        durable = _durable(load_object(target), target, database, sessions)
+    note(f"runs of {durable.agent.name!r}; Ctrl-C ends", DIM)
+    if not durable.work(id, adopt=adopt or (), drain=drain):
+        note("runs that have not ended are put back for other workers", YELLOW)
+        sys.stdout.flush()
+        os._exit(0)  # as if it were killed: what goes on is in the journal
+    durable.close()
+
+
+def _durable(value: object, target: str, database: str, sessions: str) -> Durable:
+    with needs_extra("toolkeel worker", "dbos"):
+        from toolkeel_studio.durable.durable import Durable
+
+    if isinstance(value, Durable):
+        if database or sessions:
+            raise UsageProblem(f"{target} says itself where its runs and sessions are")
+        return value
+    if not isinstance(value, Agent):
+        raise UsageProblem(f"{target} is a {type(value).__name__}, not an Agent or a Durable")
+    if not database:
+        raise UsageProblem("say where the runs are: --database FILE, or postgresql://...")
+    return Durable(value, Sessions(sessions or database), database if sessions else None)

@@ -1,0 +1,18 @@
+"""Runs that outlive their worker: a queue, recovery, schedules and decisions, on DBOS.
+
+journaled  one run as its session's journal knows it: said once, gone on with, how it ended
+engine     DBOS, which moves runs: its tables, queue, schedules, and the worker of this process
+durable    `Durable`: an agent whose runs are started here and run by workers
+"""
+
+from typing import TYPE_CHECKING
+
+from toolkeel._lazy_exports import door
+
+if TYPE_CHECKING:
+    from toolkeel_studio.durable.durable import Durable as Durable
+    from toolkeel_studio.durable.journaled import Ended as Ended
+else:
+    __getattr__, __dir__, __all__ = door(
+        __name__, {"toolkeel_studio.durable.durable": "Durable", "toolkeel_studio.durable.journaled": "Ended"}
+    )

@@ -1,0 +1,298 @@
+"""DBOS, which moves runs: its tables, its queue, its schedules, and the worker of this process.
+
+What stands in its tables is JSON: who shall run, and how it ended. A process has one worker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable
+from datetime import datetime
+from functools import wraps
+from pathlib import Path
+from threading import Lock
+from time import monotonic, sleep
+from typing import Any, Final, cast
+from urllib.parse import quote
+
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel_studio.durable.journaled import Order
+from toolkeel.errors import SetupError
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.postgres import is_postgres
+from toolkeel.sessions.sql_tables import VERSION
+
+with needs_extra("Durable runs", "dbos"):
+    from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
+
+Work = Callable[[Order], Awaitable[dict[str, str]]]
+Tick = Callable[[str, dict[str, Any]], Order]
+
+RUN: Final = "toolkeel.run"
+TICK: Final = "toolkeel.tick"
+JOURNAL: Final = f"journal-{VERSION}"
+"""What a worker must understand to take a run over: the journal, not the program of its user."""
+LOOK: Final = 0.2
+"""Seconds between two looks into the queue."""
+
+
+class JSONAlone(DBOSPortableJSONSerializer):
+    """JSON, whatever a row says that it is: DBOS itself unpickles one that says it is a pickle."""
+
+
+def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(read)
+    def checked(text: Any, form: str | None, serializer: object) -> Any:
+        if isinstance(serializer, JSONAlone) and form not in (None, serializer.name()):
+            raise SetupError(f"a row says it is {form!r}; nothing but JSON is read")
+        return read(text, form, serializer)
+
+    return checked
+
+
+def _refuse_pickles() -> None:
+    """See to it in each module of DBOS that reads rows; programs with another serializer see nothing."""
+    modules = [module for name, module in sys.modules.items() if name.startswith("dbos.")]
+    for name in ("deserialize_value", "deserialize_args", "deserialize_exception"):
+        read: Callable[..., Any] = getattr(sys.modules["dbos._serialization"], name)
+        for module in modules:
+            if getattr(module, name, None) is read:
+                setattr(module, name, _refusing(read))
+
+
+_refuse_pickles()
+
+
+def address_of(database: str) -> str:
+    """Where DBOS keeps its tables, in its words.
+
+    >>> address_of("/srv/who?.db.runs"), address_of("postgresql://db/app")
+    ('sqlite:////srv/who%3F.db.runs', 'postgresql://db/app')
+    """
+    return (
+        database if is_postgres(database) else f"sqlite:///{quote(str(Path(database).absolute()))}"
+    )
+
+
+class Queue:
+    """The queue of one agent's runs: what may be asked of it from any process.
+
+    Args:
+        database: Where DBOS keeps its tables, as for `Sessions`.
+        name: Of the queue, and of the application that DBOS knows.
+    """
+
+    def __init__(self, database: str, name: str) -> None:
+        self.name = name
+        self.address = address_of(database)
+        if not is_postgres(database):
+            place = Path(database).absolute()
+            place.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            place.touch(mode=0o600)  # its owner's alone: prompts stand in it
+        DBOS.migrate(self.address)
+        self.client = DBOSClient(
+            system_database_url=self.address,
+            serializer=JSONAlone(),
+            application_name=name,
+            system_database_pool_size=2,
+        )
+
+    def put(self, order: Order) -> None:
+        """Put a run into the queue; nothing happens if one of its id was there before."""
+        options = EnqueueOptions(
+            workflow_name=RUN,
+            queue_name=self.name,
+            workflow_id=order["id"],
+            queue_partition_key=json.dumps([order["scope"], order["session"]], ensure_ascii=False),
+            app_version=JOURNAL,
+        )
+        self.client.enqueue(options, dict(order))
+
+    def status(self, id: str) -> WorkflowStatus | None:
+        """What is known of a run; None if nothing is."""
+        found = self.client.list_workflows(workflow_ids=[id])
+        return found[0] if found else None
+
+    def every(self, cron: str, name: str, context: dict[str, Any], missed: bool) -> None:
+        """Have a run begun at certain times; in place of what was said under this name before.
+
+        Raises:
+            SetupError: the times cannot be understood.
+        """
+        try:
+            self.client.apply_schedules(
+                [
+                    {
+                        "schedule_name": name,
+                        "workflow_name": TICK,
+                        "schedule": cron,
+                        "context": context,
+                        "automatic_backfill": missed,
+                    }
+                ]
+            )
+        except Exception as error:
+            raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
+
+    def take_over(self, worker: str) -> int:
+        """Put what a worker has begun and not ended back into the queue; how many runs that were."""
+        left = self.client.list_workflows(
+            status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
+        )
+        ids = [each.workflow_id for each in left]
+        if ids:
+            self.client.resume_workflows(ids, queue_name=self.name)
+        return len(ids)
+
+
+class Worker:
+    """The worker of this process.
+
+    Args:
+        queue: What it takes runs from.
+        work: Runs one.
+        tick: Makes a run of a schedule's name, time and context.
+        id: Its name, which stays the same when it is started again.
+        width: How many runs go on in it at a time.
+    """
+
+    def __init__(self, queue: Queue, work: Work, tick: Tick, id: str, width: int) -> None:
+        self.queue = queue
+        self.id = id
+        self.tick = tick
+        self._work = work
+        self._width = width
+        self._lock = Lock()
+        self.running = 0
+        self._engine: DBOS | None = None
+
+    def begin(self) -> None:
+        """Take runs from now on, those that were left under this name first.
+
+        Raises:
+            SetupError: this process has a worker.
+        """
+        global _worker
+        if _worker is not None:
+            raise SetupError("a process has one worker: start another process")
+        _worker = self
+        self._engine = DBOS(
+            config={
+                "name": self.queue.name,
+                "system_database_url": self.queue.address,
+                "serializer": JSONAlone(),
+                "executor_id": self.id,
+                "application_version": JOURNAL,
+                "log_level": "WARNING",
+                "sys_db_pool_size": 8,
+                "scheduler_polling_interval_sec": 5.0,
+            }
+        )
+        DBOS.launch()
+        DBOS.register_queue(
+            self.queue.name,
+            worker_concurrency=self._width,
+            partition_concurrency=1,  # runs of one session come one after the other
+            polling_interval_sec=LOOK,
+            on_conflict="always_update",
+        )
+
+    async def work(self, order: Order) -> dict[str, str]:
+        """Run what an order says, and be counted."""
+        with self._lock:
+            self.running += 1
+        try:
+            return await self._work(order)
+        finally:
+            with self._lock:
+                self.running -= 1
+
+    def end(self, seconds: float) -> bool:
+        """Take no more, and wait for the runs that go on; whether all have ended.
+
+        What still goes on is put back for other workers, and does so until this process ends.
+
+        Args:
+            seconds: How long to wait for them.
+        """
+        global _worker
+        assert self._engine is not None
+        for event in self._engine.background_thread_stop_events:
+            event.set()
+        limit = monotonic() + seconds
+        while self.running and monotonic() < limit:
+            sleep(0.05)
+        if self.running:
+            self.queue.take_over(self.id)
+            return False
+        DBOS.destroy(workflow_completion_timeout_sec=2)
+        self._engine, _worker = None, None
+        return True
+
+
+_worker: Worker | None = None
+
+
+def _working() -> Worker:
+    if _worker is None:
+        raise SetupError("this process has no worker")
+    return _worker
+
+
+def _unreachable(error: BaseException) -> bool:
+    return isinstance(error, SessionError)
+
+
+@DBOS.workflow(name=RUN)
+async def _run(order: Order) -> dict[str, str]:
+    """A run: one step, which the session's journal makes safe to begin again."""
+    return await DBOS.run_step_async(
+        {
+            "name": "go_on",
+            "retries_allowed": True,
+            "max_attempts": 9,  # two minutes in all
+            "interval_seconds": 0.25,
+            "should_retry": _unreachable,
+        },
+        _working().work,
+        order,
+    )
+
+
+@DBOS.workflow(name=TICK)
+async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
+    """What a schedule begins: it puts a run into the queue, by an id that two workers share."""
+    worker = _working()
+    at = when if isinstance(when, str) else when.isoformat()
+    order = await asyncio.to_thread(worker.tick, at, context)
+    await asyncio.to_thread(worker.queue.put, order)
+
+
+def ended(status: WorkflowStatus) -> dict[str, str] | None:
+    """How a run ended; None if it has not."""
+    match status.status:
+        case "SUCCESS" if isinstance(found := status.output, dict) and "reason" in found:
+            return {key: str(found[key]) for key in ("reason", "text", "error") if key in found}
+        case "SUCCESS":
+            return {"reason": "failed", "error": "its row cannot be read: it is another's"}
+        case "ERROR":
+            return {"reason": "failed", "error": str(status.error or "")}
+        case "CANCELLED":
+            return {"reason": "cancelled", "error": str(status.error or "")}
+        case "MAX_RECOVERY_ATTEMPTS_EXCEEDED":
+            return {"reason": "failed", "error": "each worker that ran it has died"}
+    return None
+
+
+def order_of(status: WorkflowStatus) -> Order:
+    """What a run was asked to do.
+
+    Raises:
+        SetupError: its row is not as `Queue.put` writes it.
+    """
+    match status.input:
+        case {"args": [{"session": str(), "scope": str()} as order]}:
+            return cast("Order", order)
+    raise SetupError(f"the row of the run {status.workflow_id!r} cannot be read: it is another's")

@@ -1,0 +1,145 @@
+"""Results that are kept for a while (cache): of tools that only read, where the file of rules says so.
+
+A result belongs to the exact call, and to the one client where what it reads is private or the
+server knows its clients apart. A call of the same server that may write makes all of it stale.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+import logging
+import time
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf
+from typing import Any
+
+from toolkeel.errors import SetupError
+from toolkeel_studio.gateway.ledger import SharedStore
+
+ENTRIES = 1000
+"""Results that are kept; those used longest ago go first."""
+LARGEST = 1_000_000
+"""Characters of a result beyond which it is not kept."""
+TOGETHER = 64_000_000
+"""Characters of all of them: clients choose what is asked, and so how many there are."""
+_RESULTS, _WRITTEN = ("toolkeel", "gateway", "results"), ("toolkeel", "gateway", "written")
+_UNKNOWN = -1
+_NOTHING = (0.0, _UNKNOWN, "")
+_TRACES = ("traceparent", "tracestate", "baggage")
+
+log = logging.getLogger("toolkeel.mcp")
+
+
+class ResultCache:
+    """Results, as the JSON they came as: in this process, or in a store that gateways share.
+
+    Each is kept with the state its server was in when it was asked for, and good for no other.
+
+    Args:
+        shared: The store; None: in this process alone.
+    """
+
+    def __init__(self, shared: SharedStore | None = None) -> None:
+        self._shared = shared
+        self._kept: OrderedDict[tuple[str, str], tuple[float, int, str]] = OrderedDict()
+        self._written: dict[str, int] = {}
+        self._untold: set[str] = set()
+
+    async def get(self, server: str, key: str) -> dict[str, Any] | None:
+        """The result of a call; None if none is kept."""
+        state = await self.state(server)
+        if self._shared is not None:
+            item = await _done(self._shared.get, _RESULTS, _short(server, key))
+            expires, then, text = (inf, *item.value["kept"]) if item else _NOTHING
+        else:
+            expires, then, text = self._kept.get((server, key), _NOTHING)
+        if then != state or then == _UNKNOWN or time.monotonic() >= expires:
+            self._kept.pop((server, key), None)
+            return None
+        if self._shared is None:
+            self._kept.move_to_end((server, key))
+        found: dict[str, Any] = json.loads(text)
+        return found
+
+    async def state(self, server: str) -> int:
+        """Changes when something may have been written there."""
+        if self._shared is None:
+            return self._written.get(server, 0)
+        if server in self._untold:
+            await self.forget(server)
+        told = server not in self._untold
+        item = told and await _done(self._shared.get, _WRITTEN, _short(server))
+        return 0 if item is None else int(item.value["times"]) if item else _UNKNOWN
+
+    async def put(
+        self, server: str, key: str, result: Mapping[str, Any], seconds: float, state: int
+    ) -> None:
+        """Keep a result, if it is a success.
+
+        Args:
+            server: Whose it is.
+            key: Of the call; see `key_of`.
+            result: As it came.
+            seconds: How long it is good for.
+            state: The server's before the call.
+        """
+        if result.get("isError") or "requestState" in result or "inputRequests" in result:
+            return
+        text = json.dumps(result, ensure_ascii=False)
+        if len(text) > LARGEST:
+            return
+        if self._shared is not None:
+            keep = partial(self._shared.change, seconds=seconds)
+            await _done(keep, _RESULTS, _short(server, key), lambda _: {"kept": [state, text]})
+            return
+        self._kept[server, key] = time.monotonic() + seconds, state, text
+        while len(self._kept) > ENTRIES or self._size() > TOGETHER:
+            self._kept.popitem(last=False)
+
+    def _size(self) -> int:
+        return sum(len(text) for *_, text in self._kept.values())
+
+    async def forget(self, server: str) -> None:
+        """Something was, or may have been, written there."""
+        if self._shared is not None:
+            self._untold.add(server)  # until the store knows, nothing that it keeps is good
+            if await _done(self._shared.change, _WRITTEN, _short(server), _once_more) is None:
+                self._untold.discard(server)
+            return
+        self._written[server] = self._written.get(server, 0) + 1
+        for key in [key for key in self._kept if key[0] == server]:
+            del self._kept[key]
+
+
+async def _done(do: Callable[..., Any], *words: Any, **more: Any) -> Any:
+    """What the store says; False if it cannot be asked: no call is lost over what is kept."""
+    try:
+        return await asyncio.to_thread(do, *words, **more)
+    except SetupError as error:
+        log.warning("results are not kept now: %s", error)
+        return False
+
+
+def _once_more(known: dict[str, Any]) -> dict[str, Any]:
+    return {"times": known.get("times", 0) + 1}
+
+
+def _short(*words: str) -> str:
+    """Words as a name of the store's, which nobody can choose to be another's."""
+    return hashlib.sha256(json.dumps(words).encode()).hexdigest()
+
+
+def key_of(whose: str, digest: str, params: Mapping[str, Any]) -> str:
+    """What tells a call from others: whose it is, the tool's definition, what it is given.
+
+    >>> a = key_of("", "d", {"name": "x", "arguments": {"a": 1, "b": 2}})
+    >>> a == key_of("", "d", {"arguments": {"b": 2, "a": 1}, "name": "x", "_meta": {}})
+    True
+    """
+    meta = {key: value for key, value in (params.get("_meta") or {}).items() if key not in _TRACES}
+    rest = {key: value for key, value in params.items() if key != "_meta"}
+    return json.dumps([whose, digest, meta, rest], sort_keys=True, ensure_ascii=False)

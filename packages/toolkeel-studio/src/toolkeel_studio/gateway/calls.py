@@ -1,0 +1,381 @@
+"""One call of a client through the gateway: judged on the JSON it came as, sent, written down.
+
+Nothing on the way of a call that needs no person is made a model of. What must ask somebody, or may
+be asked something by its server in mid-call, takes the slower way of `toolkeel.mcp.server.multi_round_calls`.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from typing import Any, cast
+
+import mcp_types as types
+from mcp.server import ServerRequestContext
+from mcp.shared.exceptions import MCPError
+from mcp_types import SERVER_INFO_META_KEY
+from pydantic import BaseModel, TypeAdapter
+
+from toolkeel._records.record import record
+from toolkeel._records.tickets import Approver
+from toolkeel.errors import SetupError
+from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.client.elicitation import at_most
+from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
+from toolkeel.mcp.client.outcome import failed
+from toolkeel.mcp.client.raw_requests import UNTOLD, Progressed
+from toolkeel.mcp.content import STRUCTURE
+from toolkeel_studio.gateway.approve import decided, ticket_for
+from toolkeel_studio.gateway.audit import Audit, digest_of_arguments
+from toolkeel_studio.gateway.cache import ResultCache, key_of
+from toolkeel_studio.gateway.ledger import Ledger
+from toolkeel_studio.gateway.policy import Policy
+from toolkeel_studio.gateway.routes import Route
+from toolkeel_studio.gateway.upstream import Upstream, as_it_came, is_first
+from toolkeel.mcp.pins import Pins, difference
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
+from toolkeel.mcp.server.prometheus_metrics import CallMetrics
+
+PASSED = "upstream "
+"""Before the state of a round that is the server's own, and not that of a call waiting here."""
+
+
+class RawRequest(ServerRequestContext[Any, Any]):
+    """A request that came as a line of JSON, past the SDK's session."""
+
+
+_OWN_META = ("progressToken",)
+_PROTOCOL = "io.modelcontextprotocol/"
+_ASKED: TypeAdapter[Any] = TypeAdapter(types.InputRequest)
+_INPUT_RESPONSES: Mapping[str, type[BaseModel]] = {
+    "elicitation/create": types.ElicitResult,
+    "sampling/createMessage": types.CreateMessageResult,
+    "roots/list": types.ListRootsResult,
+}
+_READ = {"private": "private data", "stranger": "text of strangers"}
+
+
+@record
+class Call:
+    """One call.
+
+    Args:
+        client: Who calls.
+        tool: The public name.
+        route: Where it leads.
+        params: As they came.
+    """
+
+    client: str
+    tool: str
+    route: Route
+    params: Mapping[str, Any]
+
+    @property
+    def arguments(self) -> Mapping[str, Any]:
+        """What is given to the tool.
+
+        Raises:
+            MCPError: it is no object, so no rule could be about it.
+        """
+        given = self.params.get("arguments") or {}
+        if not isinstance(given, Mapping):
+            raise MCPError(types.INVALID_PARAMS, "arguments: one JSON object is needed")
+        return given
+
+
+class Gatekeeper:
+    """Judges calls, sends them, and writes down what became of them.
+
+    Args:
+        policy: Who may call what.
+        pins: Definitions as they were approved.
+        audit: Where calls are written down; None: nowhere.
+        ledger: What is known of clients from call to call.
+        approver: Asked beside the client's person.
+    """
+
+    def __init__(
+        self,
+        policy: Policy,
+        pins: Pins,
+        audit: Audit | None,
+        ledger: Ledger,
+        approver: Approver | None = None,
+    ) -> None:
+        self.policy = policy
+        self._pins = pins
+        self._audit = audit
+        self._ledger = ledger
+        self._approver = approver
+        self._cache = ResultCache(ledger.shared)
+        self.figures = CallMetrics()
+
+    async def refusal(self, call: Call) -> str:
+        """Why a call may not be made, whoever is asked; empty if it may. Counts it."""
+        if why := self._forbidden(call):
+            return why
+        limits = self.policy.limits(call.tool)
+        return await self._ledger.over_limit(call.client, limits) if limits else ""
+
+    def _forbidden(self, call: Call) -> str:
+        """Why nobody can let a call through: a rule, or another definition than was approved."""
+        rule = self.policy.rule(call.client, call.tool, call.arguments)
+        if rule is None or rule.action != "deny":
+            return self._changed(call)
+        return f"The gateway does not allow this call (rule: {rule}). It was not sent."
+
+    async def question(self, call: Call) -> str:
+        """Why a person must be asked before the call is sent; empty if nobody must."""
+        rule = self.policy.rule(call.client, call.tool, call.arguments)
+        if rule is not None and rule.action == "ask":
+            return f"rule: {rule}"
+        if not self.policy.goes_out(call.tool):
+            return ""
+        read = await self._ledger.labels(call.client)
+        told = ", ".join(f"{_READ[label]} ({tool})" for label, tool in read.items())
+        return f"it acts outward, and this client has read {told}" if read else ""
+
+    def _changed(self, call: Call) -> str:
+        """Whether the definition is another than the one that was approved."""
+        route, pin = call.route, call.route.pin
+        identity = route.server.config.identity
+        known = self._pins.get(identity, route.name)
+        if pin is None or known is None:
+            if pin is not None:  # who agreed to the server agreed to what it first brought
+                self._pins.set(identity, route.name, pin)
+            return ""
+        if known.digest == pin.digest:
+            return ""
+        return (
+            f"The server {route.server.name} has changed this tool since it was approved, so the "
+            f"call was not sent. A person can look at it and approve it: toolkeel mcp pin "
+            f"{route.server.name}\n{difference(known.definition, pin.definition)[:2000]}"
+        )
+
+    async def approve(self, call: Call, why: str, exchange: Exchange) -> Call | dict[str, Any]:
+        """Have a person decide; the call as it may be sent, or its result without."""
+        ticket = ticket_for(call.tool, call.arguments, why, call.route.definition)
+        decision = await decided(ticket, exchange, self._approver)
+        if decision.seal != ticket.seal:
+            decision = ticket.deny("it was decided about another call")
+        if self._audit is not None:
+            self._audit.write({"event": decision.verdict, **_said(call, self._audit)})
+        if decision.verdict == "answer":
+            said = decision.value if isinstance(decision.value, str) else json.dumps(decision.value)
+            return {"content": [{"type": "text", "text": said}]}
+        if decision.verdict == "deny":
+            why = decision.reason and f"The call was not approved: {decision.reason}"
+            why = why or "The person did not approve the call"
+            return self.refused(call, f"{why}. It was not sent and did not run.")
+        if decision.verdict == "edit":
+            params = {**call.params, "arguments": dict(decision.arguments)}
+            call = Call(call.client, call.tool, call.route, params)
+        return self.refused(call, why) if (why := self._forbidden(call)) else call
+
+    async def send(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
+        """Send a call, and give its result as JSON; a call without one has an error as its result.
+
+        Raises:
+            MCPError: the server answered with an error of the protocol.
+        """
+        key, server, state = self._key(call), call.route.server, 0
+        if key:
+            if (found := await self._cache.get(server.place, key)) is not None:
+                return await self._was_kept(call, found)
+            state = await self._cache.state(server.place)
+        questions = server.questions
+        began = time.monotonic()
+        kind = "cancelled"
+        await self._mark(call)  # its server can tell the client something before it ends
+        await self._before(call)
+        try:
+            result = await self._sent(call, progressed)
+            if key and questions == server.questions:
+                seconds = self.policy.keeps(call.tool)
+                await self._cache.put(server.place, key, result, seconds, state)
+            asks = result.get("resultType") == "input_required"
+            kind = "tool_error" if result.get("isError") else "asks" if asks else "success"
+            return result
+        except MCPError as error:
+            if isinstance(error.data, FromPeer) or not _is_ours(error):
+                kind = "protocol_error"
+                raise as_it_came(error) from error
+            first = is_first(call.params)
+            message = failed(error, call.tool, call.route.server.name, first).message
+            kind = str(message.kind)
+            return error_result(message.text)
+        except (Unreachable, SetupError) as error:
+            kind, sent = "not_sent", "The call was not sent."
+            if not is_first(call.params):
+                kind, sent = "unknown_outcome", "What it did before it asked stays done."
+            return error_result(f"{error}. {sent}")
+        finally:
+            self._after(call, kind, time.monotonic() - began)
+            if not _only_reads(call.route):
+                await self.forget(server)
+
+    async def forget(self, server: Upstream) -> None:
+        """Results of a server are good no more: something was written, or another has its name."""
+        if self.policy.caches:
+            await self._cache.forget(server.place)
+
+    def _key(self, call: Call) -> str:
+        """Under which the result of a call is kept; empty if it is not."""
+        route = call.route
+        if not (self.policy.keeps(call.tool) and _only_reads(route) and is_first(call.params)):
+            return ""
+        own = route.server.apart or "private" in self.policy.labels(call.tool)
+        if own and not call.client:
+            return ""
+        digest = route.pin.digest if route.pin is not None else ""
+        return key_of(call.client if own else "", digest, forwarded(call.params))
+
+    async def _mark(self, call: Call) -> None:
+        if labels := self.policy.labels(call.tool):
+            await self._ledger.mark(call.client, labels, call.tool)
+
+    async def _was_kept(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
+        await self._mark(call)
+        self.figures.record("success", 0.0)
+        if self._audit is not None:
+            self._audit.write({"event": "cached", **_said(call, self._audit)})
+        return result
+
+    async def _sent(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
+        params = {**call.params, "name": call.route.name}
+        params = forwarded(params)
+        return await call.route.server.send("tools/call", params, progressed)
+
+    async def _before(self, call: Call) -> None:
+        if self._audit is None:
+            return
+        self._audit.write({"event": "call", **_said(call, self._audit)})
+        await self._audit.synced()
+
+    def _after(self, call: Call, kind: str, seconds: float) -> None:
+        self.figures.record(kind, seconds)
+        if self._audit is not None:
+            ended = {"event": "end", "outcome": kind, "seconds": round(seconds, 4)}
+            self._audit.write({**ended, **_said(call, self._audit)})
+
+    def refused(self, call: Call, why: str) -> dict[str, Any]:
+        """The result of a call that is not sent."""
+        self.figures.record("refused", 0.0)
+        if self._audit is not None:
+            said = {"event": "refused", "why": why.split("\n", 1)[0]}
+            self._audit.write({**said, **_said(call, self._audit)})
+        return error_result(why)
+
+
+def _only_reads(route: Route) -> bool:
+    hints = route.definition.annotations
+    return hints is not None and hints.read_only_hint is True
+
+
+def _said(call: Call, audit: Audit) -> dict[str, object]:
+    return {
+        "client": call.client,
+        "server": call.route.server.name,
+        "tool": call.route.name,
+        "arguments": digest_of_arguments(call.arguments, audit.key),
+    }
+
+
+def _is_ours(error: MCPError) -> bool:
+    ours = (LOST, NOT_SENT, REFUSED, FORGOTTEN)
+    return error.code in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *ours)
+
+
+def forwarded(params: Mapping[str, Any]) -> dict[str, Any]:
+    """Parameters as a server may see them: without what is between the client and the gateway.
+
+    >>> forwarded({"name": "x", "_meta": {"progressToken": 1, "trace": "t"}})
+    {'name': 'x', '_meta': {'trace': 't'}}
+    """
+    meta = params.get("_meta")
+    if not isinstance(meta, Mapping):
+        return dict(params)
+    kept = _foreign(meta)
+    rest = {key: value for key, value in params.items() if key != "_meta"}
+    return {**rest, "_meta": kept} if kept else rest
+
+
+def _foreign(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """What of a ``_meta`` is not between two neighbours alone."""
+    ours = [key for key in meta if key in _OWN_META or key.startswith(_PROTOCOL)]
+    return {key: value for key, value in meta.items() if key not in ours}
+
+
+def error_result(text: str) -> dict[str, Any]:
+    """A result that tells the model what went wrong."""
+    return {"content": [{"type": "text", "text": text}], "isError": True}
+
+
+def enveloped(result: dict[str, Any], request: Request, server: object) -> dict[str, Any]:
+    """A result as the client's revision wants it.
+
+    Args:
+        result: As the server gave it.
+        request: The client's.
+        server: What the gateway says of itself.
+    """
+    meta = result.get("_meta")
+    meta = meta if isinstance(meta, dict) else {}
+    if STRUCTURE in meta:  # as a server of an older revision must not say it
+        rest = {key: value for key, value in meta.items() if key != STRUCTURE}
+        result, meta = {**result, "structuredContent": meta[STRUCTURE]}, rest
+    if is_modern(request):
+        said = {**meta, SERVER_INFO_META_KEY: server}
+        return {**result, "resultType": result.get("resultType", "complete"), "_meta": said}
+    kept = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
+    if said := _foreign(meta):
+        kept["_meta"] = said
+    structure = kept.get("structuredContent")
+    if structure is not None and not isinstance(structure, dict):
+        kept["structuredContent"] = {"result": structure}  # what this revision can say
+    return kept
+
+
+def progress_of(request: Request) -> Progressed | None:
+    """Tells the client how far a call is; None if it is known not to want that."""
+    if isinstance(request, RawRequest) and "progressToken" not in (request.meta or ()):
+        return None
+
+    async def tell(progress: float, total: float | None, message: str | None) -> None:
+        with suppress(MCPError):
+            await request.session.report_progress(progress, total, message)
+
+    bounded: Progressed = at_most(tell, UNTOLD, None)
+    return bounded
+
+
+async def send_asking_client(
+    server: Upstream, method: str, params: Mapping[str, Any], exchange: Exchange, progressed: Any
+) -> dict[str, Any]:
+    """A request whose server may ask for more (``input_required``): the client is asked for it.
+
+    Raises:
+        MCPError: as the server answered, or it asks again and again.
+    """
+    given = dict(params)
+    for _ in range(10):
+        result = await server.send(method, given, progressed)
+        if result.get("resultType") != "input_required":
+            return result
+        responses = {}
+        for key, asked in (result.get("inputRequests") or {}).items():
+            question = _ASKED.validate_python(asked)
+            said = await exchange.ask(key, question, _INPUT_RESPONSES[question.method])
+            responses[key] = said.model_dump(mode="json", by_alias=True, exclude_none=True)
+        given = {**params, "inputResponses": responses}
+        if result.get("requestState") is not None:
+            given["requestState"] = result["requestState"]
+    raise MCPError(types.INTERNAL_ERROR, f"{server.name} asks again and again; it was given up")
+
+
+def as_model(result: dict[str, Any]) -> BaseModel:
+    """A raw result where the rounds of a call want a model; it is sent as it is."""
+    return cast("BaseModel", result)

@@ -1,0 +1,183 @@
+"""What servers say has changed, told on to the clients: at a pace that no server sets."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager, suppress
+from functools import partial
+from typing import Any
+
+import mcp_types as types
+from mcp.shared.exceptions import MCPError
+from mcp.shared.subscriptions import (
+    PromptsListChanged,
+    ResourcesListChanged,
+    ServerEvent,
+    ToolsListChanged,
+)
+
+from toolkeel.errors import SetupError
+from toolkeel.mcp.client.connection import Unreachable
+from toolkeel.mcp.client.resource_subscriptions import Tell, Watches
+from toolkeel_studio.gateway.routes import Table
+from toolkeel.mcp.server.sessions import MAX_SUBSCRIPTIONS, limit_subscriptions
+
+SOON = 0.05
+"""Seconds within which several notes of one change come together."""
+SELDOM = 5.0
+"""Seconds between two looks at lists that servers say again and again have changed."""
+TOGETHER = 10 * MAX_SUBSCRIPTIONS
+"""Addresses that all clients together may watch at the servers."""
+
+Work = Callable[[], Awaitable[None]]
+
+
+class Shown:
+    """What lists were when clients were last told of them: each is told of its own, if it has changed.
+
+    Args:
+        now: What a list is that an event tells of: a client's, or everybody's.
+        tell: Tells that client, or everybody.
+    """
+
+    def __init__(
+        self,
+        now: Callable[[ServerEvent, str | None], Mapping[str, Any]],
+        tell: Callable[[ServerEvent, str | None], Awaitable[None]],
+    ) -> None:
+        self._now = now
+        self._tell = tell
+        self._known: dict[tuple[ServerEvent, str | None], Mapping[str, Any]] = {}
+
+    def show(self, event: ServerEvent, client: str | None = None) -> Mapping[str, Any]:
+        """A list as it is now; its client is told when it is another."""
+        now = self._now(event, client)
+        self._known.setdefault((event, client), now)  # another of its sessions was shown that one
+        return now
+
+    def show_all(self, client: str) -> None:
+        """All lists as they are now; a client is told when one becomes another."""
+        self.show(ToolsListChanged(), client)
+        self.show(PromptsListChanged())
+        self.show(ResourcesListChanged())
+
+    async def tell_changes(self, only: str | None = None) -> None:
+        """Tell whose lists have changed; or one client alone, if its list has."""
+        for (event, client), before in list(self._known.items()):
+            if only in (None, client) and (now := self._now(event, client)) != before:
+                self._known[event, client] = now
+                await self._tell(event, client)
+
+
+class Changes:
+    """What has changed at the servers of one gateway.
+
+    Args:
+        renew: Asks for all lists again, and tells the clients.
+        tell: Tells the clients that a resource has changed.
+        spawn: Has work done beside what is answered.
+        watched: The addresses that open sessions watch.
+    """
+
+    def __init__(
+        self,
+        renew: Work,
+        tell: Callable[[str], Awaitable[None]],
+        spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
+        watched: Callable[[], set[str]],
+    ) -> None:
+        self._renew = renew
+        self._tell = tell
+        self._spawn = spawn
+        self._is_stale = False
+        self._refreshing: asyncio.Task[None] | None = None
+        self._in_sessions = watched
+        self._in_requests: Counter[str] = Counter()
+        self._watched: dict[str, tuple[Watches, str, Tell]] = {}
+        self._news: dict[str, int] = {}
+
+    def stale(self) -> None:
+        """Some server's lists may have changed."""
+        self._is_stale = True
+        if self._refreshing is None or self._refreshing.done():
+            self._refreshing = self._spawn(self._keep_fresh())
+
+    async def _keep_fresh(self) -> None:
+        """Renew until nothing has changed meanwhile, the less often the longer that goes on."""
+        pause = SOON
+        while self._is_stale:
+            await asyncio.sleep(pause)
+            self._is_stale = False
+            await self._renew()
+            pause = min(2 * pause, SELDOM)
+
+    @asynccontextmanager
+    async def watching(self, table: Table, params: Mapping[str, Any]) -> AsyncIterator[None]:
+        """Watch at the servers what a client watches here, while its request is answered.
+
+        A stream of changes is answered as long as it is open; what a session has asked for counts
+        as long as the session does. Then the servers are told too.
+
+        Args:
+            table: Whose resources there are.
+            params: Of the client's request, as they came.
+
+        Raises:
+            MCPError: they are too many, or one is nobody's.
+        """
+        uris = _addresses(params)
+        limit_subscriptions(uris)
+        self._in_requests.update(uris)
+        try:
+            for uri in uris - self._watched.keys():
+                await self._watch(table, uri)
+            yield
+        finally:
+            self._in_requests.subtract(uris)
+            self._spawn(self.forget())
+
+    async def _watch(self, table: Table, uri: str) -> None:
+        if len(self._watched) >= TOGETHER:
+            await self.forget()  # sessions end without a word
+        if len(self._watched) >= TOGETHER:
+            raise MCPError(types.INTERNAL_ERROR, "too many resources are watched here")
+        route = table.resource(uri)  # an address that is nobody's is kept nowhere
+        watches, tell = route.server.link.watches, partial(self._updated, uri)
+        self._watched[uri] = watches, route.name, tell
+        with suppress(MCPError, Unreachable, SetupError):
+            await watches.add([route.name], tell)
+
+    async def forget(self) -> None:
+        """Watch no more what no client watches any more."""
+        self._in_requests = +self._in_requests
+        idle = self._watched.keys() - self._in_requests.keys() - self._in_sessions()
+        # All are taken out before the first server is told: others watch and forget meanwhile.
+        for watches, name, tell in [self._watched.pop(uri) for uri in idle]:
+            with suppress(MCPError, Unreachable, SetupError):
+                await watches.remove([name], tell)
+
+    def _updated(self, uri: str, _: str) -> None:
+        self._news[uri] = self._news.get(uri, 0) + 1
+        if self._news[uri] == 1:
+            self._spawn(self._tell_news(uri))
+
+    async def _tell_news(self, uri: str) -> None:
+        """Tell of a change, and once more of all that were meanwhile."""
+        told = 0
+        try:
+            while told != (now := self._news[uri]):
+                await self._tell(uri)
+                told = now
+        finally:
+            del self._news[uri]
+
+
+def _addresses(params: Mapping[str, Any]) -> set[str]:
+    """What a request names; what it says in an odd form is answered by who reads it whole."""
+    wanted = params.get("notifications", params)
+    if not isinstance(wanted, Mapping):
+        return set()
+    listed = wanted.get("resourceSubscriptions", [wanted.get("uri")])
+    return {uri for uri in listed if isinstance(uri, str)} if isinstance(listed, list) else set()

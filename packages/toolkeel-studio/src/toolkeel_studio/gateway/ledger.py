@@ -1,0 +1,106 @@
+"""What is known of each client from call to call (ledger): how often it called, and what it has read.
+
+In the memory of this process, or in a store that several gateways share.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol, TypeAlias
+
+from toolkeel.errors import SetupError
+from toolkeel_studio.gateway.policy import Limit
+
+Make: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Any] | None]
+IDLE = 3600.0
+"""Seconds after which it is forgotten what a client has read, if it has read nothing more."""
+_PLACE = ("toolkeel", "gateway")
+
+
+class SharedStore(Protocol):
+    """A store of several gateways, such as `toolkeel.sessions.KeyValueStore`."""
+
+    def change(
+        self, namespace: tuple[str, ...], key: str, make: Make, *, seconds: float | None = None
+    ) -> None:
+        """Keep what a function makes of a value, while nobody else changes one."""
+
+    def get(self, namespace: tuple[str, ...], key: str) -> Any:
+        """What is kept, as `toolkeel.sessions.Item`; None if nothing is."""
+
+
+class Ledger:
+    """What is known of clients.
+
+    Args:
+        shared: Where it is kept, results too; None: in this process alone.
+    """
+
+    def __init__(self, shared: SharedStore | None = None) -> None:
+        self.shared = shared
+        self._own: dict[tuple[str, str], Mapping[str, Any]] = {}
+
+    async def _change(self, what: str, client: str, make: Make, seconds: float) -> None:
+        if self.shared is not None:
+            change, place = self.shared.change, (*_PLACE, what)
+            await asyncio.to_thread(change, place, client, make, seconds=seconds)
+        elif (made := make(dict(self._own.get((what, client), {})))) is not None:
+            self._own[what, client] = made
+
+    async def over_limit(self, client: str, limits: Iterable[Limit]) -> str:
+        """Count a call of a client.
+
+        Args:
+            client: Who calls.
+            limits: Those the call falls under.
+
+        Returns:
+            Why it is one too many; empty if it is not.
+        """
+        known = {f"{limit.pattern} {limit.seconds:g}": limit for limit in limits}
+        if not known:
+            return ""
+        told: list[str] = []
+
+        def count(calls: dict[str, Any]) -> Mapping[str, Any] | None:
+            now = time.time()
+            for key, limit in known.items():
+                # Not what lies ahead: the clock may have been set back, by a year if need be.
+                calls[key] = [at for at in calls.get(key, ()) if abs(now - at) < limit.seconds]
+                if len(calls[key]) >= limit.calls:
+                    told.append(_reached(limit, calls[key][0] + limit.seconds - now))
+                    return None
+            return {**calls, **{key: [*calls[key], now] for key in known}}
+
+        try:
+            longest = max(each.seconds for each in known.values())
+            await self._change("calls", client, count, longest)
+        except SetupError as error:
+            return f"Calls cannot be counted now, so this one was not sent ({error})."
+        return told[0] if told else ""
+
+    async def mark(self, client: str, labels: Iterable[str], tool: str) -> None:
+        """A client has read something that leaves labels: ``private``, ``stranger``."""
+        read = {label: {"tool": tool, "at": time.time()} for label in labels}
+        if read:
+            await self._change("read", client, lambda known: {**known, **read}, IDLE)
+
+    async def labels(self, client: str) -> dict[str, str]:
+        """What a client has read: labels, and the tool that left each last."""
+        found: dict[str, str] = {}
+
+        def look(known: dict[str, Any]) -> None:
+            since = time.time() - IDLE
+            found.update({k: each["tool"] for k, each in known.items() if each["at"] > since})
+
+        await self._change("read", client, look, IDLE)
+        return found
+
+
+def _reached(limit: Limit, wait: float) -> str:
+    return (
+        f"The limit of {limit.calls} calls of {limit.pattern} in {limit.seconds:g} seconds is "
+        f"reached. The next is possible in {wait:.0f} seconds."
+    )

@@ -1,0 +1,189 @@
+"""What a gateway offers at one time: every thing of every server, under the name clients know.
+
+The table is total: a public name leads to one server and that server's own name, and is never taken
+apart to find them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, TypeVar
+
+import mcp_types as types
+from mcp.shared.uri_template import UriTemplate
+
+from toolkeel._records.record import record
+from toolkeel_studio.gateway.public_names import public_name, public_uri
+from toolkeel_studio.gateway.upstream import Lists, Upstream
+from toolkeel.mcp.hidden_text import clean_definition
+from toolkeel.mcp.pins import Pin, pin_of
+from toolkeel.mcp.server.multi_round_calls import Request, is_modern
+from toolkeel.mcp.server.snapshot import not_found_error, unknown_name_error
+from toolkeel.mcp.server.structured import wrap_schema
+
+Listed = TypeVar("Listed", types.Tool, types.Prompt)
+
+
+@record
+class Route:
+    """Where a public name leads.
+
+    Args:
+        server: Whose it is.
+        name: That server's own name, or address.
+        definition: As clients are told of it.
+        pin: The definition as the server gave it; of tools alone.
+    """
+
+    server: Upstream
+    name: str
+    definition: Any
+    pin: Pin | None = None
+
+
+class Table:
+    """All servers' tools, prompts and resources.
+
+    Args:
+        servers: In order.
+        prefixed: Whether names get their server's before them.
+        before: The table until now: what is made of lists that have not changed is taken from it.
+    """
+
+    def __init__(
+        self, servers: Iterable[Upstream], prefixed: bool, before: Table | None = None
+    ) -> None:
+        self._prefixed = prefixed
+        self._made: dict[Upstream, tuple[Lists, dict[str, Route]]] = {}
+        self.tools: dict[str, Route] = {}
+        self.prompts: dict[str, Route] = {}
+        self.resources: dict[str, Route] = {}
+        self.templates: dict[str, Route] = {}
+        servers = list(servers)
+        uris = Counter(uri for each in servers for uri in each.lists.resources)
+        uris += Counter(uri for each in servers for uri in each.lists.templates)
+        for server in servers:
+            for name, route in self._tools_of(server, before).items():
+                self.tools.setdefault(name, route)
+            for prompt in server.lists.prompts.values():
+                name = self._name(server, prompt.name)
+                renamed = prompt.model_copy(update={"name": name})
+                self.prompts.setdefault(name, Route(server, prompt.name, renamed))
+            for uri, resource in server.lists.resources.items():
+                public = self._uri(server, uri, uris[uri])
+                told = resource.model_copy(update={"uri": public})
+                self.resources[public] = Route(server, uri, told)
+            for uri, template in server.lists.templates.items():
+                public = self._uri(server, uri, uris[uri])
+                shown = template.model_copy(update={"uri_template": public})
+                self.templates[public] = Route(server, uri, shown)
+
+    def _tools_of(self, server: Upstream, before: Table | None) -> dict[str, Route]:
+        known = before._made.get(server) if before else None
+        if known is not None and known[0] is server.lists:
+            self._made[server] = known
+            return known[1]
+        found: dict[str, Route] = {}
+        self._made[server] = server.lists, found
+        for tool in filter(server.takes, server.lists.tools.values()):
+            name = self._name(server, tool.name)
+            if name not in found:
+                found[name] = _tool(server, tool, name)
+        return found
+
+    def _name(self, server: Upstream, name: str) -> str:
+        return public_name(server.name, name) if self._prefixed else name
+
+    def _uri(self, server: Upstream, uri: str, owners: int) -> str:
+        return public_uri(server.name, uri) if owners > 1 and self._prefixed else uri
+
+    def tool(self, name: str, hidden: Callable[[str], bool]) -> Route:
+        """Where a tool's public name leads.
+
+        Args:
+            name: It.
+            hidden: Whether a tool is not listed for who asks: then it is not suggested either.
+
+        Raises:
+            MCPError: nowhere, with the nearest names.
+        """
+        found = self.tools.get(name)
+        if found is None:
+            raise unknown_name_error(
+                "tool", name, [each for each in self.tools if not hidden(each)]
+            )
+        return found
+
+    def changed(self, name: str, route: Route) -> str:
+        """Why a call that waited is not sent: its tool's name leads elsewhere now; empty if not."""
+        now = self.tools.get(name)
+        if now is not None and now.server is route.server and now.pin == route.pin:
+            return ""
+        return "The tool changed or went while the call waited, so it was not sent."
+
+    def prompt(self, name: str) -> Route:
+        """Where a prompt's public name leads.
+
+        Raises:
+            MCPError: nowhere.
+        """
+        found = self.prompts.get(name)
+        if found is None:
+            raise unknown_name_error("prompt", name, self.prompts)
+        return found
+
+    def resource(self, uri: str) -> Route:
+        """Whose resource an address is: a listed one, or one that a template makes.
+
+        Raises:
+            MCPError: nobody's.
+        """
+        if (found := self.resources.get(uri) or self.templates.get(uri)) is not None:
+            return found
+        for public, route in self.templates.items():
+            if _fits(public, uri):
+                own = uri.removeprefix(public_uri(route.server.name, ""))
+                return Route(route.server, own, route.definition)
+        for server in {route.server.name: route.server for route in self._routes()}.values():
+            prefix = public_uri(server.name, "")
+            if uri.startswith(prefix):
+                return Route(server, uri.removeprefix(prefix), None)
+        raise not_found_error(uri)
+
+    def _routes(self) -> Iterable[Route]:
+        return (*self.tools.values(), *self.resources.values(), *self.templates.values())
+
+    def name_resources(self, server: Upstream, result: Mapping[str, Any]) -> None:
+        """Have a result name resources that two servers have by the addresses clients know."""
+        for block in result.get("content") or ():
+            held = block.get("resource", block)
+            public = public_uri(server.name, held.get("uri", ""))
+            if public in self.resources:
+                held["uri"] = public
+
+
+def _fits(template: str, uri: str) -> bool:
+    try:
+        return UriTemplate.parse(template).match(uri) is not None
+    except ValueError:  # it cannot be matched, which costs nobody else's resources
+        return False
+
+
+def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
+    raw = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
+    cleaned, _ = clean_definition(raw)
+    shown = {**cleaned, "name": name}
+    if name != tool.name:
+        shown.setdefault("title", tool.name)
+    return Route(
+        server, tool.name, types.Tool.model_validate(shown), pin_of(server.config.identity, raw)
+    )
+
+
+def for_revision(request: Request, tool: types.Tool) -> types.Tool:
+    """A definition as the client's revision can read it: one it cannot loses it the whole list."""
+    schema = tool.output_schema
+    if is_modern(request) or schema is None or schema.get("type") == "object":
+        return tool
+    return tool.model_copy(update={"output_schema": wrap_schema(schema)})

@@ -1,0 +1,198 @@
+"""``toolkeel inspect``: the inspector as a web application on this machine (ASGI), and its server."""
+
+from __future__ import annotations
+
+import secrets
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import uvicorn
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.routing import Route
+
+from toolkeel.agent.agent import Agent
+from toolkeel.errors import SetupError
+from toolkeel_studio.inspector.access_guard import Guard
+from toolkeel_studio.inspector.desk_pages import DeskPages
+from toolkeel_studio.inspector.runs import Runs
+from toolkeel_studio.inspector.server_pages import ServerPages
+from toolkeel_studio.inspector.session_pages import SessionPages
+from toolkeel_studio.inspector.site import LANGUAGES, page
+from toolkeel_studio.inspector.tool_pages import ToolPages
+from toolkeel.mcp.server.keep_alive import BACKLOG, BoundedConnection
+from toolkeel.sessions.approval_desk import Desk
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.sessions import Sessions
+
+ADDRESS = "127.0.0.1"
+KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}
+
+
+class Inspector:
+    """The inspector of an agent's tools and sessions, on this machine alone.
+
+    Args:
+        agent: Whose tools are shown, and who answers.
+        sessions: Where runs are kept.
+        target: The tools as they were named on the command line, for lines to be copied.
+        port: Where to listen; 0 takes any that is free.
+        token: The secret that each request brings; a new one by default.
+        audit: The log of a gateway, whose last calls are shown.
+        desk: Where calls of others wait for a person, such as a gateway's.
+
+    Attributes:
+        url: Address to open: it brings a secret that is good once.
+        token: The same.
+
+    Raises:
+        SetupError: something else listens on the port.
+    """
+
+    def __init__(
+        self,
+        agent: Agent[Any, Any],
+        sessions: Sessions,
+        *,
+        target: str = "TARGET",
+        port: int = 0,
+        token: str = "",
+        audit: Path | None = None,
+        desk: Desk | None = None,
+    ) -> None:
+        self.token = token or secrets.token_urlsafe(24)
+        self._socket = _listening(port)
+        self._port: int = self._socket.getsockname()[1]
+        self._runs = Runs(agent, sessions)
+        tools = ToolPages(agent.tools, target, f"http://{ADDRESS}:{self._port}")
+        servers = ServerPages(agent.tools, audit)
+        desks = DeskPages(self._runs, desk)
+        self.app = _application(tools, SessionPages(self._runs), servers, desks, self._runs)
+        self._guard = Guard(self.app, self._port, self.token)
+        self._server: _Server | None = None
+
+    @property
+    def url(self) -> str:
+        """Address to open: it brings a secret that is good once."""
+        return f"http://{ADDRESS}:{self._port}/login?key={self._guard.once}"
+
+    async def serve(self, ready: Callable[[], object] = bool) -> None:
+        """Serve until the process is asked to end.
+
+        Args:
+            ready: Called once when requests are answered.
+        """
+        config = uvicorn.Config(
+            self._guard,
+            ws="none",
+            http=BoundedConnection,
+            backlog=BACKLOG,
+            log_level="warning",
+            timeout_graceful_shutdown=1,
+            server_header=False,
+        )
+        self._server = _Server(config, ready)
+        await self._server.serve(sockets=[self._socket])
+
+    def stop(self) -> None:
+        """End serving, from any thread; runs that go on are cancelled, and their sessions keep them."""
+        if self._server is not None:
+            self._server.should_exit = True
+
+
+class _Server(uvicorn.Server):
+    """A server that says when it is ready."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], object]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Begin to answer."""
+        await super().startup(sockets)
+        self._ready()
+
+
+def _listening(port: int) -> socket.socket:
+    """A socket on this machine's own address: the address, since a name could be another's."""
+    made = socket.socket()
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        made.bind((ADDRESS, port))
+    except OSError as error:
+        made.close()
+        raise SetupError(f"cannot listen on {ADDRESS}:{port}: {error.strerror}") from None
+    return made
+
+
+def _application(
+    tools: ToolPages, sessions: SessionPages, servers: ServerPages, desks: DeskPages, runs: Runs
+) -> Starlette:
+    @asynccontextmanager
+    async def living(app: Starlette) -> AsyncIterator[None]:
+        yield
+        await runs.close()
+
+    name = "{name:path}"
+    return Starlette(
+        routes=[
+            Route("/", _home),
+            Route("/language/{tongue}", _language),
+            Route("/static/{name}", _static),
+            Route("/tools", tools.list),
+            Route(f"/tools/{name}", tools.show, methods=["GET"]),
+            Route(f"/tools/{name}", tools.call, methods=["POST"]),
+            Route("/sessions", sessions.list, methods=["GET"]),
+            Route("/sessions", sessions.begin, methods=["POST"]),
+            Route(f"/sessions/{name}", sessions.show, methods=["GET"]),
+            Route(f"/sessions/{name}", sessions.act, methods=["POST"]),
+            Route(f"/events/{name}", sessions.events),
+            Route("/approvals", desks.show, methods=["GET"]),
+            Route("/approvals", desks.decide, methods=["POST"]),
+            Route("/compare", sessions.compare),
+            Route("/servers", servers.show),
+            Route("/stats", sessions.stats),
+        ],
+        exception_handlers={HTTPException: _problem, SessionError: _problem, 500: _problem},
+        lifespan=living,
+    )
+
+
+async def _home(request: Request) -> Response:
+    return RedirectResponse("/tools", 303)
+
+
+async def _language(request: Request) -> Response:
+    """Take another language, and go back to where one was."""
+    to = request.query_params.get("to", "/") if _is_here(request) else "/"
+    answer = RedirectResponse(to, 303)
+    tongue = request.path_params["tongue"]
+    if tongue in LANGUAGES:
+        answer.set_cookie("toolkeel_language", tongue, httponly=True, samesite="strict")
+    return answer
+
+
+def _is_here(request: Request) -> bool:
+    """Whether the address to go back to is one of ours."""
+    to = request.query_params.get("to", "")
+    return to.startswith("/") and not to.startswith(("//", "/\\"))
+
+
+async def _static(request: Request) -> Response:
+    name = request.path_params["name"]
+    if name not in KINDS:
+        raise HTTPException(404)
+    data = (files("toolkeel_studio.inspector") / "static" / name).read_bytes()
+    return Response(data, media_type=KINDS[name])
+
+
+async def _problem(request: Request, error: Exception) -> Response:
+    told = str(error) if isinstance(error, SessionError) else ""
+    code = 409 if told else getattr(error, "status_code", 500)
+    return HTMLResponse(page("problem.html", request, code=code, told=told), code)

@@ -1,0 +1,99 @@
+"""Two sessions side by side: what is counted of each, what was said and done, and where they differ."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from difflib import SequenceMatcher
+from itertools import zip_longest
+from typing import TypeAlias
+
+from toolkeel._records.record import record
+from toolkeel_studio.inspector.session_view import Replied, Said, Story, story_of
+from toolkeel.sessions.session import Session
+
+Line: TypeAlias = tuple[str, str]
+"""Something that happened: what it is, in a word, and its text."""
+Row: TypeAlias = tuple[Line | None, Line | None]
+"""What stands side by side; None where the one has nothing to the other's."""
+
+
+@record
+class Compared:
+    """Two sessions, compared.
+
+    Args:
+        a: Name of the first.
+        b: Of the second.
+        totals: What is counted, of each; None: it was not measured.
+        rows: What happened, in order.
+    """
+
+    a: str
+    b: str
+    totals: Mapping[str, tuple[int | None, int | None]]
+    rows: list[Row]
+
+    @property
+    def differ(self) -> bool:
+        """Whether anything was said or done in one of them alone."""
+        return any(one != two for one, two in self.rows)
+
+    def sums(self) -> Iterator[tuple[str, ...]]:
+        """The totals in words: what is counted, of the first, of the second, and the difference."""
+        for word, (a, b) in self.totals.items():
+            by = "" if a is None or b is None or a == b else f"{b - a:+,}"
+            share = f" ({(b - a) / a:+.0%})" if by and a and b is not None else ""
+            yield word, *("not measured" if n is None else f"{n:,}" for n in (a, b)), by + share
+
+
+def compare(a: Session, b: Session) -> Compared:
+    """Hold two sessions against each other: their texts, calls and results, not their times and ids.
+
+    Raises:
+        SessionError: one of them is not there.
+    """
+    one, two = (story_of(session.entries()) for session in (a, b))
+    counted = _counts(two)
+    totals = {word: (number, counted[word]) for word, number in _counts(one).items()}
+    return Compared(a.name, b.name, totals, list(_rows(list(_lines(one)), list(_lines(two)))))
+
+
+def _counts(story: Story) -> dict[str, int | None]:
+    calls = list(story.calls())
+    return {
+        "turns": len(story.turns),
+        "requests": sum(isinstance(item, Replied) for item in story.items),
+        "calls": len(calls),
+        "failed": sum(called.status == "failed" for called in calls),
+        "tokens": story.usage.total_tokens or None,
+    }
+
+
+def _lines(story: Story) -> Iterator[Line]:
+    """What happened, without what differs from run to run."""
+    for item in story.items:
+        if isinstance(item, Said):
+            yield ("instructions" if item.how == "system" else "you"), item.text
+        elif not isinstance(item, Replied):
+            yield item.word, item.text
+        else:
+            if item.message is not None and item.message.text:
+                yield "model", item.message.text
+            for called in item.calls:
+                given = called.arguments
+                if not isinstance(given, str):
+                    given = json.dumps(given, sort_keys=True, ensure_ascii=False)
+                yield "call", f"{called.call.name}({given})"
+                if called.inside is not None:
+                    yield from _lines(called.inside)
+                yield called.status, called.result.text if called.result is not None else ""
+
+
+def _rows(a: list[Line], b: list[Line]) -> Iterator[Row]:
+    """What is the same stands side by side, and between that, what is of one kind."""
+    for _, i, j, k, m in SequenceMatcher(None, a, b).get_opcodes():
+        left, right = a[i:j], b[k:m]
+        kinds = [[word for word, _ in side] for side in (left, right)]
+        for _, n, o, p, q in SequenceMatcher(None, kinds[0], kinds[1]).get_opcodes():
+            yield from zip_longest(left[n:o], right[p:q])

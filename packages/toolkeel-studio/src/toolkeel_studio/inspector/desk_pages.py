@@ -1,0 +1,72 @@
+"""The page of approvals: all that waits for a person, in sessions and at a desk that others share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from toolkeel._records.tickets import VERDICTS, Decision
+from toolkeel.errors import ToolkeelError
+from toolkeel_studio.inspector.runs import WHO, Runs
+from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, form, page
+from toolkeel.sessions.approval_desk import Desk
+
+
+class DeskPages:
+    """What is answered about approvals.
+
+    Args:
+        runs: Those of the page, whose sessions may wait.
+        desk: Where calls of others wait, such as a gateway's; None: there is none.
+    """
+
+    def __init__(self, runs: Runs, desk: Desk | None) -> None:
+        self._runs = runs
+        self._desk = desk
+
+    async def show(self, request: Request) -> Response:
+        """All that waits for a person."""
+        return self._shown(request)
+
+    def _shown(
+        self,
+        request: Request,
+        told: Told = "",
+        code: int = 200,
+        typed: Mapping[str, str] = UNTOUCHED,
+    ) -> Response:
+        beside = [("", ticket) for ticket in self._desk.waiting()] if self._desk else []
+        tickets = [*beside, *self._runs.waiting()]
+        questions, model = self._runs.questions(), self._runs.agent.model.name
+        given = {"tickets": tickets, "questions": questions, "told": told, "model": model}
+        return HTMLResponse(page("approvals.html", request, typed=typed, **given), code)
+
+    async def decide(self, request: Request) -> Response:
+        """Decide about a call at the desk; the second of two is told what the first said."""
+        typed = await form(request)
+        try:
+            decision = _decision(typed)
+            first = self._desk.decide(decision, WHO) if self._desk else None
+        except (ToolkeelError, ValueError, RecursionError) as error:
+            return self._shown(request, str(error), 409, {**typed, "told": str(error)})
+        if first is not None:
+            told = TOO_LATE, {"who": first.who, "verdict": first.decision.verdict}
+            return self._shown(request, told, 409)
+        return RedirectResponse("/approvals", 303)
+
+
+def _decision(typed: Mapping[str, str]) -> Decision:
+    """What a form says.
+
+    Raises:
+        ValueError: its arguments are no JSON object.
+    """
+    verdict = next((each for each in VERDICTS if each == typed.get("verdict")), "deny")
+    arguments = json.loads(typed.get("arguments", "")) if verdict == "edit" else {}
+    if not isinstance(arguments, dict):
+        raise ValueError("the arguments are one JSON object")
+    said = {key: typed.get(key, "") for key in ("ticket", "seal", "reason", "value")}
+    return Decision.from_dict({**said, "verdict": verdict, "arguments": arguments})

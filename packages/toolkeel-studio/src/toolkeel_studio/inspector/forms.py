@@ -1,0 +1,375 @@
+"""An HTML form made of a JSON Schema, and the arguments that a filled form stands for.
+
+A field is named by the JSON pointer to its value, so an error at a path is an error of that field.
+The server owns the value: what cannot be read as what the schema asks for is passed on as the text
+that was typed, and validation says what is wrong with it. Absent, empty and null are three things.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+from toolkeel_studio.inspector.alternatives import Schema, parted
+from toolkeel.observe.wording import title_of
+
+Typed: TypeAlias = Mapping[str, str]
+"""What a form sent, by the names of its fields."""
+DEPTH = 4
+"""Levels below which a value is one field of JSON."""
+FIELDS = 2000
+"""Fields of one form; what is left then is one field of JSON each: a server's schema may multiply."""
+AREA = 200
+"""Longest text that fits one line, by its schema."""
+ABSENT: Any = object()
+GROUPS = ("union", "object", "list", "map")
+COUNT, PICK, NULL, EMPTY, KEY = "#", "?", "~null", "~empty", "~key"
+"""Behind a field's name: how many items, which alternative, null, send it though empty, its key."""
+
+
+@dataclass
+class Field:
+    """One field, or a group of them.
+
+    Args:
+        name: JSON pointer to its value, with ``|n`` where an alternative begins, and the number of
+            a row in place of its key.
+        label: What it is called.
+        pointer: The path to its value.
+        kind: ``text``, ``area``, ``number``, ``boolean``, ``choice``, ``constant``, ``object``,
+            ``list``, ``map``, ``union`` or ``json``.
+        schema: Of its value.
+        required: Whether it must be sent.
+        nullable: Whether null is a value.
+        description: What it is for.
+        default: The default as text; empty if there is none.
+        options: Values to choose from, as JSON.
+        fields: Those of an object, the items of a list, the rows of a map, the alternatives of a union.
+        filled: Whether anything in it was filled in; of an alternative: whether it was picked.
+    """
+
+    name: str
+    label: str
+    pointer: str
+    kind: str
+    schema: Schema
+    required: bool = False
+    nullable: bool = False
+    description: str = ""
+    default: str = ""
+    options: tuple[str, ...] = ()
+    fields: list[Field] = field(default_factory=list)
+    filled: bool = False
+
+
+class _Making:
+    """A form that is being made: the whole schema, what was sent, and how many fields it may get."""
+
+    def __init__(self, root: Schema, typed: Typed, left: int = FIELDS) -> None:
+        self.root = root
+        self.typed = typed
+        self.left = left
+
+    def kind(self, schema: Schema, name: str, union: bool) -> str:
+        """Which field a value has, as long as there is room for those within it."""
+        self.left -= 1
+        kind = "union" if union and name.count("|") < DEPTH else _kind(schema, name)
+        return "json" if self.left < 0 and kind in GROUPS else kind
+
+
+def form_of(schema: Schema, typed: Typed) -> Field:
+    """The form for the arguments of a tool.
+
+    Args:
+        schema: Of the arguments.
+        typed: What was sent, since that says how many items lists have.
+    """
+    return _arguments_field(schema, _Making(schema, typed))
+
+
+def _arguments_field(schema: Schema, making: _Making) -> Field:
+    """The field of all arguments; without any where a server's schema is none, so that it is shown."""
+    try:
+        return _field(schema, making, ("", "", ""), True)
+    except (TypeError, ValueError, AttributeError, OverflowError):
+        return Field("", "", "", "object", {}, required=True)
+
+
+def _field(schema: Any, making: _Making, called: tuple[str, str, str], required: bool) -> Field:
+    """The field for one value; `called` is its name, label and pointer."""
+    own, some, nullable = parted(schema if making.left > 0 else {}, making.root)
+    making.left -= len(some) // 4  # each has been read, whether it becomes a field or not
+    kinds = own.get("type")
+    if isinstance(kinds, list) and "null" in kinds:
+        nullable = True
+        rest = [kind for kind in kinds if kind != "null"]
+        own = {**own, "type": rest[0] if len(rest) == 1 else rest}
+    made = Field(
+        *called,
+        making.kind(own, called[0], bool(some)),
+        own,
+        required,
+        nullable,
+        str(own.get("description", "")),
+        json.dumps(own["default"], ensure_ascii=False) if "default" in own else "",
+    )
+    if made.kind == "choice":
+        values = [value for value in own["enum"] if value is not None]
+        made.nullable = nullable or len(values) < len(own["enum"])
+        made.options = tuple(json.dumps(value, ensure_ascii=False) for value in values)
+    made.fields = _fields(made, some, making)
+    made.filled = _filled(made, making.typed)
+    return made
+
+
+def _filled(made: Field, typed: Typed) -> bool:
+    """Whether a value was given, or a part of one."""
+    if any(typed.get(made.name + box) == "on" for box in (NULL, EMPTY)):
+        return True
+    if made.kind == "union":
+        return bool(typed.get(made.name + PICK))
+    if made.kind in ("object", "list", "map"):
+        return any(_filled(each, typed) for each in made.fields)
+    return made.kind != "constant" and bool(typed.get(made.name))
+
+
+def _kind(schema: Schema, name: str) -> str:
+    """Which field a value has."""
+    if "const" in schema:
+        return "constant"
+    if "enum" in schema:
+        return "choice"
+    kind = schema.get("type")
+    if kind in ("object", "array"):
+        return _group(schema, name) if name.count("/") < DEPTH else "json"
+    if kind == "string":
+        long = schema.get("format") in ("textarea", "markdown")
+        return "area" if long or schema.get("maxLength", 0) > AREA else "text"
+    return {"integer": "number", "number": "number", "boolean": "boolean"}.get(str(kind), "json")
+
+
+def _group(schema: Schema, name: str) -> str:
+    """Which field a value of several has."""
+    if schema["type"] == "array":
+        return "list" if isinstance(schema.get("items"), Mapping) else "json"
+    rest = schema.get("additionalProperties")
+    if schema.get("properties"):
+        return "object"
+    return "map" if isinstance(rest, Mapping) and rest else "json" if name else "object"
+
+
+def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
+    """What a field consists of."""
+    if made.kind == "union":
+        named = [
+            (f"{made.name}|{n}", title_of(each) or f"{n + 1}", made.pointer)
+            for n, each in enumerate(some)
+        ]
+        branches = [
+            _field(each, making, called, True) for called, each in zip(named, some, strict=True)
+        ]
+        for number, branch in enumerate(branches):
+            branch.filled = making.typed.get(made.name + PICK) == str(number)
+        return branches
+    if made.kind in ("list", "map"):
+        return list(_items(made, making))
+    if made.kind == "object":
+        needed = made.schema.get("required", ())
+        return [
+            _field(each, making, (made.name + at, key, made.pointer + at), key in needed)
+            for key, each in made.schema.get("properties", {}).items()
+            for at in [f"/{_escape(key)}"]
+        ]
+    return []
+
+
+def _items(made: Field, making: _Making) -> Iterator[Field]:
+    """The items of a list, or the rows of a map, which are called by their keys."""
+    is_map = made.kind == "map"
+    least = int(made.schema.get("minItems", 0)) if made.required else 0
+    schema = made.schema["additionalProperties" if is_map else "items"]
+    for n in range(min(_count(made.name, making.typed, least), 200)):
+        name = f"{made.name}/{n}"
+        key = making.typed.get(name + KEY, "") if is_map else f"{n}"
+        label = key if is_map else f"{n + 1}"
+        yield _field(schema, making, (name, label, f"{made.pointer}/{_escape(key)}"), True)
+
+
+def _count(name: str, typed: Typed, least: int = 0) -> int:
+    """How many items a list has, as it was sent."""
+    given = number_of(typed.get(name + COUNT, ""))
+    return least if given is None else given
+
+
+def _escape(key: str) -> str:
+    return key.replace("~", "~0").replace("/", "~1")
+
+
+def pointer_of(path: tuple[str | int, ...]) -> str:
+    """A path as a JSON pointer.
+
+    >>> pointer_of(("a/b", 0))
+    '/a~1b/0'
+    """
+    return "".join(f"/{_escape(str(part))}" for part in path)
+
+
+def name_at(made: Field, pointer: str) -> str:
+    """Name of the field at a path, in alternatives that were picked; empty if there is none."""
+    if made.pointer == pointer:
+        return made.name
+    there = [each for each in made.fields if made.kind != "union" or each.filled]
+    return next(filter(None, (name_at(each, pointer) for each in there)), "")
+
+
+# — in —
+
+
+def value_of(made: Field, typed: Typed) -> Any:
+    """The value that a filled field stands for; `ABSENT` if it shall not be sent."""
+    if typed.get(made.name + NULL) == "on":
+        return None
+    if made.kind == "constant":
+        return made.schema["const"]
+    if made.kind == "object":
+        return _members(made, typed) if made.required or _filled(made, typed) else ABSENT
+    if made.kind in ("list", "map"):
+        sent = _listed(made, typed)
+        return sent if sent or made.required or typed.get(made.name + EMPTY) == "on" else ABSENT
+    if made.kind == "union":
+        branches = {str(number): each for number, each in enumerate(made.fields)}
+        return _sent(branches.get(typed.get(made.name + PICK, "")), typed)
+    return _scalar(made, typed.get(made.name, ""), typed)
+
+
+def _listed(made: Field, typed: Typed) -> list[Any] | dict[str, Any]:
+    """Items of a list, or what the rows of a map with a key or a value say; pairs if a key is twice."""
+    if made.kind == "list":
+        return [_sent(each, typed) for each in made.fields]
+    used = [each for each in made.fields if each.label or _filled(each, typed)]
+    rows = [(each.label, _sent(each, typed)) for each in used]
+    return dict(rows) if len(dict(rows)) == len(rows) else [list(row) for row in rows]
+
+
+def _members(made: Field, typed: Typed) -> dict[str, Any]:
+    found = [(each.label, value_of(each, typed)) for each in made.fields]
+    return {key: item for key, item in found if item is not ABSENT}
+
+
+def _sent(made: Field | None, typed: Typed) -> Any:
+    """The value of an item, or of the alternative that was picked: it is sent, blank or not."""
+    value = ABSENT if made is None else value_of(made, typed)
+    return "" if made is not None and value is ABSENT else value
+
+
+def _scalar(made: Field, text: str, typed: Typed) -> Any:
+    if made.kind in ("text", "area"):
+        text = text.replace("\r\n", "\n")
+        return text if text or typed.get(made.name + EMPTY) == "on" else ABSENT
+    if not text.strip():
+        return ABSENT
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return text
+
+
+def typed_of(schema: Schema, value: Any) -> dict[str, str]:
+    """What a form would have sent for a value: the way back.
+
+    Args:
+        schema: As of `form_of`.
+        value: Of it, as far as it fits.
+    """
+    found: dict[str, str] = {}
+    making = _Making(schema, found, 10 * FIELDS)
+    _fill(_arguments_field(schema, making), value, making, found)
+    return found
+
+
+def _fill(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+    """Names and texts of everything in a value; `making` reads what was found."""
+    name, kind = made.name, made.kind
+    if value is None and made.nullable:
+        found[name + NULL] = "on"
+    elif kind in ("text", "area", "list", "map", "object") and value in ("", [], {}):
+        found[name + EMPTY] = "on"
+    elif kind == "union":
+        _pick(made, value, making, found)
+    elif kind == "object" and isinstance(value, Mapping):
+        for each in made.fields:
+            if each.label in value:
+                _fill(each, value[each.label], making, found)
+    elif (kind, type(value)) in (("list", list), ("map", dict)):
+        _fill_items(made, value, making, found)
+    elif kind in ("text", "area") and isinstance(value, str):
+        found[name] = value
+    else:
+        found[name] = json.dumps(value, ensure_ascii=False)
+
+
+def _fill_items(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+    """The items of a list, or the keys and values of a map."""
+    found[made.name + COUNT] = str(len(value))
+    if made.kind == "map":
+        found.update({f"{made.name}/{n}{KEY}": key for n, key in enumerate(value)})
+        value = value.values()
+    for each, item in zip(_items(made, making), value, strict=False):
+        _fill(each, item, making, found)
+
+
+def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
+    """The first alternative that says the value."""
+    for number, each in enumerate(made.fields):
+        there: dict[str, str] = {}
+        tried = _Making(making.root, there, making.left)
+        _fill(each, value, tried, there)
+        again = _field(each.schema, tried, (each.name, each.label, each.pointer), True)
+        making.left = tried.left  # alternatives within alternatives multiply
+        if says(value_of(again, there), value):
+            found.update(there)
+            found[made.name + PICK] = str(number)
+            return
+
+
+def says(sent: Any, value: Any) -> bool:
+    """Whether what a form sends is a value, constants apart, which a form always sends."""
+    if isinstance(sent, Mapping) and isinstance(value, Mapping):
+        return all(key in sent and says(sent[key], item) for key, item in value.items())
+    if isinstance(sent, list) and isinstance(value, list) and len(sent) == len(value):
+        return all(map(says, sent, value))
+    return bool(sent == value)
+
+
+def number_of(text: str) -> int | None:
+    """The whole number that is sent; None if it is none, or longer than any that is meant."""
+    return int(text) if text.isdecimal() and len(text) < 10 else None
+
+
+def changed(typed: Typed, what: str) -> dict[str, str]:
+    """A form after one of its buttons: ``add:/items`` or ``remove:/items/2``.
+
+    >>> changed({"/a#": "2", "/a/0": "x", "/a/1": "y"}, "remove:/a/0")
+    {'/a#': '1', '/a/0': 'y'}
+    """
+    verb, _, name = what.partition(":")
+    found = dict(typed)
+    if verb == "add":
+        return {**found, name + COUNT: str(_count(name, found) + 1)}
+    group, _, last = name.rpartition("/")
+    place, number = number_of(last), _count(group, found)
+    if place is None or place >= number:
+        return found
+    found[group + COUNT] = str(number - 1)
+    moved: dict[str, str] = {}
+    item = re.compile(re.escape(group) + r"/(\d{1,9})(?=[/|#?~]|$)")
+    for key, text in found.items():
+        match = item.match(key)
+        if match is None or int(match[1]) < place:
+            moved[key] = text
+        elif int(match[1]) > place:
+            moved[f"{group}/{int(match[1]) - 1}{key[match.end() :]}"] = text
+    return moved

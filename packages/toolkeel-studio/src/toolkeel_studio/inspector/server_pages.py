@@ -1,0 +1,81 @@
+"""The page of MCP servers: which definitions were approved, what has changed since, and gateway traffic."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from toolkeel.call.toolset import Toolset
+from toolkeel_studio.inspector.site import page
+
+SHOWN = 200
+"""Calls of a gateway that the page shows."""
+ENDS = ("end", "refused", "cached")
+"""What a gateway writes when a call has its answer."""
+_TAIL = 1 << 18
+
+
+class ServerPages:
+    """What is answered about MCP servers.
+
+    Args:
+        tools: Those of the agent, theirs among them.
+        audit: The log of a gateway; None if there is none to show.
+    """
+
+    def __init__(self, tools: Toolset, audit: Path | None = None) -> None:
+        self._tools = tools
+        self._audit = audit
+
+    async def show(self, request: Request) -> Response:
+        """The servers whose tools there are, and what clients of a gateway called last."""
+        servers: dict[tuple[str, str], list[tuple[str, Any]]] = {}
+        for tool in self._tools:
+            standing = getattr(tool.approval, "standing", None)
+            if standing is not None:
+                found = standing()
+                servers.setdefault((found.server, found.identity), []).append((tool.name, found))
+        calls = list(islice(calls_in(self._audit), SHOWN)) if self._audit else []
+        states = {key: Counter(each.state for _, each in rows) for key, rows in servers.items()}
+        given = {"servers": servers, "states": states, "audit": self._audit, "calls": calls}
+        return HTMLResponse(page("servers.html", request, **given))
+
+
+def calls_in(audit: Path) -> Iterator[dict[str, object]]:
+    """The calls in the log of a gateway that have their answer, the last one first.
+
+    Args:
+        audit: The file; what it holds that is no such line is passed over.
+    """
+    try:
+        with audit.open("rb") as file:
+            start = max(0, file.seek(0, 2) - _TAIL)
+            file.seek(start)
+            lines = file.read().decode("utf-8", "replace").splitlines()[1 if start else 0 :]
+    except OSError:
+        return
+    for line in reversed(lines):
+        try:
+            entry = json.loads(line)
+        except (ValueError, RecursionError):
+            continue
+        if isinstance(entry, dict) and entry.get("event") in ENDS:
+            yield _call(entry)
+
+
+def _call(entry: dict[str, Any]) -> dict[str, object]:
+    """What is shown of an entry, whatever it holds."""
+    told = {key: str(entry.get(key, "")) for key in ("client", "server", "tool")}
+    at, seconds = (
+        value if isinstance(value := entry.get(key), int | float) and 0 <= value < 1e11 else None
+        for key in ("at", "seconds")
+    )
+    outcome = str(entry.get("why") or entry.get("outcome", entry["event"]))
+    return {**told, "outcome": outcome, "at": at, "seconds": seconds}

@@ -1,0 +1,326 @@
+"""Pages of sessions: talk, watch a run live, decide what waits, fork, compare, and how it went (stats)."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Mapping
+from itertools import chain
+from typing import Any
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response, StreamingResponse
+
+from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
+from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
+from toolkeel_studio.inspector.compare import compare
+from toolkeel_studio.inspector.forms import changed, form_of, number_of, pointer_of, typed_of
+from toolkeel_studio.inspector.runs import WHO, Live, Runs
+from toolkeel_studio.inspector.session_view import Story, story_of
+from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, address, form, page
+from toolkeel_studio.inspector.timeline import timeline_of
+from toolkeel.observe.stats import Stats, StatsReader
+from toolkeel.sessions.session import Session
+
+WINDOW = 600
+"""Entries of a journal that one page shows."""
+STEP = 50
+"""Entries that are read at once to find where a request began."""
+BEGINS = (RunBegan, PersonSaid, ModelAsked)
+"""Between these and what is before them a journal is parted into pages."""
+PARTS = 60
+"""Parts into which the time of a long session is cut for its overview."""
+LOOK = 0.2
+"""Seconds between two looks at what is new."""
+PING = 50
+"""Looks after which a stream says that it still lives."""
+
+
+class SessionPages:
+    """What is answered about sessions.
+
+    Args:
+        runs: Those that the page starts, and where all are kept.
+    """
+
+    def __init__(self, runs: Runs) -> None:
+        self._runs = runs
+        self._sessions = runs.sessions
+        self._counting = asyncio.Lock()
+        self._reader = StatsReader()
+        self._counted: dict[tuple[int, float], int] = {}
+        """By session and when it began: the last entry that is in the stats."""
+
+    # — lists —
+
+    async def list(self, request: Request) -> Response:
+        """All sessions, the latest first; those that hold a text."""
+        return HTMLResponse(self._listed(request, UNTOUCHED, ""))
+
+    def _listed(self, request: Request, typed: Mapping[str, str], told: str) -> str:
+        wanted = request.query_params.get("q", "")
+        found = self._sessions.list()
+        if wanted:
+            low = wanted.lower()
+            found = tuple(i for i in found if low in f"{i.name} {i.first} {i.last}".lower())
+        running = {info.name for info in found if not info.ended} & set(self._runs.live)
+        given = {"found": found[:200], "more": len(found) > 200, "q": wanted, "running": running}
+        return self._page("sessions.html", request, typed=typed, told=told, **given)
+
+    async def begin(self, request: Request) -> Response:
+        """Begin a session by saying something."""
+        typed = await form(request)
+        text = typed.get("text", "").strip()
+        if not text:
+            return RedirectResponse("/sessions", 303)
+        name = typed.get("name", "").strip() or self._new_name(text)
+        try:
+            self._runs.say(name, text)
+        except ToolkeelError as error:  # such as a name that is none: what was typed stays
+            return HTMLResponse(self._listed(request, typed, str(error)), 409)
+        return await self._to(name)
+
+    def _new_name(self, text: str) -> str:
+        """A name nobody has yet, made of what is said."""
+        words = "-".join(part for part in "".join(c if c.isalnum() else " " for c in text).split())
+        base = words[:32].rstrip("-") or "talk"
+        known = {info.name for info in self._sessions.list()}
+        return next(
+            n for n in chain([base], (f"{base}-{i}" for i in range(2, 9999))) if n not in known
+        )
+
+    async def stats(self, request: Request) -> Response:
+        """How well models call the tools, over all sessions."""
+        async with self._counting:
+            stats = await asyncio.to_thread(self._count)
+        return HTMLResponse(self._page("stats.html", request, stats=stats))
+
+    def _count(self) -> Stats:
+        """Stats over all sessions; only what is new is read."""
+        found = self._sessions.list()
+        if self._counted.keys() - {
+            (info.id, info.created) for info in found
+        }:  # some are gone, with their calls
+            self._counted, self._reader = {}, StatsReader()
+        for info in found:
+            known = info.id, info.created
+            after = self._counted.setdefault(known, info.base)
+            for each in self._sessions[info.name].entries(after):
+                self._reader.see(each.at, each.entry)
+                self._counted[known] = each.seq
+        return self._reader.stats
+
+    def _page(self, name: str, request: Request, **values: Any) -> str:
+        return page(name, request, model=self._runs.agent.model.name, **values)
+
+    # — one session —
+
+    def _named(self, request: Request) -> Session:
+        session = self._sessions[request.path_params["name"]]
+        if not session.exists:
+            raise HTTPException(404)
+        return session
+
+    async def show(self, request: Request) -> Response:
+        """One session: what was said and done, the waterfall, and what waits."""
+        session = self._named(request)  # in a thread: a run on this loop does not wait for the page
+        return HTMLResponse(await asyncio.to_thread(self._shown, request, session, ""))
+
+    def _shown(
+        self,
+        request: Request,
+        session: Session,
+        told: Told,
+        typed: Mapping[str, str] = UNTOUCHED,
+        errors: Mapping[str, str] = UNTOUCHED,
+    ) -> str:
+        info = session.info  # once: what is written meanwhile comes as what is new
+        head = info.head
+        wanted = request.query_params.get("before", "")
+        upto = _end(session, min((number_of(wanted) or head + 1) - 1, head), head)
+        after = _begin(session, upto - WINDOW)
+        story = story_of(session.entries(after, upto))
+        name = session.name
+        live = self._runs.live.get(name)
+        given = {"session": info, "story": story, "live": live, "latest": upto == head}
+        waits = self._runs.open_tickets(session) if story.reason == "waiting" else {}
+        given["open"] = {id: typed if typed.get("ticket") == id else UNTOUCHED for id in waits}
+        given["typed"] = typed
+        given["question"] = _question(live, typed, errors)
+        given |= {"timeline": timeline_of(_last_run(story)), "earlier": after + 1 if after else 0}
+        given["activity"] = _heights(session) if head > WINDOW else ()
+        given["unread"] = session.unread if upto == head else ()
+        given |= {"told": told, "problem": told or self._runs.problems.get(name, "")}
+        given["running"] = running = self._runs.is_running(name)
+        still = typed or given["question"] or "still" in request.query_params
+        given["renews"] = running and upto == head and not still  # it would lose what is typed
+        return self._page("session.html", request, **given)
+
+    async def act(self, request: Request) -> Response:
+        """Say, stop, fork, go on or decide."""
+        session = self._named(request)
+        typed = await form(request)
+        do, name = typed.get("_do", ""), session.name
+        try:
+            if do == "say" and typed.get("text", "").strip():
+                self._runs.say(name, typed["text"].strip())
+            elif do == "stop":
+                self._runs.stop(name)
+            elif do == "go on":
+                self._runs.go_on(name)
+            elif do == "fork":
+                return await self._fork(session, typed)
+            elif do == "decide":
+                return self._decide(request, session, typed)
+            elif do == "question" or do.startswith(("add:", "remove:")):
+                return self._answer(request, session, typed)
+        except (ToolkeelError, ValueError) as error:
+            return HTMLResponse(self._shown(request, session, str(error), typed), 409)
+        return await self._to(name)
+
+    async def _to(self, name: str) -> Response:
+        """Look at a session, once there is something to see."""
+        for _ in range(50):
+            if self._sessions[name].exists or name not in self._runs.live:
+                break
+            await asyncio.sleep(0.02)
+        return RedirectResponse(_place(name), 303)
+
+    async def _fork(self, session: Session, typed: dict[str, str]) -> Response:
+        turn = typed.get("turn", "")
+        name = typed.get("to", "").strip() or self._new_name(session.name)
+        made = self._sessions.fork(session.name, name, turn=number_of(turn))
+        if typed.get("text", "").strip():
+            self._runs.say(made.name, typed["text"].strip())
+        return RedirectResponse(_place(made.name), 303)
+
+    def _decide(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+        ticket, seal = typed.get("ticket", ""), typed.get("seal", "")
+        try:
+            first = self._runs.decide(session.name, ticket, seal, typed)
+        except CallError as error:
+            given = {**typed, "told": str(error)}
+            return HTMLResponse(self._shown(request, session, str(error), given), 422)
+        if first is not None:
+            by = first.who or "somebody else"
+            return self._too_late(request, session, by, first.decision.verdict)
+        back = "/approvals" if typed.get("back") == "approvals" else _place(session.name)
+        return RedirectResponse(back, 303)
+
+    def _too_late(self, request: Request, session: Session, who: str, verdict: str) -> Response:
+        """Tell the second of two what the first one said."""
+        told = TOO_LATE, {"who": who, "verdict": verdict}
+        return HTMLResponse(self._shown(request, session, told), 409)
+
+    def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
+        """Answer what a server asks, or change how many items a list of its form has."""
+        if typed["_do"] != "question":
+            typed = changed(typed, typed["_do"])
+            return HTMLResponse(self._shown(request, session, "", typed))
+        try:
+            first = self._runs.answer(session.name, typed.get("ticket", ""), typed)
+        except InvalidArguments as error:
+            wrong = {pointer_of(each.path): str(each) for each in error.errors}
+            return HTMLResponse(self._shown(request, session, str(error), typed, wrong), 422)
+        if first:
+            return self._too_late(request, session, WHO, first)
+        return RedirectResponse(_place(session.name), 303)
+
+    # — live —
+
+    async def events(self, request: Request) -> Response:
+        """What is new, as server-sent events; their ids are the journal's numbers."""
+        session = self._named(request)
+        asked = request.headers.get("last-event-id") or request.query_params.get("after", "")
+        stream = self._stream(session, number_of(asked) or 0)
+        return StreamingResponse(stream, media_type="text/event-stream")
+
+    async def _stream(self, session: Session, seen: int) -> AsyncIterator[str]:
+        version, before, quiet = -1, None, 0
+        while session.exists:
+            head = (await asyncio.to_thread(lambda: session.info)).head
+            live = self._runs.live.get(session.name)
+            now = live is not None, tuple(live.questions) if live is not None else ()
+            quiet += 1
+            if head != seen or now != before:
+                seen, before, quiet = head, now, 0
+                yield f"id: {head}\nevent: journal\ndata: {json.dumps({'running': now[0]})}\n\n"
+            if live is not None and live.version != version:
+                version, quiet = live.version, 0
+                yield f"event: tail\ndata: {json.dumps(_tail(live))}\n\n"
+            if quiet > PING:
+                quiet = 0
+                yield ": still here\n\n"
+            await asyncio.sleep(LOOK)
+
+    # — two sessions —
+
+    async def compare(self, request: Request) -> Response:
+        """Two sessions side by side, from their first difference on."""
+        names = [info.name for info in self._sessions.list()]
+        a, b = (request.query_params.get(side, "") for side in ("a", "b"))
+        found = None
+        if a in names and b in names:
+            found = await asyncio.to_thread(compare, self._sessions[a], self._sessions[b])
+        return HTMLResponse(self._page("compare.html", request, names=names, a=a, b=b, found=found))
+
+
+def _begin(session: Session, seq: int) -> int:
+    """From where on a page shows entries: a request with its calls is not torn, if it is not huge."""
+    for upto in range(seq + 1, max(0, seq - 10 * WINDOW), -STEP):
+        for each in reversed(session.entries(max(0, upto - STEP), upto)):
+            if isinstance(each.entry, BEGINS):
+                return each.seq - 1
+    return max(0, seq)
+
+
+def _end(session: Session, seq: int, head: int) -> int:
+    """Up to where a page shows entries; where a request was at work, up to its end."""
+    rest = session.entries(seq, seq + 2 * WINDOW) if seq < head else []
+    ends = (each.seq - 1 for each in rest if isinstance(each.entry, BEGINS))
+    return next(ends, min(seq + len(rest), head))
+
+
+def _question(
+    live: Live | None, typed: Mapping[str, str], errors: Mapping[str, str]
+) -> dict[str, Any] | None:
+    """What a server asks first, with its form as it is filled in so far."""
+    asked = list(live.questions.values()) if live is not None else []
+    if not asked:
+        return None
+    ticket = asked[0].ticket
+    if typed.get("ticket") != ticket.id:
+        given = {key: value for key, value in ticket.arguments.items() if value is not None}
+        typed, errors = typed_of(ticket.form, given), {}
+    given = {"ticket": ticket, "typed": typed, "errors": errors, "more": len(asked) - 1}
+    return {**given, "fields": form_of(ticket.form, typed)}
+
+
+def _heights(session: Session) -> list[tuple[int, float, int, int]]:
+    """For each part of a session's time: its place, its height (of 24), its entries and its last."""
+    found = session.activity(PARTS)
+    most = max((count for _, count, _ in found), default=1)
+    return [(place, max(2.0, 24 * count / most), count, last) for place, count, last in found]
+
+
+def _place(name: str) -> str:
+    return f"/sessions/{address(name)}#end"
+
+
+def _tail(live: Live) -> dict[str, object]:
+    return {
+        "text": live.text,
+        "calls": [live.calls[place] for place in sorted(live.calls)],
+        "progress": live.progress,
+    }
+
+
+def _last_run(story: Story) -> Story:
+    """The last turn alone."""
+    if not story.turns:
+        return story
+    last = Story()
+    last.reason = story.reason
+    last.items = [item for item in story.items if item.seq >= story.turns[-1]]
+    return last

@@ -1,0 +1,174 @@
+"""Pages of tools: what each provider is told of one, a form made of its schema, and what a call gives."""
+
+from __future__ import annotations
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import Any, get_args
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, JSONResponse, Response
+
+from toolkeel._records.tickets import Ticket
+from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.define.dialect.definition import Form, definition
+from toolkeel.define.names import POLICIES, wire_names
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import FieldError
+from toolkeel.events import Coerced, Event, Progress, ToolFinished, event_dict
+from toolkeel_studio.inspector.forms import ABSENT, changed, form_of, pointer_of, says, typed_of, value_of
+from toolkeel_studio.inspector.site import body, form, page
+from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.observe.wording import compact
+
+FORMS: tuple[Form, ...] = get_args(Form)
+VIEWS = ("form", "json")
+
+
+@dataclass
+class Tried:
+    """A call that was tried: its result, what was told meanwhile, and who would have to be asked."""
+
+    result: ToolMessage
+    told: list[str]
+    ticket: Ticket | None
+    whole: dict[str, Any]
+
+
+class ToolPages:
+    """What is answered about tools.
+
+    Args:
+        tools: All of them.
+        target: As they were named on the command line, to be copied.
+        origin: Where the page is served.
+    """
+
+    def __init__(self, tools: Toolset, target: str, origin: str) -> None:
+        self._tools = tools
+        self._target = target
+        self._origin = origin
+
+    async def list(self, request: Request) -> Response:
+        """All tools."""
+        wanted = request.query_params.get("q", "").lower()
+        found = [t for t in self._tools if wanted in f"{t.name} {t.description}".lower()]
+        return HTMLResponse(page("tools.html", request, tools=found, q=wanted, tool=None))
+
+    async def show(self, request: Request) -> Response:
+        """One tool, with its form."""
+        tool = self._named(request)
+        return self._page(request, tool, {}, None)
+
+    async def call(self, request: Request) -> Response:
+        """Call it: with a form, or with JSON, which is answered with JSON."""
+        tool = self._named(request)
+        if request.headers.get("content-type", "").startswith("application/json"):
+            tried = await self._try(tool, await body(request), "")
+            return JSONResponse(tried.whole, 200 if tried.result.status == "success" else 422)
+        typed = await form(request)
+        if typed.get("_do", "").startswith(("add:", "remove:")):
+            return self._page(request, tool, changed(typed, typed["_do"]), None)
+        arguments = _arguments(tool, typed)
+        view = typed.get("_view", "form")
+        if typed.get("_do") in VIEWS and typed["_do"] != view:
+            return self._page(request, tool, _other_view(tool, typed, arguments), None)
+        tried = await self._try(tool, arguments, typed.get("_seal", ""))
+        return self._page(request, tool, typed, tried)
+
+    def _named(self, request: Request) -> AnyTool:
+        name = request.path_params["name"]
+        if name not in self._tools:
+            raise HTTPException(404)
+        return self._tools[name]
+
+    async def _try(self, tool: AnyTool, arguments: str, seal: str) -> Tried:
+        """Call a tool as a model would. What needs approval runs only as it was shown before.
+
+        Args:
+            tool: Which.
+            arguments: JSON.
+            seal: Digest of the call that was shown and approved; empty for none.
+        """
+        asked: list[Ticket] = []
+        told: list[str] = []
+        whole: dict[str, Any] = {}
+
+        def approve(ticket: Ticket) -> bool:
+            asked.append(ticket)
+            return bool(seal) and ticket.digest == seal
+
+        def listen(event: Event) -> None:
+            if isinstance(event, Progress):
+                told.append(event.message)
+            elif isinstance(event, Coerced):
+                told.extend(event.changes)
+            elif isinstance(event, ToolFinished):
+                whole.update(event_dict(event))
+
+        run: RunContext[None] = RunContext(listeners=(listen,), approver=approve)
+        [result] = await self._tools.run([ToolCall("call_1", tool.name, arguments)], run)
+        waits = asked[-1] if asked and result.kind == "denied" else None
+        return Tried(result, told[-50:], waits, whole["message"])
+
+    def _page(
+        self, request: Request, tool: AnyTool, typed: dict[str, str], tried: Tried | None
+    ) -> Response:
+        view, fields = typed.get("_view", "form"), form_of(tool.parameters, typed)
+        arguments = _arguments(tool, typed)
+        errors = _errors(tried.result) if tried is not None else {}
+        line = shlex.join(["toolkeel", "call", self._target, tool.name, arguments])
+        shown = {"tools": list(self._tools), "q": "", "tool": tool, "providers": _providers(tool)}
+        shown |= {"fields": fields, "typed": typed, "errors": errors, "tried": tried, "view": view}
+        shown |= {"arguments": arguments, "line": line, "curl": self._curl(request, arguments)}
+        return HTMLResponse(page("tools.html", request, **shown))
+
+    def _curl(self, request: Request, arguments: str) -> str:
+        there = ["curl", f"{self._origin}{request.url.path}"]
+        quoted = shlex.join([*there, "-H", "Content-Type: application/json", "-d", arguments])
+        return f'{quoted} -H "Authorization: Bearer $TOOLKEEL_TOKEN"'
+
+
+def _arguments(tool: AnyTool, typed: dict[str, str]) -> str:
+    """The arguments that a form stands for, as JSON."""
+    if typed.get("_view") == "json":
+        return typed.get("_json", "")
+    value = value_of(form_of(tool.parameters, typed), typed)
+    return compact({} if value is ABSENT else value)
+
+
+def _other_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[str, str]:
+    """The same value as JSON, or as a form if the form can hold it."""
+    if typed["_do"] == "json":
+        pretty = json.dumps(json.loads(arguments), ensure_ascii=False, indent=2)
+        return {"_view": "json", "_json": pretty}
+    try:
+        value = json.loads(arguments or "{}")
+    except (ValueError, RecursionError):
+        return {**typed, "_note": "this is no JSON"}
+    found = typed_of(tool.parameters, value)
+    if not says(value_of(form_of(tool.parameters, found), found), value):
+        return {**typed, "_note": "the form has no place for this value"}
+    return {**found, "_view": "form"}
+
+
+def _errors(result: ToolMessage) -> dict[str, str]:
+    """What was wrong, by the pointer to the value."""
+    errors = result.details.get("errors", ())
+    listed = errors if isinstance(errors, tuple | list) else ()
+    return {pointer_of(e.path): str(e) for e in listed if isinstance(e, FieldError)}
+
+
+def _providers(tool: AnyTool) -> list[tuple[str, str, Any, list[str]]]:
+    """For each provider: its name, the tool's name there, what it is sent, what that does not say."""
+    found: list[tuple[str, str, Any, list[str]]] = []
+    for target in FORMS:
+        alias = wire_names([tool.name], POLICIES[target])[tool.name]
+        made = definition(
+            alias, tool.description, tool.parameters, target, provider_options=tool.provider_options
+        )
+        found.append((target, alias, made.body, [str(loss) for loss in made.losses]))
+    return found

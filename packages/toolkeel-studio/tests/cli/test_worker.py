@@ -1,0 +1,115 @@
+"""`toolkeel worker`: what it runs, how it ends, and who goes on with what it leaves."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.waiting import until_sync
+from toolkeel import Agent
+from toolkeel_studio.durable import Durable
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted
+
+pytestmark = pytest.mark.slow
+
+PROGRAM = '''
+import time
+from pathlib import Path
+from toolkeel import Agent, Effects, tool
+from toolkeel_studio.durable import Durable
+from toolkeel.sessions import Sessions
+from toolkeel.testing import Scripted, call
+
+HERE = Path(__file__).parent
+
+
+@tool(effects=Effects(idempotent=True))
+def hold() -> str:
+    """Hold until told."""
+    (HERE / "begun").touch()
+    for _ in range(1200):
+        if (HERE / "go").exists():
+            return "held"
+        time.sleep(0.05)
+    return "never"
+
+
+class Model(Scripted):
+    async def stream(self, request):
+        held = any(message.text == "held" for message in request.messages)
+        self._lines = iter(["done" if held else call("hold", {})])
+        async for delta in super().stream(request):
+            yield delta
+
+
+holder = Agent(Model([]), [hold], name="holder")
+durable = Durable(holder, Sessions(HERE / "talk.db"))
+number = 1
+'''
+
+
+def command(*words: str, cwd: Path) -> subprocess.Popen[str]:
+    started = [sys.executable, "-m", "toolkeel", "worker", *words]
+    return subprocess.Popen(started, cwd=cwd, stderr=subprocess.PIPE, text=True)
+
+
+@pytest.fixture
+def asks(tmp_path: Path) -> Iterator[Durable]:
+    """Who starts runs: a program that has the agent's name, and not its tools."""
+    (tmp_path / "app.py").write_text(PROGRAM)
+    made = Durable(Agent(Scripted([]), name="holder"), Sessions(tmp_path / "talk.db"))
+    yield made
+    made.close()
+    made.sessions.close()
+
+
+def test_a_worker_that_is_told_to_end_waits_for_its_run_and_ends_well(
+    asks: Durable, tmp_path: Path
+) -> None:
+    asks.start("hold", id="one")
+    worker = command("app.py:holder", "--database", "talk.db", "--id", "w1", cwd=tmp_path)
+    until_sync((tmp_path / "begun").exists)
+    worker.send_signal(signal.SIGTERM)
+    (tmp_path / "go").touch()
+    _, told = worker.communicate(timeout=30)
+    assert (worker.returncode, asks.result("one", 1).text) == (0, "done")
+    assert "runs of 'holder'" in told
+
+
+def test_what_does_not_end_in_time_is_put_back_and_another_worker_goes_on_with_it(
+    asks: Durable, tmp_path: Path
+) -> None:
+    asks.start("hold", id="one")
+    first = command("app.py:durable", "--id", "w1", "--drain", "0.2", cwd=tmp_path)
+    until_sync((tmp_path / "begun").exists)
+    first.send_signal(signal.SIGTERM)
+    _, told = first.communicate(timeout=30)
+    assert first.returncode == 0 and "put back" in told
+    (tmp_path / "go").touch()
+    second = command("app.py:durable", "--id", "w2", cwd=tmp_path)
+    assert asks.result("one", 30).text == "done"
+    second.send_signal(signal.SIGTERM)
+    second.communicate(timeout=30)
+    assert second.returncode == 0
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("app.py:holder",), "--database"),
+        (("app.py:number", "--database", "x.db"), "is a int"),
+        (("app.py:durable", "--database", "x.db"), "says itself"),
+    ],
+)
+def test_what_cannot_be_run_is_told_with_what_to_say(
+    asks: Durable, tmp_path: Path, words: tuple[str, ...], said: str
+) -> None:
+    worker = command(*words, cwd=tmp_path)
+    _, told = worker.communicate(timeout=30)
+    assert worker.returncode == 2 and said in told

@@ -1,0 +1,60 @@
+"""Public names: bounded, of the hosts' alphabet, the same at every start, and never the same twice."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel import SetupError
+from toolkeel_studio.gateway.public_names import LENGTH, check_server, public_name, public_uri
+
+
+def can_be_called(name: str) -> bool:
+    try:
+        check_server(name)
+    except SetupError:
+        return False
+    return True
+
+
+SERVERS = (st.from_regex(r"[a-z_]{1,3}", fullmatch=True) | st.text(max_size=20)).filter(
+    can_be_called
+)
+TOOLS = st.text(min_size=1, max_size=80) | st.from_regex(r"[ab_]{1,4}|[a-z_]{1,80}", fullmatch=True)
+
+
+@given(st.sets(st.tuples(SERVERS, TOOLS), min_size=1, max_size=12))
+def test_no_two_names_fall_together_and_hosts_take_all(pairs: set[tuple[str, str]]) -> None:
+    names = {public_name(*pair) for pair in pairs}
+    assert len(names) == len(pairs)
+    for name in names:
+        assert re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LENGTH}}}", name), name
+
+
+@pytest.mark.parametrize(
+    "pairs",
+    [[("a b", "x"), ("a_b", "x")], [("北京", "x"), ("上海", "x")], [("a", "_b"), ("a_", "b")]],
+)
+def test_servers_whose_names_look_alike_once_they_are_plain_stay_apart(
+    pairs: list[tuple[str, str]],
+) -> None:
+    assert len({public_name(*pair) for pair in pairs}) == 2
+
+
+def test_long_names_that_differ_only_in_their_middle_stay_apart_and_readable() -> None:
+    a = public_name("files", "read_" + "x" * 60 + "_lines")
+    b = public_name("files", "read_" + "y" * 60 + "_lines")
+    assert a != b and a.startswith("files__read_") and a.endswith("_lines")
+
+
+@pytest.mark.parametrize("name", ["a__b", "", "x" * 40])
+def test_a_server_whose_name_tools_could_not_carry_is_refused(name: str) -> None:
+    with pytest.raises(SetupError, match="cannot be called"):
+        check_server(name)
+
+
+def test_addresses_of_two_servers_stay_apart() -> None:
+    assert public_uri("a", "app://x") != public_uri("b", "app://x")

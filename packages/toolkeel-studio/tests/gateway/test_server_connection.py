@@ -1,0 +1,141 @@
+"""One connection to a server: whose call a question belongs to is known, or nobody is asked."""
+
+from __future__ import annotations
+
+import asyncio
+from contextvars import Context, copy_context
+from time import monotonic
+from typing import Any
+
+import mcp_types as types
+import pytest
+
+from tests.gateway.behind import Asked, config
+from tests.waiting import run, until
+from toolkeel.mcp.client import elicitation
+from toolkeel.mcp.client.elicitation import at_most
+from toolkeel_studio.gateway.server_connection import Lane, current
+from toolkeel.mcp.server.sessions import Sessions
+
+ASKED = types.ElicitRequestFormParams(
+    message="?", requested_schema={"type": "object", "properties": {}}
+)
+
+
+def lane(told: list[bool] | None = None) -> Lane:
+    told = [] if told is None else told
+    return Lane(None, config("new"), Sessions(), told.append)
+
+
+async def asked(server: Lane, context: Context | None = None) -> str:
+    """How a question ends that comes by itself, or in the context of a request."""
+    nobody: Any = None
+    task = asyncio.create_task(server._elicit(nobody, ASKED), context=context or Context())
+    said = await task
+    assert isinstance(said, types.ElicitResult)
+    return said.action
+
+
+def test_a_question_goes_to_the_one_client_whose_calls_run_and_is_never_guessed() -> None:
+    told: list[bool] = []
+
+    async def use() -> list[str]:
+        server = lane(told)
+        said = [await asked(server)]  # nobody is calling
+        async with server.running("ada", Asked(), False):
+            said.append(await asked(server))
+            async with server.running("ada", Asked(), False):
+                said.append(await asked(server))
+            async with server.running("bo", Asked(), False):
+                said.append(await asked(server))
+        return said
+
+    assert asyncio.run(use()) == ["cancel", "accept", "accept", "cancel"]
+    assert told == [False, False, False]
+
+
+def test_calls_of_clients_that_nobody_can_tell_apart_wait_for_each_other() -> None:
+    order: list[str] = []
+
+    async def use() -> None:
+        server = lane()
+
+        async def call(name: str) -> None:
+            async with server.running(name, Asked(), True):
+                assert server.busy and current() is server
+                order.append(f"{name} begins")
+                await asyncio.sleep(0)
+                order.append(f"{name} ends")
+
+        await asyncio.gather(call("ada"), call("bo"))
+        assert not server.busy and current() is None
+
+    asyncio.run(use())
+    assert order == ["ada begins", "ada ends", "bo begins", "bo ends"]
+
+
+def test_a_question_in_answer_to_a_request_belongs_to_that_call_whoever_else_calls() -> None:
+    told: list[bool] = []
+
+    class Ada(Asked):
+        async def ask(self, key: str, question: Any, kind: Any) -> Any:
+            return kind(action="decline")
+
+    async def use() -> list[str]:
+        server = lane(told)
+        async with server.running("ada", Ada(), False):
+            own = copy_context()
+            async with server.running("bo", Asked(), False):
+                found = [await asked(server, own), await asked(server, copy_context())]
+        return [*found, await asked(server, own)]  # its call has ended
+
+    assert asyncio.run(use()) == ["decline", "accept", "cancel"]
+    assert told == [True, True]
+
+
+def test_what_a_client_that_does_not_read_is_told_of_its_calls_is_not_kept_without_end() -> None:
+    told: list[int] = []
+
+    async def use() -> None:
+        reads = asyncio.Event()
+
+        async def tell(n: int) -> None:
+            await reads.wait()
+            told.append(n)
+
+        bounded = at_most(tell, 3, None)
+        tasks = [asyncio.create_task(bounded(n)) for n in range(10)]
+        await until(lambda: sum(task.done() for task in tasks) == 7)
+        reads.set()
+        await asyncio.gather(*tasks)
+        await bounded(10)
+
+    run(use)
+    assert told == [0, 1, 2, 10]
+
+
+def test_a_call_that_was_given_up_may_still_be_what_is_asked_about(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def use() -> list[str]:
+        server, begun = lane(), asyncio.Event()
+
+        async def call() -> None:
+            async with server.running("ada", Asked(), False):
+                begun.set()
+                await asyncio.Event().wait()
+
+        task = asyncio.create_task(call())
+        await begun.wait()
+        task.cancel()
+        await asyncio.wait([task])
+        said = [await asked(server)]  # nobody is calling
+        async with server.running("ada", Asked(), False):
+            said.append(await asked(server))
+        async with server.running("bo", Asked(), False):
+            said.append(await asked(server))
+            monkeypatch.setattr(elicitation, "monotonic", lambda: monotonic() + elicitation.LEFT)
+            said.append(await asked(server))
+        return said
+
+    assert asyncio.run(use()) == ["cancel", "accept", "cancel", "accept"]

@@ -1,0 +1,187 @@
+"""One server behind a gateway: one process for all until it asks something, then one a client."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import mcp_types as types
+import pytest
+from mcp.shared.exceptions import MCPError
+
+from tests.gateway.behind import PEERS, Asked, config
+from tests.waiting import until
+from toolkeel.mcp.client.mend_responses import of_peer
+from toolkeel.mcp.config import ServerConfig
+from toolkeel_studio.gateway import upstream
+from toolkeel_studio.gateway.upstream import Upstream, as_it_came
+from toolkeel.mcp.server.multi_round_calls import Exchange
+
+
+async def call(server: Upstream, client: str, exchange: Exchange, tool: str = "pid") -> str:
+    """What a tool answers a client: by default the id of the process that it reached."""
+    async with server.running(client, exchange):
+        result = await server.send("tools/call", {"name": tool, "arguments": {}})
+    return str(result["content"][0]["text"])
+
+
+def test_one_process_serves_all_until_it_asks_and_then_each_client_has_one() -> None:
+    async def use() -> None:
+        server = Upstream(config("old"), lambda: None)
+        ada, bo, cy = Asked(), Asked(), Asked()
+        first = {await call(server, "ada", ada), await call(server, "bo", bo)}
+        assert len(first) == 1 and not server.apart
+        assert (await call(server, "ada", ada, "ask")).startswith("accept")
+        assert server.apart and server.questions == 1
+        names = {"ada": ada, "bo": bo, "cy": cy}
+        pids = {name: await call(server, name, own) for name, own in names.items()}
+        assert len({*pids.values(), *first}) == 4  # what ada and bo shared is nobody's
+        assert pids == {name: await call(server, name, own) for name, own in names.items()}
+        said = await asyncio.gather(
+            *(call(server, name, own, "ask") for name, own in names.items())
+        )
+        assert all(each.startswith("accept") for each in said)  # though all ask at once
+        await server.close()
+
+    asyncio.run(use())
+
+
+def test_a_call_that_took_too_long_may_still_be_what_its_server_asks_about() -> None:
+    async def use() -> str:
+        slow = ServerConfig("old", command=tuple(PEERS["old"]), timeout=0.5)
+        server = Upstream(slow, lambda: None)
+        await call(server, "bo", Asked())
+        async with server.running("ada", Asked()):
+            with pytest.raises(MCPError, match="timed out"):
+                await server.send("tools/call", {"name": "wait", "arguments": {}})
+        said = await call(server, "bo", Asked(), "ask")
+        await server.close()
+        return said
+
+    assert asyncio.run(use()).startswith("cancel")
+
+
+PLAIN = """
+import json, sys
+for line in sys.stdin:
+    asked = json.loads(line)
+    said = {
+        "initialize": {"protocolVersion": "2025-11-25", "capabilities": {},
+                       "serverInfo": {"name": "plain", "version": "1"}},
+        "tools/list": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]},
+    }.get(asked.get("method"))
+    if "id" in asked:
+        error = {"code": -32601, "message": "no such method"}
+        rest = {"error": error} if said is None else {"result": said}
+        print(json.dumps({"jsonrpc": "2.0", "id": asked["id"], **rest}), flush=True)
+"""
+
+
+def test_a_server_that_does_not_say_it_has_tools_has_those_it_lists() -> None:
+    async def use() -> None:
+        server = Upstream(config("plain", [sys.executable, "-c", PLAIN]), lambda: None)
+        await server.refresh()
+        assert (server.problem, list(server.lists.tools)) == ("", ["act"])
+        await server.close()
+
+    asyncio.run(use())
+
+
+def test_who_was_alone_keeps_the_process_it_began_with() -> None:
+    async def use() -> None:
+        server = Upstream(config("old"), lambda: None)
+        ada = Asked()
+        pid = await call(server, "ada", ada)
+        await call(server, "ada", ada, "ask")
+        assert await call(server, "ada", ada) == pid
+        assert await call(server, "bo", Asked()) != pid
+        await server.close()
+
+    asyncio.run(use())
+
+
+def test_a_server_whose_questions_name_their_call_is_shared_all_along() -> None:
+    async def use() -> None:
+        server = Upstream(config("new"), lambda: None)
+        pid = await call(server, "ada", Asked())
+        async with server.running("ada", Asked()):
+            await server.send("tools/call", {"name": "ask", "arguments": {}})
+        assert await call(server, "bo", Asked()) == pid and not server.apart
+        await server.close()
+
+    asyncio.run(use())
+
+
+def test_connections_are_bounded_and_those_that_nobody_uses_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(upstream, "MOST", 2)
+    monkeypatch.setattr(upstream, "IDLE", 0.2)
+
+    async def use() -> None:
+        server = Upstream(config("old"), lambda: None)
+        server.apart = True
+        ada, bo, cy = (server.running(name, Asked()) for name in ("ada", "bo", "cy"))
+        async with ada, bo, cy:
+            assert set(server._own) == {"ada", "bo", None}
+            assert server._lane("dan") is server._own[None]  # one call after the other
+        assert server._lane("eve") is server._own["eve"]  # there is room again
+        await call(server, "eve", Asked())
+        await until(lambda: not server._own)
+        await server.close()
+
+    asyncio.run(use())
+
+
+def test_an_error_of_a_server_reaches_the_client_as_it_came() -> None:
+    said = of_peer(types.ErrorData(code=-32000, message="no", data={"x": 1}))
+    error = as_it_came(MCPError.from_error_data(said))
+    assert (error.code, error.message, error.data) == (-32000, "no", {"x": 1})
+
+
+HALF = """
+import json, sys
+FINE = {"name": "fine", "uri": "app://fine", "uriTemplate": "app://{x}"}
+for line in sys.stdin:
+    asked = json.loads(line)
+    method, id = asked.get("method", ""), asked.get("id")
+    said = {"error": {"code": int(sys.argv[1]), "message": "no list"}}
+    if method == "initialize":
+        able = {"tools": {}, "prompts": {}, "resources": {}}
+        info = {"name": "half", "version": "1"}
+        said = {"result": {"protocolVersion": "2025-11-25", "capabilities": able, "serverInfo": info}}
+    elif method == "tools/list":
+        said = {"result": {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]}}
+    elif method == sys.argv[2]:
+        key = {"prompts/list": "prompts", "resources/list": "resources"}
+        key = key.get(method, "resourceTemplates")
+        said = {"result": {key: [{"name": 5}, "x", FINE, {"name": "a", "arguments": 3, "uri": 1}]}}
+    if id is not None:
+        print(json.dumps({"jsonrpc": "2.0", "id": id, **said}), flush=True)
+"""
+
+
+@pytest.mark.parametrize("code", [-32601, -32603])
+@pytest.mark.parametrize(
+    ("method", "kept"),
+    [
+        ("prompts/list", (1, 0, 0)),
+        ("resources/list", (0, 1, 0)),
+        ("resources/templates/list", (0, 0, 1)),
+    ],
+)
+def test_a_list_that_cannot_be_had_costs_no_other_and_a_definition_no_list(
+    method: str, kept: tuple[int, int, int], code: int
+) -> None:
+    async def use() -> Upstream:
+        server = Upstream(
+            config("half", [sys.executable, "-c", HALF, str(code), method]), lambda: None
+        )
+        await server.refresh()
+        await server.close()
+        return server
+
+    server = asyncio.run(use())
+    lists = server.lists
+    assert server.problem == "" and list(lists.tools) == ["act"]
+    assert (len(lists.prompts), len(lists.resources), len(lists.templates)) == kept

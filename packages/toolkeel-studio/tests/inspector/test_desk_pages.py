@@ -1,0 +1,112 @@
+"""Calls of another program are decided on the page; who comes second is told."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import threading
+from pathlib import Path
+from time import time
+
+import pytest
+
+from tests.inspector.serving import served
+from tests.waiting import until_sync
+from toolkeel import Rules
+from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel_workspace.files.workspace import Workspace
+from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.testing import call
+
+
+class Waiting:
+    """A call that waits at a desk, in a thread of its own."""
+
+    def __init__(self, desk: Desk, reason: str = "rule: ask git__*") -> None:
+        self.found: list[Decision] = []
+        self.ticket = Ticket(new_id(), "", "git__push", {"to": "猫<b>"}, "d", time() + 60, reason)
+        self.thread = threading.Thread(
+            target=lambda: self.found.append(asyncio.run(desk(self.ticket)))  # type: ignore[arg-type]
+        )
+        self.thread.start()
+        until_sync(lambda: bool(desk.waiting()))
+
+    @property
+    def decision(self) -> Decision:
+        self.thread.join(30)
+        return self.found[0]
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Desk:
+    return Desk(KeyValueStore(tmp_path / "desk.db"), wait=30)
+
+
+def seal(text: str) -> dict[str, str]:
+    return dict(re.findall(r'name="(ticket|seal)" value="(\w+)"', text))
+
+
+@pytest.mark.parametrize(
+    ("typed", "verdict", "more"),
+    [
+        ({"verdict": "approve"}, "approve", ""),
+        ({"verdict": "deny", "reason": "not today"}, "deny", "not today"),
+        ({"verdict": "edit", "arguments": '{"to": "狗"}'}, "edit", "狗"),
+        ({"verdict": "answer", "value": "done by hand"}, "answer", "done by hand"),
+        ({"verdict": "anything"}, "deny", ""),
+    ],
+)
+def test_a_call_at_the_desk_is_shown_whole_and_decided(
+    tmp_path: Path, desk: Desk, typed: dict[str, str], verdict: str, more: str
+) -> None:
+    with served(tmp_path, desk=desk) as page:
+        call = Waiting(desk)
+        shown = page.client.get("/approvals").text
+        assert "git__push" in shown and "猫&lt;b&gt;" in shown and "from another program" in shown
+        assert (
+            page.post("/approvals", **seal(shown), **typed)
+            .headers["location"]
+            .endswith("/approvals")
+        )
+        found = call.decision
+        assert found.verdict == verdict and more in f"{found.reason}{found.arguments}{found.value}"
+        assert "Nothing waits for you." in page.client.get("/approvals").text
+
+
+def test_who_comes_second_is_told_and_what_cannot_be_read_decides_nothing(
+    tmp_path: Path, desk: Desk
+) -> None:
+    with served(tmp_path, desk=desk) as page:
+        call = Waiting(desk)
+        fields = seal(page.client.get("/approvals").text)
+        for wrong in ({"verdict": "edit", "arguments": "[1]"}, {"verdict": "edit"}):
+            assert page.post("/approvals", **fields, **wrong).status_code == 409
+        other = page.post("/approvals", **{**fields, "seal": "x"}, verdict="approve")
+        assert other.status_code == 409 and "does not wait any more" in other.text
+        assert desk.decide(call.ticket.deny("no"), "ada") is None
+        second = page.post("/approvals", **fields, verdict="approve")
+        assert second.status_code == 409 and "decided already by ada: deny" in second.text
+        assert call.decision.reason == "no"
+
+
+def test_what_a_file_would_become_is_shown_as_a_difference(tmp_path: Path) -> None:
+    (tmp_path / "诗.md").write_text("- 霜\n- 月\n", "utf-8")
+    tools = Workspace(tmp_path, None).tools
+    edit = call("edit", {"path": "诗.md", "old_text": "霜", "new_text": "雪"})
+    with served(tmp_path, [edit], tools, rules=Rules(ask=["edit"])) as page:
+        page.post("/sessions", text="go", name="ada")
+        text = page.until("/approvals", "data-ticket")
+    assert '<span class="minus">-- 霜</span>' in text and '<span class="plus">+- 雪</span>' in text
+    assert '<span class=""> - 月</span>' in text
+    assert "touches file:诗.md" in text
+
+
+def test_nothing_of_what_is_asked_about_is_hidden(tmp_path: Path, desk: Desk) -> None:
+    reason = "it changes a file\n+  safe \x1b]0;rm -rf /\x07\u202e\n-\u200bgone"
+    waiting = Waiting(desk, reason)
+    with served(tmp_path, [], desk=desk) as page:
+        text = page.client.get("/approvals").text
+        assert r"+  safe \u001b]0;rm -rf /\u0007\u202e" in text
+        assert r"-\u200bgone" in text
+        page.post("/approvals", verdict="deny", **seal(text))
+    assert waiting.decision.verdict == "deny"

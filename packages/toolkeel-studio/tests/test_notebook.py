@@ -1,0 +1,117 @@
+"""What notebooks show: all that there is, escaped, and nothing that runs or is fetched."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+from IPython.core.formatters import HTMLFormatter  # type: ignore[attr-defined]
+
+from toolkeel import Agent, Image, ToolMessage, ToolOutput, Toolset, tool
+from toolkeel_studio.notebook import MOST, html
+from toolkeel.testing import Scripted, call
+
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(30)
+EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"
+
+
+@tool
+def search(query: str, limit: int = 3, tags: list[str] | None = None) -> str:
+    """Search <b>documents</b>.
+
+    Args:
+        query: 要找的词。
+    """
+    return f"found {query}"
+
+
+@tool
+def plot() -> ToolOutput:
+    """Plot."""
+    return ToolOutput((Image(PNG),))
+
+
+class Elements(HTMLParser):
+    """The elements and attributes of a text."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, Any]]] = []
+        self.open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: Any) -> None:
+        self.found.append((tag, dict(attrs)))
+        if tag != "img":
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+
+def harmless(text: str) -> None:
+    """No element but ours, none left open, no attribute that acts, no address but of data."""
+    read = Elements(text)
+    assert read.open == []
+    for tag, attributes in read.found:
+        assert tag in ("div", "b", "span", "details", "summary", "img")
+        assert attributes.keys() <= {"style", "alt", "src"}
+        assert attributes.get("src", "data:image/").startswith("data:image/")
+
+
+def test_notebooks_find_it_on_tools_toolsets_results_and_runs() -> None:
+    agent = Agent(Scripted([call("search", {"query": "猫"}), "Done."]), [search])
+    run = agent.start("find")
+    result = agent.run_sync("find 猫")
+    show = HTMLFormatter()
+    for value in (search, Toolset([search]), result, run, ToolMessage("found", "1", "search")):
+        harmless(str(show(value)))
+
+
+def test_a_tool_shows_its_parameters_and_its_schema() -> None:
+    shown = html(search)
+    harmless(shown)
+    for word in (
+        "search",
+        "query",
+        "要找的词。",
+        "integer, may be left out",
+        "array: string or null",
+        "schema",
+    ):
+        assert word in shown
+    assert "&lt;b&gt;documents" in shown
+
+
+def test_a_result_shows_what_was_said_each_call_with_its_outcome_and_pictures() -> None:
+    model = Scripted(
+        [[call("search", {"query": EVIL}), call("search", {"limit": 1}), call("plot")], EVIL]
+    )
+    shown = html(Agent(model, [search, plot]).run_sync(EVIL))
+    harmless(shown)
+    assert shown.count("✓") == 2 and shown.count("✗") == 1
+    assert "failed: invalid_arguments" in shown and "answered, 2 turns, 3 calls" in shown
+    assert 'src="data:image/png;base64,' in shown
+
+
+def test_a_picture_that_is_a_document_or_lies_elsewhere_is_only_named() -> None:
+    svg = Image(b"<svg onload=alert(1)>", "image/svg+xml")
+    far = Image(url="https://example.org/a.png")
+    shown = html(ToolMessage((svg, far), "1", "plot"))
+    harmless(shown)
+    assert "<img" not in shown and "example.org" not in re.sub(r"\[.*?\]", "", shown)
+
+
+@given(st.text())
+def test_whatever_was_written_is_text(said: str) -> None:
+    harmless(html(ToolMessage(said, "1", said)))
+    harmless(html(said))
+
+
+def test_a_long_text_is_cut_and_says_so() -> None:
+    shown = html(ToolMessage("x" * (MOST + 5), "1", "a"))
+    assert "5 characters more" in shown and len(shown) < MOST + 1000

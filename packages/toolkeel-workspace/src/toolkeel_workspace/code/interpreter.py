@@ -1,0 +1,239 @@
+"""A tool that runs Python the model writes: computing, files, plots, and calls of other tools.
+
+By default in pydantic-monty, a Python that has no machine under it and every limit inside. With
+``python="sandbox"`` in a real Python with its packages, and then only inside the sandbox: where
+there is none, nothing runs.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping
+from importlib import import_module
+from typing import Any, Literal
+
+from toolkeel._common.checked_arguments import checked
+from toolkeel_workspace.code.code_limits import MAX_CODE, CodeLimits, Interpreter, Ran
+from toolkeel_workspace.code.folder import CodeFolder, Given, Written
+from toolkeel_workspace.code.tools import CodeTools
+from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.content import Block, Image, Text
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import LABELS, Effects
+from toolkeel_workspace.sandbox.confine import Network
+from toolkeel_workspace.sandbox.secret_files import SecretFiles
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.hosted import Hosted, Native, Where
+from toolkeel.messages import ToolOutput
+
+Python = Literal["monty", "sandbox"]
+_KINDS: Mapping[Python, str] = {
+    "monty": "toolkeel_workspace.code.monty:MontyInterpreter",
+    "sandbox": "toolkeel_workspace.code.kernel:KernelInterpreter",
+}
+_NATIVE = {"type": "code_interpreter", "container": {"type": "auto"}}
+
+
+REAL = CodeLimits(seconds=60.0, total=300.0, memory=4 << 30)
+"""What code may use in real Python, if nothing is said: its packages need room."""
+
+
+@checked
+class CodeInterpreterTool:
+    """Runs Python; what one call defines, later calls of the same run find.
+
+    Args:
+        tools: Tools that the code may call as functions, each call through their whole pipeline;
+            only with ``python="monty"``.
+        python: ``monty``: a small Python of its own, with no packages. ``sandbox``: the real one,
+            with those that are installed.
+        limits: What code may use.
+        files: What lies in its folder at first: name, and bytes or the path of a file to copy.
+        folder: Where it works; one of its own, removed with the run, if none is given.
+        network: What real Python may reach, as a `Sandbox` takes it.
+        where: Whether a provider that runs code itself does it: here, if nothing is said. Given
+            tools and files are only here.
+
+    Raises:
+        SetupError: tools are given to real Python, or a file is not there.
+    """
+
+    def __init__(
+        self,
+        tools: Toolset | Iterable[Toolish] = (),
+        *,
+        python: Python = "monty",
+        limits: CodeLimits | None = None,
+        files: Mapping[str, Given] | None = None,
+        folder: str | os.PathLike[str] | None = None,
+        network: Network = False,
+        where: Where = "local",
+    ) -> None:
+        if python not in ("monty", "sandbox"):
+            raise SetupError(f"CodeInterpreterTool: python is 'monty' or 'sandbox', not {python!r}")
+        self._tools = CodeTools(tools)
+        if self._tools and python != "monty":
+            raise SetupError(
+                "CodeInterpreterTool: code calls tools with python='monty' only; leave tools out"
+            )
+        self.python: Python = python
+        self.limits = limits or (CodeLimits() if python == "monty" else REAL)
+        self.where: Where = where
+        self._files = dict(files or {})
+        self._folder = folder
+        self._network = network
+        self._sessions: dict[str, _Session] = {}
+        _maker(python)  # what is not installed is told now
+
+    def __repr__(self) -> str:
+        return f"CodeInterpreterTool(python={self.python!r})"
+
+    @functools.cached_property
+    def tool(self) -> AnyTool:
+        """What runs, and what stands for it on providers that run code themselves."""
+        natives: dict[Any, Native] = {
+            "openai-responses": Native(_NATIVE, include=("code_interpreter_call.outputs",)),
+            "anthropic": Native({"type": "code_execution_20250825", "name": "code_execution"}),
+            "gemini": Native({"code_execution": {}}),
+        }
+        return tool(
+            "code_interpreter",
+            description=self._description(),
+            # Tools that code calls are judged one by one; without a network it has no other way out.
+            effects=Effects(
+                open_world=bool(self._network),
+                private=self._folder is not None or bool(self._files),
+                stranger=bool(self._network),
+                safe_after=() if self._network else LABELS,
+            ),
+            timeout=self.limits.total,
+            sequential=True,
+            hosted=Hosted(natives, self.where),
+            max_output=None,
+        )(self._run)
+
+    async def aclose(self) -> None:
+        """End all interpreters; those of a run end with it anyway, if an agent runs it."""
+        for session in list(self._sessions.values()):
+            await session.aclose()
+        self._sessions.clear()
+
+    async def __aenter__(self) -> CodeInterpreterTool:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.aclose()
+
+    def _description(self) -> str:
+        parts = [
+            "Run Python. What you define stays for later calls. The value of the last line and "
+            "whatever is printed are shown."
+        ]
+        if self.python == "monty":
+            parts.append(
+                "It is a small Python: no third-party packages, no network, and of the standard "
+                "library only the likes of math, json, re, datetime, random, asyncio, pathlib."
+            )
+        else:
+            parts.append("Plots made with matplotlib are shown.")
+        parts.append("Files are in the working folder.")
+        if self._files:
+            parts.append(f"There at first: {', '.join(sorted(self._files))}.")
+        if self._tools:
+            parts.append(
+                "The code can call these functions, as they are, without await:\n"
+                + self._tools.described()
+            )
+        return " ".join(parts)
+
+    async def _run(self, code: str, context: ToolContext) -> ToolOutput:
+        """Run Python.
+
+        Args:
+            code: The program.
+        """
+        if len(code) > MAX_CODE:
+            raise ToolError(f"The code has {len(code):,} characters; {MAX_CODE:,} are taken.")
+        session = self._session(context.run)
+        async with session.lock:
+            secrets = await asyncio.to_thread(SecretFiles.below, session.folder.path)
+            ran = await session.interpreter.run(code, context)
+            written = await asyncio.to_thread(session.folder.written)
+            images = await asyncio.to_thread(self._pictures, session.folder, ran, written)
+        text = _result_text(ran, written)
+        read = secrets.read_by(code, text, "code_interpreter")
+        if ran.error:
+            files = [one.path for one in written]
+            raise ToolError(text, {"error": ran.error, "files": files, **read})
+        outputs = [{"type": "logs", "logs": ran.text}] if ran.text else []
+        item: dict[str, Any] = {"type": "code_interpreter_call", "id": context.tool_call_id}
+        item |= {"status": "completed", "code": code, "outputs": outputs, **read}
+        item["files"] = [str(session.folder.path / one.path) for one in written]
+        content: list[Block] = [Text(text), *images]
+        return ToolOutput(tuple(content) if images else text, item)
+
+    def _pictures(self, folder: CodeFolder, ran: Ran, written: list[Written]) -> list[Image]:
+        saved = [folder.picture(one.path) for one in written]
+        shown = [*ran.images, *(one for one in saved if one is not None)]
+        return shown[: self.limits.images]
+
+    def _session(self, run: RunContext) -> _Session:
+        session = self._sessions.get(run.id)
+        if session is None:
+            folder = CodeFolder(self._folder, self._files)
+            session = self._sessions[run.id] = _Session(folder, self._interpreter(folder))
+
+            async def end() -> None:
+                ended = self._sessions.pop(run.id, None)
+                if ended is not None:
+                    await ended.aclose()
+
+            run.loop_state.cleanups.append(end)
+        return session
+
+    def _interpreter(self, folder: CodeFolder) -> Interpreter:
+        made = _maker(self.python)
+        if self.python == "monty":
+            return made(self.limits, self._tools, folder.path)
+        return made(self.limits, folder.path, network=self._network)
+
+
+class _Session:
+    """One run's interpreter and folder."""
+
+    def __init__(self, folder: CodeFolder, interpreter: Interpreter) -> None:
+        self.folder = folder
+        self.interpreter = interpreter
+        self.lock = asyncio.Lock()
+
+    async def aclose(self) -> None:
+        await self.interpreter.aclose()
+        self.folder.close()
+
+
+def _maker(python: Python) -> Callable[..., Interpreter]:
+    """Imported when it is asked for: each kind needs packages that the other does not."""
+    module, _, name = _KINDS[python].partition(":")
+    made: Callable[..., Interpreter] = getattr(import_module(module), name)
+    return made
+
+
+def tools(**options: Any) -> tuple[AnyTool, ...]:
+    """The tools of this file; see `CodeInterpreterTool`."""
+    return (CodeInterpreterTool(**options).tool,)
+
+
+def _result_text(ran: Ran, written: list[Written]) -> str:
+    parts = [ran.text.rstrip("\n"), ran.error.rstrip("\n")]
+    if written:
+        parts.append("Files written: " + ", ".join(f"{w.path} ({w.size:,} bytes)" for w in written))
+    if ran.lost:
+        parts.append(
+            f"The interpreter was started anew, because {ran.lost}: what earlier code defined is "
+            "gone. Files are still there."
+        )
+    return "\n".join(part for part in parts if part) or "(nothing was printed)"

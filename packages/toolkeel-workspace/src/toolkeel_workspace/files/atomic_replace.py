@@ -1,0 +1,185 @@
+"""Replace a file below a root in one step: whoever looks sees the old content or the new one.
+
+The new content is written to a temporary file in the same folder, flushed to the disk, and renamed
+over the old one, all through the folder's open handle: nothing can be swapped in between. Links
+are not written through, and neither are files that have a second name, which may lie elsewhere.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import secrets
+import stat
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+
+from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.sandbox.protected_files import protected_part
+from toolkeel.errors import ToolError
+
+try:
+    import fcntl
+except ImportError:  # Windows, where nothing is written
+    fcntl = None  # type: ignore[assignment]
+
+CHANGED = "{!r} was changed since it was read. Read it again, then edit it."
+_WAIT = 2.0  # seconds for the lock of a folder
+_PREFIX = ".toolkeel-"
+_CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
+_CREATE |= getattr(os, "O_NOFOLLOW", 0)
+_WHY = {
+    errno.ENOSPC: "the disk is full",
+    errno.EDQUOT: "the disk quota is used up",
+    errno.EFBIG: "it would be larger than is allowed",
+    errno.EROFS: "the file system is read-only",
+    errno.EACCES: "permission denied",
+    errno.EPERM: "not permitted",
+    errno.ENOTDIR: "a part of the path is a file",
+    errno.ENAMETOOLONG: "the name is too long",
+}
+
+
+def replace(root: Root, path: str, data: bytes, was: os.stat_result | None = None) -> bool:
+    """Give a file its whole new content; folders on the way are made.
+
+    Args:
+        root: The folder nobody leaves.
+        path: Relative to it.
+        data: The content.
+        was: What the file looked like when it was read; it must still look so.
+
+    Returns:
+        Whether the file is new.
+
+    Raises:
+        ToolError: saying why not; the old content is untouched then.
+    """
+    relative = root.clean(path)
+    folder, _, name = relative.rpartition("/")
+    if name in ("", "."):
+        raise ToolError(f"{path!r} is a folder, not a file.")
+    handle = root.open_folder(folder or ".", make=True)
+    try:
+        _not_protected(root, handle, relative)
+        mode = _mode_of(handle, name, path)
+        _sweep(handle)
+        _write(handle, name, data, mode, lambda: _unchanged(handle, name, was, path))
+        return mode is None
+    except OSError as error:
+        why = _WHY.get(error.errno or 0) or error.strerror
+        raise ToolError(f"{path!r} was not written: {why}. It is as it was.") from None
+    finally:
+        os.close(handle)
+
+
+def _not_protected(root: Root, folder: int, relative: str) -> None:
+    """See that no link has led to a protected place; told by the folder that is open, not a path.
+
+    Who names such a place by its own path is asked about before this.
+    """
+    with suppress(OSError):
+        true = os.readlink(f"/proc/self/fd/{folder}")
+        place = os.path.join(os.path.relpath(true, root.path), os.path.basename(relative))
+        part = protected_part(place)
+        if part and not protected_part(relative):
+            raise ToolError(f"{relative!r} leads to {place!r}, which is protected: name it so.")
+
+
+def _mode_of(folder: int, name: str, path: str) -> int | None:
+    """The mode of the file that is there; None if there is none."""
+    try:
+        found = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISLNK(found.st_mode):
+        target = os.readlink(name, dir_fd=folder)
+        raise ToolError(f"{path!r} is a link to {target!r}. Name the file itself.")
+    if stat.S_ISDIR(found.st_mode):
+        raise ToolError(f"{path!r} is a folder, not a file.")
+    if not stat.S_ISREG(found.st_mode):
+        raise ToolError(f"{path!r} is a special file, which is not written to.")
+    if found.st_nlink > 1:
+        raise ToolError(
+            f"{path!r} is not written to: it has {found.st_nlink} names (hard links), and another "
+            "of them may lie outside. Remove it first, then write it anew."
+        )
+    return stat.S_IMODE(found.st_mode)
+
+
+def _unchanged(folder: int, name: str, was: os.stat_result | None, path: str) -> None:
+    if was is None:
+        return
+    try:
+        now = os.stat(name, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        raise ToolError(CHANGED.format(path)) from None
+    same = (was.st_ino, was.st_size, was.st_mtime_ns) == (now.st_ino, now.st_size, now.st_mtime_ns)
+    if not same:
+        raise ToolError(CHANGED.format(path))
+
+
+def _write(
+    folder: int, name: str, data: bytes, mode: int | None, check: Callable[[], None]
+) -> None:
+    temporary = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}.tmp"
+    descriptor = os.open(temporary, _CREATE, 0o666, dir_fd=folder)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
+            os.fsync(file.fileno())
+        with _alone(folder):
+            check()
+            os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(temporary, dir_fd=folder)
+        raise
+    with suppress(OSError):  # it is written, whatever the file system says of folders
+        os.fsync(folder)
+
+
+@contextmanager
+def _alone(folder: int) -> Iterator[None]:
+    """No other program that writes by this file is between its look at the folder and its rename.
+
+    Whoever else holds the folder's lock for longer is not waited for.
+    """
+    end = time.monotonic() + _WAIT
+    while fcntl is not None:
+        try:
+            fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            if time.monotonic() > end:
+                break
+            time.sleep(0.001)
+        except OSError:  # a file system without locks
+            break
+        else:
+            break
+    yield  # closing the folder gives the lock back
+
+
+def _sweep(folder: int) -> None:
+    """Remove what a process left that was killed while it wrote."""
+    with os.scandir(folder) as entries:
+        names = [entry.name for entry in entries if entry.name.startswith(_PREFIX)]
+    for name in names:
+        pid = name.removeprefix(_PREFIX).partition("-")[0]
+        if name.endswith(".tmp") and pid.isdigit() and not _alive(int(pid)):
+            with suppress(OSError):
+                os.unlink(name, dir_fd=folder)
+
+
+def _alive(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except (OSError, OverflowError):
+        return True
+    return True

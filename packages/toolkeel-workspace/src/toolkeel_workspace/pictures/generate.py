@@ -1,0 +1,205 @@
+"""Make pictures: by OpenAI's own tool where it is, else by any OpenAI-compatible images endpoint.
+
+Source: https://platform.openai.com/docs/api-reference/images/create.
+"""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import functools
+import os
+import secrets
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+from urllib.parse import urljoin, urlsplit
+
+from toolkeel._common.checked_arguments import checked
+from toolkeel_workspace.pictures.too_large import check_picture
+from toolkeel_workspace.web.service import json_of, status_and_body
+from toolkeel.content import Image, Text, sniff
+from toolkeel.context import ToolContext
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import Effects
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.hosted import Hosted, Native, Where
+from toolkeel.messages import ToolOutput
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+
+OPENAI_URL = "https://api.openai.com/v1"
+MODEL = "gpt-image-1.5"
+TIMEOUT = 180.0
+"""Seconds until a picture is given up."""
+MOST = 64 << 20
+"""Most bytes of an answer: a large picture, written as text."""
+NAME = "The images server"
+
+_HERE = ("background", "moderation", "output_compression", "output_format", "quality", "size")
+"""What an images endpoint is told of a configuration; the rest is for the hosted tool alone."""
+_KNOWN = frozenset(
+    [
+        "type",
+        "action",
+        "complexity",
+        "frame_count",
+        "frame_duration_ms",
+        "input_fidelity",
+        "input_image_mask",
+        "model",
+        "partial_images",
+        "svg",
+    ]
+).union(_HERE)
+_SUFFIXES: Mapping[str, str] = MappingProxyType(
+    {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
+)
+
+
+@checked
+class ImageGenerationTool:
+    """Picture making, with the parameters of the OpenAI Agents SDK.
+
+    Args:
+        tool_config: The hosted tool's JSON, such as ``{"size": "1024x1024", "quality": "high"}``.
+        where: ``auto``, ``provider`` or ``local``.
+        base_url: The images endpoint's server, ``/v1`` included; OpenAI's by default.
+        api_key: The environment's ``OPENAI_API_KEY`` for OpenAI's server; others may need none.
+        folder: Where pictures are also saved; nowhere if None.
+
+    Raises:
+        SetupError: if the configuration has a key that no such tool has.
+    """
+
+    def __init__(
+        self,
+        tool_config: Mapping[str, Any] | None = None,
+        *,
+        where: Where = "auto",
+        base_url: str = OPENAI_URL,
+        api_key: str = "",
+        folder: str | PathLike[str] | None = None,
+    ) -> None:
+        self.tool_config = dict(tool_config or {})
+        if unknown := set(self.tool_config) - _KNOWN:
+            raise SetupError(f"tool_config: no key {min(unknown)!r}; there are {sorted(_KNOWN)}")
+        self.where: Where = where
+        self._url = base_url.rstrip("/")
+        self._key = api_key
+        self._folder = None if folder is None else Path(folder)
+
+    @property
+    def name(self) -> str:
+        """The tool's name."""
+        return "image_generation"
+
+    def __repr__(self) -> str:
+        return f"ImageGenerationTool({self.tool_config!r})"
+
+    @functools.cached_property
+    def tool(self) -> AnyTool:
+        """What runs, and what stands for it on a provider that makes pictures itself."""
+        body = {**self.tool_config, "type": "image_generation"}
+        return tool(
+            "image_generation",
+            effects=Effects(destructive=False, safe_after=("private", "stranger")),
+            timeout=TIMEOUT,
+            hosted=Hosted({"openai-responses": Native(body)}, self.where),
+        )(self._generate)
+
+    async def _generate(self, prompt: str, context: ToolContext) -> ToolOutput:
+        """Make a picture from a description.
+
+        Args:
+            prompt: What the picture shows, and in which style.
+        """
+        if not prompt.strip():
+            raise ToolError("The prompt is empty. Describe the picture.")
+        context.progress("making a picture")
+        made = await self._ask(prompt)
+        data = await self._picture(made)
+        kind = sniff(data)
+        if not kind.startswith("image/"):
+            raise ToolError(f"The images server sent {kind}, which is no picture.")
+        revised = as_text(made.get("revised_prompt"))
+        path = self._saved(data, kind)
+        item: dict[str, Any] = {
+            "type": "image_generation_call",
+            "id": context.tool_call_id,
+            "status": "completed",
+            "result": base64.b64encode(data).decode(),
+            "revised_prompt": revised or None,
+            "output_format": kind.partition("/")[2],
+        }
+        note = f"[The picture was made: {check_picture(data, kind)}{f', {path}' if path else ''}]"
+        details = {"bytes": len(data), "media_type": kind, "path": str(path) if path else None}
+        return ToolOutput((Text(note), Image(data, kind)), item, details)
+
+    async def _ask(self, prompt: str) -> Json:
+        """The endpoint's one picture, as it tells of it."""
+        body: Json = {"model": self.tool_config.get("model", MODEL), "prompt": prompt, "n": 1}
+        body |= {key: self.tool_config[key] for key in _HERE if key in self.tool_config}
+        url = f"{self._url}/images/generations"
+        answer = await self._request("POST", url, json=body, headers=self._headers())
+        made = as_list(as_dict(json_of(NAME, answer)).get("data"))
+        if not made:
+            raise ToolError("The images server sent no picture.")
+        return as_dict(made[0])
+
+    async def _request(self, method: str, url: str, **more: Any) -> bytes:
+        """The body of an answer of the images server.
+
+        Raises:
+            ToolError: if there is none.
+        """
+        status, body = await status_and_body(NAME, method, url, TIMEOUT, most=MOST, **more)
+        if status >= 300:
+            raise ToolError(_refusal(status, body))
+        return body
+
+    def _headers(self) -> dict[str, str]:
+        key = self._key
+        if self._url == OPENAI_URL:
+            key = key or os.environ.get("OPENAI_API_KEY", "")
+            if not key:
+                raise SetupError("ImageGenerationTool: no API key; set OPENAI_API_KEY")
+        return {"Authorization": f"Bearer {key}"} if key else {}
+
+    async def _picture(self, made: Json) -> bytes:
+        """The picture's bytes: from the answer, or from the same server."""
+        encoded, url = as_text(made.get("b64_json")), as_text(made.get("url"))
+        if encoded:
+            try:
+                return base64.b64decode(encoded, validate=True)
+            except binascii.Error:
+                raise ToolError("The images server sent a picture that is broken.") from None
+        target = urljoin(f"{self._url}/", url)
+        if not url or urlsplit(target)[:2] != urlsplit(self._url)[:2]:
+            told = f"only an address elsewhere: {target}" if url else "no picture"
+            raise ToolError(f"The images server sent {told}.")
+        return await self._request("GET", target, headers=self._headers())
+
+    def _saved(self, data: bytes, kind: str) -> Path | None:
+        if self._folder is None:
+            return None
+        self._folder.mkdir(parents=True, exist_ok=True)
+        path = self._folder / f"image-{secrets.token_hex(8)}{_SUFFIXES.get(kind, '')}"
+        path.write_bytes(data)
+        return path
+
+
+def tools(**options: Any) -> tuple[AnyTool, ...]:
+    """The tools of this file; see `ImageGenerationTool`."""
+    return (ImageGenerationTool(**options).tool,)
+
+
+def _refusal(status: int, body: bytes) -> str:
+    """What the server says, so that the model can ask for another picture."""
+    try:
+        said = as_text(as_dict(as_dict(json_of(NAME, body)).get("error")).get("message"))
+    except ToolError:
+        said = ""
+    return f"The images server refused ({status}): {said[:500] or 'no reason given'}"

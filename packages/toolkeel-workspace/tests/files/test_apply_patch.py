@@ -1,0 +1,149 @@
+"""Patches as OpenAI's models write them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from toolkeel import Toolset
+from toolkeel_workspace.files.apply_patch import apply_patch, patched
+from toolkeel_workspace.files.workspace import Workspace
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolCall, ToolMessage
+
+
+def call(folder: Path, **arguments: object) -> ToolMessage:
+    toolset = Toolset([apply_patch(Workspace(folder, None))])
+    return toolset.run_sync([ToolCall("c", "apply_patch", arguments)])[0]
+
+
+def test_a_file_is_made_changed_and_deleted(tmp_path: Path) -> None:
+    made = call(tmp_path, type="create_file", path="a/f.py", diff="+def f():\n+    pass")
+    assert made.status == "success" and (tmp_path / "a/f.py").read_text() == "def f():\n    pass\n"
+    diff = "@@ def f():\n-    pass\n+    return 1"
+    assert call(tmp_path, type="update_file", path="a/f.py", diff=diff).status == "success"
+    assert (tmp_path / "a/f.py").read_text() == "def f():\n    return 1\n"
+    assert call(tmp_path, type="delete_file", path="a/f.py").content == "File deleted: a/f.py"
+    assert not (tmp_path / "a/f.py").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"type": "create_file", "path": "f", "diff": "+x"}, "exists already"),
+        ({"type": "create_file", "path": "g", "diff": "x"}, "begins with '+'"),
+        ({"type": "update_file", "path": "g", "diff": "@@\n-x"}, "does not exist"),
+        ({"type": "update_file", "path": "f", "diff": "@@\n-y\n+x"}, "not found in order"),
+        ({"type": "update_file", "path": "f", "diff": "what"}, "begins with ' '"),
+        ({"type": "update_file", "path": "f", "diff": "@@\n a"}, "changes nothing"),
+        ({"type": "update_file", "path": "f", "diff": "@@"}, "empty"),
+        ({"type": "delete_file", "path": "g"}, "does not exist"),
+        ({"type": "delete_file", "path": "../f"}, "leaves the root"),
+    ],
+)
+def test_what_does_not_fit_is_told_and_changes_nothing(
+    tmp_path: Path, arguments: dict[str, object], told: str
+) -> None:
+    (tmp_path / "f").write_text("one\n")
+    message = call(tmp_path, **arguments)
+    assert message.status == "error" and told in str(message.content)
+    assert (tmp_path / "f").read_text() == "one\n" and len(list(tmp_path.iterdir())) == 1
+
+
+def test_what_cannot_be_deleted_is_still_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "f").write_text("one\n")
+
+    def refuse(*args: object, **more: object) -> None:
+        raise PermissionError(1, "not permitted")
+
+    monkeypatch.setattr("os.unlink", refuse)
+    message = call(tmp_path, type="delete_file", path="f")
+    monkeypatch.undo()
+    assert "was not deleted: not permitted" in message.text
+    assert (tmp_path / "f").read_text() == "one\n"
+
+
+def test_a_protected_file_is_asked_about(tmp_path: Path) -> None:
+    assert call(tmp_path, type="create_file", path=".env", diff="+A=1").kind == "denied"
+
+
+def test_blanks_that_models_lose_are_looked_over_and_line_ends_stay() -> None:
+    assert patched("  a \r\nb\r\n", "@@\n a\n-b\n+c") == " a\r\nc\r\n".replace(" a", "a")
+    assert patched("a\nb\na\nc\n", "@@ b\n-a\n+A") == "a\nb\nA\nc\n"
+    assert patched("a\n", "@@\n+b") == "a\nb\n"
+
+
+def test_a_hunk_may_come_after_all_lines_are_gone() -> None:
+    assert patched("a", "-a\n@@\n+b") == "b"
+
+
+def test_hunks_are_found_in_order() -> None:
+    with pytest.raises(ToolError, match="not found in order"):
+        patched("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")
+
+
+ROWS = st.lists(st.sampled_from(["a", "b", "", "  c", "é"]), max_size=12)
+
+
+@given(ROWS, ROWS, ROWS)
+def test_a_patch_of_whole_lines_leads_from_old_to_new(
+    head: list[str], old: list[str], new: list[str]
+) -> None:
+    assume(old != new)
+    lines = ["start", *head, "here", *old, "there", "end"]
+    rows = ["@@", " here", *(f"-{row}" for row in old), *(f"+{row}" for row in new), " there"]
+    done = patched("\n".join(lines) + "\n", "\n".join(rows))
+    assert done == "\n".join(["start", *head, "here", *new, "there", "end"]) + "\n"
+
+
+CLASSES = (
+    "class A:\n    def run(self):\n        x = 1\n        return x\n\n"
+    "class B:\n    def run(self):\n        x = 1\n        return x\n"
+)
+
+
+@given(st.booleans(), st.sampled_from(["    def run(self):", "def run(self):", "def run"]))
+def test_stacked_anchors_are_looked_for_one_after_the_other(second: bool, method: str) -> None:
+    name = "B" if second else "A"
+    patch = f"@@ class {name}:\n@@ {method}\n-        x = 1\n+        x = 2\n         return x"
+    before, _, after = CLASSES.partition(f"class {name}:")
+    done = before + f"class {name}:" + after.replace("x = 1", "x = 2", 1)
+    assert patched(CLASSES, patch) == done
+
+
+def test_what_stands_more_than_once_is_not_guessed_at() -> None:
+    hunk = " def run(self):\n-        x = 1\n+        x = 2".replace(" def", "     def")
+    with pytest.raises(ToolError, match=r"more than once \(lines 2, 7\)"):
+        patched(CLASSES, f"@@\n{hunk}")
+    with pytest.raises(ToolError, match="no line 'class C:'"):
+        patched(CLASSES, f"@@ class C:\n{hunk}")
+
+
+@given(st.integers(0, 2), st.integers(0, 1))
+def test_a_unified_diff_with_its_line_numbers_is_taken(off: int, second: int) -> None:
+    line = 2 + 5 * second
+    patch = (
+        "diff --git a/f b/f\n--- a/f\n+++ b/f\n"
+        f"@@ -{line + off},3 +{line + off},3 @@ class A:\n     def run(self):\n-        x = 1\n"
+        "+        x = 3\n         return x\n\\ No newline at end of file\n"
+    )
+    lines = CLASSES.split("\n")
+    lines[line] = "        x = 3"
+    assert patched(CLASSES, patch) == "\n".join(lines)
+
+
+def test_what_does_not_fit_shows_what_is_like_it() -> None:
+    with pytest.raises(ToolError, match=r"most similar passage is lines 3 to 4(?s:.*)line 4"):
+        patched(CLASSES, "@@\n         x = 1\n-        return y")
+
+
+def test_a_file_in_another_encoding_stays_so(tmp_path: Path) -> None:
+    (tmp_path / "f").write_bytes("第一行文字\n第二行文字\n".encode("gbk"))
+    diff = "@@\n 第一行文字\n-第二行文字\n+新的一行"
+    assert call(tmp_path, type="update_file", path="f", diff=diff).status == "success"
+    assert (tmp_path / "f").read_bytes() == "第一行文字\n新的一行\n".encode("gbk")

@@ -1,0 +1,213 @@
+"""Edits change the passages they quote, and no byte beside them."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from toolkeel_workspace.files.edit import Change, apply, diff
+from toolkeel.errors import ToolError
+
+
+def edited(data: bytes, *pairs: tuple[str, str]) -> bytes:
+    return apply(data, [Change(*pair) for pair in pairs], "f").data
+
+
+def test_several_edits_are_all_looked_for_in_the_original() -> None:
+    assert edited(b"a b c", ("a", "b"), ("b", "c"), ("c", "a")) == b"b c a"
+
+
+def test_a_byte_order_mark_and_windows_line_ends_stay() -> None:
+    data = b"\xef\xbb\xbfone\r\ntwo\r\nthree\r\n"
+    assert edited(data, ("two\nthree", "2\n3\n4")) == b"\xef\xbb\xbfone\r\n2\r\n3\r\n4\r\n"
+
+
+def test_in_a_file_of_mixed_line_ends_each_place_keeps_its_own() -> None:
+    data = b"a\r\nb\nc\r\nd\n"
+    assert edited(data, ("b", "B1\nB2")) == b"a\r\nB1\nB2\nc\r\nd\n"
+    assert edited(data, ("c", "C1\nC2")) == b"a\r\nb\nC1\r\nC2\r\nd\n"
+
+
+def test_bytes_that_are_no_utf_8_pass_through() -> None:
+    assert edited(b"\xff\xfe a \x80", ("a", "b")) == b"\xff\xfe b \x80"
+
+
+@pytest.mark.parametrize(
+    ("data", "old"),
+    [
+        ("x = “hi”\n", 'x = "hi"'),
+        ("it’s – so\n", "it's - so"),
+        ("a\u00a0b\n", "a b"),
+        ("one  \ntwo\n", "one\ntwo"),
+        ("ﬁne café\n", "fine cafe\u0301"),
+        ("全角ＡＢＣ\n", "全角ABC"),
+    ],
+)
+def test_what_models_misquote_is_found_leniently(data: str, old: str) -> None:
+    done = apply(data.encode(), [Change(old, "new")], "f")
+    assert done.lenient == 1 and done.data == b"new\n"
+
+
+def test_a_lenient_match_never_ends_inside_a_character() -> None:
+    with pytest.raises(ToolError, match="not found"):
+        edited("ﬁne\n".encode(), ("f", "x"))
+
+
+def test_an_exact_match_goes_before_lenient_ones() -> None:
+    assert edited('“a” "a"'.encode(), ('"a"', "x")) == "“a” x".encode()
+
+
+@pytest.mark.parametrize(
+    ("pairs", "told"),
+    [
+        ([("a", "x")], r"more than once in 'f' \(lines 1, 2\)"),
+        ([("nothing like it", "x")], "was not found in 'f'"),
+        ([("", "x")], "old_text is empty"),
+        ([("beta", "beta")], "the same"),
+        ([("beta g", "x"), ("gamma", "y")], "overlap"),
+        ([("beta", "x"), ("missing", "y")], "old_text of edit 2 was not found"),
+    ],
+)
+def test_what_is_wrong_with_an_edit_is_told(pairs: list[tuple[str, str]], told: str) -> None:
+    with pytest.raises(ToolError, match=told):
+        edited(b"a\nbeta gamma\n", *pairs)
+
+
+def test_a_line_that_is_alike_is_shown() -> None:
+    with pytest.raises(
+        ToolError,
+        match=r"most similar passage is line 2:\ndef total\(items\):\nThe first difference is in line 2",
+    ):
+        edited(b"x\ndef total(items):\n", ("def totals(item):", "y"))
+
+
+@given(
+    st.lists(
+        st.sampled_from(["a", "b\r\n", "c\n", "é", "“", " ", "ﬁ", "\ufeff", "𝒳"]), max_size=20
+    ),
+    st.text("xyz\n", min_size=1, max_size=8),
+    st.lists(st.sampled_from(["a", "b\r\n", "c\n", "é", "“", " ", "ﬁ", "𝒳"]), max_size=20),
+    st.text("XYZ\n", max_size=8),
+)
+def test_every_byte_beside_the_passage_stays(
+    head: list[str], old: str, tail: list[str], new: str
+) -> None:
+    before, after = "".join(head), "".join(tail)
+    assume(old.strip("\n"))  # else line ends alone, which stand elsewhere, too
+    mark = "\ufeff" if before.startswith("\ufeff") else ""
+    done = edited((before + old + after).encode(), (old, new)) if old != new else b""
+    if old != new:
+        assert done.startswith(before.encode()) and done.endswith(after.encode())
+        middle = done[len(before.encode()) : len(done) - len(after.encode())].decode()
+        assert middle.replace("\r\n", "\n") == new
+        assert mark == "" or done.startswith(b"\xef\xbb\xbf")
+
+
+@given(
+    st.lists(st.text("ab", max_size=3), max_size=30),
+    st.lists(st.text("ab", max_size=3), max_size=30),
+)
+def test_a_diff_leads_from_the_old_text_to_the_new(old: list[str], new: list[str]) -> None:
+    text = diff("\n".join(old), "\n".join(new), "f")
+    assert _patched("\n".join(old).splitlines(), text) == "\n".join(new).splitlines()
+
+
+def _patched(lines: list[str], text: str) -> list[str]:
+    out, at = [], 0
+    for row in text.splitlines()[2:]:
+        if row.startswith("@@"):
+            start, _, length = row.split()[1][1:].partition(",")
+            first = int(start) - (length != "0")
+            out += lines[at:first]
+            at = first
+        elif row[0] == "+":
+            out.append(row[1:])
+        else:
+            assert lines[at] == row[1:]
+            at += 1
+            out += [row[1:]] if row[0] == " " else []
+    return out + lines[at:]
+
+
+def test_a_diff_is_what_the_program_patch_takes(tmp_path: Path) -> None:
+    old = "".join(f"line {n}\n" for n in range(50))
+    new = old.replace("line 7\n", "seven\n").replace("line 40\n", "")
+    (tmp_path / "f").write_text(old)
+    done = subprocess.run(
+        ["git", "apply", "-"],
+        input=diff(old, new, "f") + "\n",
+        text=True,
+        cwd=tmp_path,
+        check=False,
+        capture_output=True,
+    )
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "f").read_text() == new
+
+
+def test_a_passage_can_be_replaced_wherever_it_stands() -> None:
+    done = apply(b"a b a b\na", [Change("a", "c", everywhere=True)], "f")
+    assert (done.data, done.made) == (b"c b c b\nc", 3)
+    with pytest.raises(ToolError, match=r"more than once.*or pass replace_all"):
+        apply(b"a b a b\na", [Change("a", "c")], "f")
+
+
+@pytest.mark.parametrize("codec", ["gbk", "utf-16", "cp1252"])
+def test_a_file_stays_in_its_encoding_and_that_is_told(codec: str) -> None:
+    text = "中文的注释\n第二行的文字\n" if codec != "cp1252" else "café olé\nsecond line here\n"
+    old, new = (text.split("\n")[1], "文" if codec != "cp1252" else "é")
+    done = apply(text.encode(codec), [Change(old, new)], "f")
+    assert done.data.decode(codec) == text.replace(old, new)
+    assert "stays so" in done.oddities
+    if codec == "cp1252":
+        with pytest.raises(
+            ToolError, match=r"is Windows-1252, which has no '文'\. Nothing was changed\."
+        ):
+            apply(text.encode(codec), [Change("second", "文")], "f")
+
+
+def test_lines_indented_otherwise_are_found_and_what_is_put_in_moves_along() -> None:
+    text = b"class A:\n    def one(self):\n        return 1\n"
+    done = apply(
+        text, [Change("def one(self):\n    return 1", "def one(self):\n    return 2\n\n")], "f"
+    )
+    assert done.data == b"class A:\n    def one(self):\n        return 2\n"
+    assert done.lenient == 1
+    deeper = "        def one(self):\n            return 1"
+    done = apply(text, [Change(deeper, deeper.replace("1", "3"))], "f")
+    assert done.data == b"class A:\n    def one(self):\n        return 3\n"
+    with pytest.raises(ToolError, match="not found"):
+        apply(text, [Change("def one(self):\nreturn 1", "x")], "f")
+    with pytest.raises(ToolError, match="not found"):
+        apply(text + text, [Change("def one(self):\n    return 1", "x")], "f")
+
+
+def test_an_edit_that_was_made_before_is_told() -> None:
+    with pytest.raises(ToolError, match="new_text stands in line 1 already"):
+        edited(b"value = 2\n", ("value = 1\n", "value = 2\n"))
+
+
+LINES = st.lists(st.sampled_from(["a", " b", "\tc", "é", "", "x y"]), min_size=1, max_size=8)
+
+
+@given(LINES, st.integers(0, 7), st.integers(1, 3), st.text("ab\n", max_size=6), st.booleans())
+def test_an_edit_gives_what_replacing_the_text_gives_or_changes_nothing(
+    lines: list[str], start: int, length: int, new: str, crlf: bool
+) -> None:
+    text = "\n".join(lines)
+    old = "\n".join(lines[start % len(lines) :][:length])
+    assume(old and text.replace(old, new, 1) != text)
+    end = "\r\n" if crlf else "\n"
+    data = text.replace("\n", end).encode()
+    try:
+        done = apply(data, [Change(old, new)], "f")
+    except ToolError as error:
+        assert ("more than once" in error.text and text.count(old) != 1) or text.find(
+            old
+        ) != text.rfind(old)
+        return
+    assert done.data.decode().replace("\r\n", "\n") == text.replace(old, new, 1)

@@ -1,0 +1,106 @@
+"""Files by name."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel_workspace.files.find import find_files, matcher
+from toolkeel_workspace.files.open_beneath import Root
+from toolkeel.errors import ToolError
+
+
+@pytest.mark.parametrize(
+    ("glob", "yes", "no"),
+    [
+        ("*.py", ["a.py", "x/y/a.py", ".py"], ["a.pyc", "py"]),
+        ("src/*.py", ["src/a.py"], ["src/x/a.py", "a.py"]),
+        ("src/**/*.py", ["src/a.py", "src/x/y/a.py"], ["a.py"]),
+        ("**/test_*", ["test_a", "x/test_a"], ["x/test_a/b"]),
+        ("**", ["a", "x/y"], []),
+        ("*.{ts,tsx}", ["a.ts", "x/a.tsx"], ["a.t", "a.{ts,tsx}"]),
+        ("{a,b/{c,d}}", ["a", "b/c", "b/d"], ["b", "c"]),
+        ("[ab]?.txt", ["ax.txt"], ["cx.txt", "a.txt"]),
+        ("[!ab].txt", ["c.txt"], ["a.txt"]),
+        ("[.txt", ["[.txt"], ["a.txt"]),
+        ("[z-a]", ["[z-a]"], ["m"]),
+        ("文件*", ["文件一.md"], ["文"]),
+        ("a+(b)|c$^.", ["a+(b)|c$^."], ["aab"]),
+    ],
+)
+def test_globs_mean_what_people_expect(glob: str, yes: list[str], no: list[str]) -> None:
+    pattern = matcher(glob)
+    assert [path for path in yes if not pattern(path)] == []
+    assert [path for path in no if pattern(path)] == []
+
+
+@given(st.text(max_size=20))
+def test_whatever_is_given_is_a_pattern_or_told_to_be_none(glob: str) -> None:
+    try:
+        matcher(glob)("a/b/c.py")
+    except ToolError as error:
+        assert "pattern" in str(error)
+
+
+@given(
+    st.text(
+        st.characters(exclude_characters="*?[]{}/,\0", exclude_categories=["Cs"]),
+        min_size=1,
+        max_size=10,
+    )
+)
+def test_a_name_without_wildcards_finds_itself_at_any_depth(name: str) -> None:
+    assert matcher(name)(name) and matcher(name)(f"x/y/{name}")
+
+
+def test_half_a_surrogate_pair_is_no_pattern() -> None:
+    with pytest.raises(ToolError, match="not a pattern"):
+        matcher("\ud800")
+
+
+def test_too_many_meanings_are_refused() -> None:
+    with pytest.raises(ToolError, match="too many meanings"):
+        matcher("{a,b}" * 20)
+
+
+@pytest.mark.parametrize("glob", ["{" + "," * 100_000, "[" * 100_000])
+def test_a_glob_longer_than_any_path_is_refused_at_once(glob: str) -> None:
+    with pytest.raises(ToolError, match="longer than any path"):
+        matcher(glob)
+
+
+def test_found_files_are_sorted_counted_and_cut_at_the_limit(tmp_path: Path) -> None:
+    for name in ("b.py", "a.py", "sub/c.py", ".git/d.py", "node_modules/e.py", "f.txt"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    root = Root(tmp_path)
+    found = find_files(root, "*.py", ".", 100)
+    assert found.content == "a.py\nb.py\nsub/c.py\n\n[3 files found; looked at 4.]"
+    assert "First 2 of 3 files shown" in str(find_files(root, "*.py", ".", 2).content)
+    assert str(find_files(root, "*.py", "sub", 9).content).startswith("sub/c.py")
+    assert find_files(root, "*.md", ".", 9).content == "[0 files found; looked at 4.]"
+
+
+def test_a_link_to_the_outside_is_not_walked(tmp_path: Path) -> None:
+    (tmp_path / "root").mkdir()
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "secret.py").touch()
+    (tmp_path / "root" / "link").symlink_to(tmp_path / "out")
+    assert "secret" not in str(find_files(Root(tmp_path / "root"), "**", ".", 9).content)
+
+
+def test_what_gitignore_names_is_not_found_unless_its_folder_is_named(tmp_path: Path) -> None:
+    (tmp_path / ".gitignore").write_text("build/\n*.log\n")
+    for name in ("build/a.py", "src/b.py", "src/c.log"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).touch()
+    assert str(find_files(Root(tmp_path), "src/*", ".", 9).content).startswith("src/b.py\n\n")
+    assert str(find_files(Root(tmp_path), "*.py", ".", 9).content).startswith("src/b.py\n\n")
+    assert str(find_files(Root(tmp_path), "*.py", "build", 9).content).startswith("build/a.py")
+
+
+def test_a_glob_that_hangs_other_engines_is_decided_at_once() -> None:
+    assert not matcher("*a" * 60 + "b")("a" * 250)

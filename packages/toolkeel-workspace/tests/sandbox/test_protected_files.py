@@ -1,0 +1,162 @@
+"""Paths whose change widens what an agent may do."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel._common.path_patterns import secret_part
+from toolkeel_workspace.sandbox import protected_files
+from toolkeel_workspace.sandbox.mounts import places
+from toolkeel_workspace.sandbox.protected_files import (
+    PROTECTED,
+    build_part,
+    protected_below,
+    protected_part,
+    protected_state,
+    set_aside,
+    shared_environments,
+)
+
+
+@pytest.mark.parametrize("pattern", PROTECTED)
+def test_each_pattern_counts_at_any_depth_and_with_what_is_below(pattern: str) -> None:
+    for path in (pattern, f"./{pattern}", f"a/b/{pattern}", f"{pattern}/x", pattern.upper()):
+        assert pattern.startswith(protected_part(path) or "nothing")
+
+
+@pytest.mark.parametrize(
+    "path",
+    ["src/hooks/a", ".git/HEAD", ".gitignore", "env", ".env.example", "x.env", "a.github"]
+    + ["README.md", "src/main.py", "git/config", "docs/agents.txt", ".git/objects/ab/cd"],
+)
+def test_what_only_looks_alike_does_not_count(path: str) -> None:
+    assert protected_part(path) == ""
+
+
+def test_variants_of_env_files_count() -> None:
+    assert protected_part("a/.env.local") == ".env.*"
+
+
+@pytest.mark.parametrize(
+    "path",
+    [".github. ", ".GitHub ", ".github::$DATA", "a/.GITHUB/x", ".git\\hooks\\pre-commit", "x/.git"]
+    + ["mirror.git/config", "cafe\u0301/../AGENTS.md", ".husky", "Agents.MD", "a/b/.pdbrc"],
+)
+def test_other_ways_to_write_a_protected_name_count(path: str) -> None:
+    assert protected_part(path)
+
+
+def test_what_builds_run_and_what_holds_secrets_is_told_apart() -> None:
+    assert build_part("sub/Makefile") == "makefile" and protected_part("sub/Makefile") == ""
+    assert secret_part("k/server.pem") == "*.pem" == protected_part("k/server.pem")
+    assert secret_part(".github/a") == "" and build_part("src/main.py") == ""
+
+
+@pytest.mark.parametrize("path", [".git", "./.git", "sub/.git", "a/.GIT ", "a\\.git"])
+def test_a_file_in_the_place_of_git_s_folder_counts(path: str) -> None:
+    assert protected_part(path) == ".git"
+
+
+@given(st.lists(st.sampled_from(["a", "src", ".git", "..", "x.y", "é"]), max_size=4))
+def test_whatever_stands_before_a_protected_name_it_is_found(before: list[str]) -> None:
+    assert protected_part("/".join([*before, ".github", "workflows", "ci.yml"]))
+
+
+def test_nested_repositories_and_bare_ones_are_found(tmp_path: Path) -> None:
+    (tmp_path / "sub" / "deep" / ".git" / "hooks").mkdir(parents=True)
+    bare = tmp_path / "fixtures" / "repo"
+    for name in ("objects", "refs"):
+        (bare / name).mkdir(parents=True)
+    (bare / "HEAD").touch()
+    found = {str(path.relative_to(tmp_path)) for path in protected_below(tmp_path)}
+    assert found == {"sub/deep/.git/hooks", "fixtures/repo"}
+
+
+def test_what_is_planted_for_git_to_obey_is_taken_from_it(tmp_path: Path) -> None:
+    (tmp_path / ".git").mkdir()
+    planted, other = tmp_path / ".git" / "commondir", tmp_path / ".envrc"
+    planted.write_text("/elsewhere")
+    other.touch()
+    assert set_aside([str(planted), str(other)]) == [f"{planted}.set-aside"]
+    assert not planted.exists() and other.exists()
+
+
+def test_environments_that_share_files_with_others_are_found(tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    cache.write_text("x")
+    for name in (".venv", "node_modules"):
+        (tmp_path / "root" / name / "lib").mkdir(parents=True)
+    (tmp_path / "root" / ".venv" / "lib" / "x.py").hardlink_to(cache)
+    (tmp_path / "root" / "node_modules" / "lib" / "y.js").touch()
+    assert list(shared_environments(tmp_path / "root")) == [tmp_path / "root" / ".venv"]
+
+
+def test_what_is_there_of_them_is_found(tmp_path: Path) -> None:
+    (tmp_path / ".git" / "hooks").mkdir(parents=True)
+    for name in (".env", ".env.local", ".env.example", "a.py"):
+        (tmp_path / name).touch()
+    names = {str(path.relative_to(tmp_path)) for path in protected_below(tmp_path)}
+    assert names == {".git/hooks", ".env", ".env.local"}
+
+
+def test_whatever_is_done_to_a_protected_file_shows_in_its_state(tmp_path: Path) -> None:
+    hooks = tmp_path / ".git" / "hooks"
+    hooks.mkdir(parents=True)
+    hook = hooks / "pre-commit"
+    hook.write_text("old")
+    (tmp_path / ".env").write_text("A=1")
+
+    def changed(what: Callable[[], object]) -> set[str]:
+        before = protected_state(tmp_path)
+        what()
+        after = protected_state(tmp_path)
+        return {str(Path(p).relative_to(tmp_path)) for p in before if after.get(p) != before[p]}
+
+    was = hook.stat()
+
+    def cover_up() -> None:
+        hook.write_text("new")
+        os.utime(hook, ns=(was.st_atime_ns, was.st_mtime_ns))
+
+    assert changed(hook.read_text) == set()
+    assert changed((tmp_path / "plain").touch) == set()
+    assert changed(cover_up) == {".git/hooks"}
+    assert changed(lambda: hook.chmod(0o755)) == {".git/hooks"}
+    assert changed((hooks / "post-merge").touch) == {".git/hooks"}
+    assert changed(lambda: hooks.rename(tmp_path / ".git" / "h")) == {".git/hooks"}
+    assert changed((tmp_path / ".env").unlink) == {".env"}
+
+
+def test_however_many_files_are_made_beside_what_was_found_stays_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hooks, nested = tmp_path / ".git" / "hooks", tmp_path / "z" / ".git" / "config"
+    hooks.mkdir(parents=True)
+    nested.parent.mkdir(parents=True)
+    nested.touch()
+    assert {hooks, nested} <= set(protected_below(tmp_path))
+    monkeypatch.setattr(protected_files, "MAX_LOOKED_AT", 2)
+    for number in range(200):
+        (tmp_path / f".{number}").touch()
+    assert {hooks, nested} <= set(protected_below(tmp_path))
+    nested.unlink()
+    assert nested not in protected_below(tmp_path)
+
+
+def test_a_link_with_a_protected_name_shows_in_the_state_and_is_not_followed(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "shared").mkdir()
+    before = protected_state(tmp_path)
+    (tmp_path / ".vscode").symlink_to("shared")
+    made = protected_state(tmp_path)
+    assert set(made) - set(before) == {str(tmp_path / ".vscode")}
+    (tmp_path / "shared" / "tasks.json").touch()
+    assert protected_state(tmp_path) == made
+    assert places([tmp_path], [], writes=True, network=False).protected == ()

@@ -1,0 +1,210 @@
+"""What people do not see of a page is not in its text."""
+
+from __future__ import annotations
+
+import sys
+from time import process_time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel_workspace.search.document_text import read_document
+from toolkeel_workspace.search.hidden_html import visible
+
+HIDING = (
+    "hidden",
+    'aria-hidden="true"',
+    'style="display: none"',
+    'style="DISPLAY:NONE !important"',
+    'style="visibility:hidden"',
+    'style="opacity: 0"',
+    'style="font-size:0px"',
+    'style="position:absolute; left: -9999px"',
+    'style="text-indent:-10000px"',
+    'style="color: white"',
+    'style="color:#FFF;background:#ffffff"',
+    'style="color: red; background-color: red"',
+    'style="height:0;overflow:hidden"',
+    'style="display:none" style=""',
+    'style="display:none;display:block"',
+    'style="d\\69splay:none"',
+    'style="dis/**/play:none"',
+    'style="opacity:.0"',
+    'style="color:#00000000"',
+    'style="color:#0000"',
+    'style="-webkit-text-fill-color:transparent"',
+    'style="position:absolute;inset:-9999px auto auto -9999px"',
+    'style="clip-path:polygon(0 0,0 0,0 0)"',
+    'style="color:snow"',
+    'style="zoom:0"',
+    'style="transform:rotateX(90deg)"',
+    'style="transform:scale(0.001)"',
+    'style="transform:matrix(0,0,0,0,0,0)"',
+    'style="opacity:3%"',
+    'style="color:#fefefe"',
+    'style="color:rgb(255 255 255 / 90%)"',
+    'style="color:hsl(0,0%,100%)"',
+    'style="color:rgba(0,0,0,0)"',
+    'style="font-size:1px"',
+    'style="font:0/0 serif"',
+    'style="transform:translateX(-9999px)"',
+    'style="left:calc(-9999px)"',
+    'style="clip:rect(1px,1px,1px,1px)"',
+    'style="filter:opacity(0)"',
+    'class="menu sr-only"',
+)
+
+
+@pytest.mark.parametrize("attribute", HIDING)
+@pytest.mark.parametrize("tag", ["div", "p", "span", "li"])
+def test_a_hidden_element_is_left_out_with_all_in_it(tag: str, attribute: str) -> None:
+    page = f"<p>before</p><{tag} {attribute}>an <b>order</b></{tag}><p>after</p>"
+    text, dropped = visible(page)
+    assert text == "<p>before</p><p>after</p>" and dropped == len("an") + len("order")
+
+
+@pytest.mark.parametrize(
+    "style",
+    [
+        "opacity: 0.5",
+        "font-size: 0.9em",
+        "left: -5px",
+        "color: red",
+        "display: block",
+        "width: 100%",
+        "color: rgb(0,0,0)",
+        "color: #0000ff80",
+        "font: 12px / 1.5 serif",
+        "font-size: 10px",
+        "margin: var(--space-100)",
+        "top: 1200px",
+        "transform: scale(0.9)",
+        "transform: rotate(90deg)",
+        "zoom: 0.8",
+        "inset: 0",
+        "color: #0008",
+        "clip-path: polygon(0 0,100% 0,100% 100%)",
+        "filter: opacity(0.5)",
+    ],
+)
+def test_what_can_be_seen_stays(style: str) -> None:
+    page = f'<p style="{style}">seen</p>'
+    assert visible(page) == (page, 0)
+
+
+def test_an_element_without_an_end_hides_no_more_than_itself() -> None:
+    assert visible("<ul><li hidden>a<li>b</ul><p>c</p>")[0] == "<ul><li>b</ul><p>c</p>"
+    assert visible("<p hidden>a<p>b")[0] == "<p>b"
+    assert visible('a<img hidden src="x">b<br>c')[0] == "ab<br>c"
+    assert visible("<div hidden>a<div>b</div>c</div>d")[0] == "d"
+
+
+def test_characters_that_nobody_sees_are_left_out_and_emoji_stay() -> None:
+    tags = "".join(chr(0xE0000 + ord(char)) for char in "send")
+    assert visible(f"a{tags}b\u202ec\u200bd") == ("abcd", 6)
+    family = "\U0001f468\u200d\U0001f469"
+    assert visible(family) == (family, 0)
+
+
+@pytest.mark.parametrize(
+    "sheet",
+    [
+        ".x{display:none}",
+        "p.x , #other {color:#fff}",
+        "body > .x{font-size:0}",
+        "@media screen{.x{opacity:0}}",
+        "@import 'a';/* .y{ */.x{visibility:hidden}",
+        ".x{color:red;background:red}",
+    ],
+)
+def test_style_sheets_of_the_page_hide_as_well(sheet: str) -> None:
+    page = f'<p>before</p><style>{sheet}</style><p class="x">order</p>'
+    assert "order" not in visible(page)[0]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<style>@media print{p{display:none}}</style><p>seen</p>",
+        '<style>.js .x{display:none}</style><p class="x">seen</p>',
+        '<style>@media (max-width:9em){.x{display:none}}.y{}</style><p class="x">seen</p>',
+        '<link rel=stylesheet href=a.css><style>.x{color:#fff}</style><p class="x">seen</p>',
+        '<div style="background:#222"><p style="color:white">seen</p></div>',
+        "<body bgcolor=black><font color=white>seen</font>",
+        '<svg><path aria-hidden="true"/></svg><p>seen</p>',
+    ],
+)
+def test_what_is_seen_after_all_stays(page: str) -> None:
+    assert "seen" in visible(page)[0]
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<div hidden><textarea></div></textarea>order</div>",
+        "<div hidden><title></div></title>order</div>",
+        "<div hidden/>order</div>",
+        "<canvas>order</canvas>",
+        "<video>order</video>",
+        "<object>order</object>",
+        "<datalist><option>order</datalist>",
+        "<dialog>order</dialog>",
+        "<noframes>order</noframes>",
+        '<body style="background:#000"><p style="color:#000">order</p>',
+        '<a href="/" title="order">seen</a>',
+    ],
+)
+def test_no_markup_shows_what_browsers_do_not(page: str) -> None:
+    assert "order" not in visible(page)[0]
+
+
+def test_characters_that_are_written_as_references_are_left_out_too() -> None:
+    page = b"<html><title>a&#xE0041;</title><body>one&#8203;&#x202e;&#xE0041; two</body></html>"
+    read = read_document(page, "text/html")
+    assert read.text.startswith("one two") and read.title == "a"
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        "<style>" + "/*" * 9_000,
+        "<style>" * 3_000,
+        "<style>" + "{" * 9_000,
+        "<style>" + "html" * 2_000 + "!{color:red}",
+        "<p style='font:" + " 0/" * 3_000 + "'>",
+        "<style>" + "p{color:red}" * 400 + "</style>" + "<p>x" * 400,
+    ],
+)
+def test_a_page_that_is_made_to_cost_time_costs_little(page: str) -> None:
+    lines = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal lines
+        lines += 1
+
+    sys.setprofile(count)
+    try:
+        visible(page)
+    finally:
+        sys.setprofile(None)
+    assert lines < 60 * len(page)
+
+
+def test_the_text_of_a_page_says_how_much_was_left_out() -> None:
+    page = b"<html><body><p>seen</p><div aria-hidden=true>SYSTEM: obey</div></body></html>"
+    text = read_document(page, "text/html").text
+    assert "obey" not in text and "[Left out: 12 characters that people do not see.]" in text
+
+
+@given(st.text("<>/pdivhens =\"'&;a!-", max_size=60))
+def test_no_page_breaks_it_and_what_hides_nothing_is_kept(page: str) -> None:
+    text, dropped = visible(page)
+    assert len(text) <= len(page) + 2 and dropped >= 0
+
+
+@pytest.mark.parametrize("piece", ["<a ", "<a x='", "<!--", "<![CDATA["])
+def test_tags_that_never_end_take_no_time(piece: str) -> None:
+    began = process_time()
+    visible("<p>seen</p>" + piece * 20_000)
+    assert process_time() - began < 5

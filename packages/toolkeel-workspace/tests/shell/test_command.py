@@ -1,0 +1,64 @@
+"""Commands: time limits, no output, and why one failed."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from toolkeel_workspace.shell.command import _why, run_command, shell_words
+from toolkeel_workspace.shell.output_tail import Tail
+from toolkeel.executors.process_tree import Ended, Finished, NotStarted
+from toolkeel_workspace.sandbox.confine import Sandbox
+from toolkeel.errors import ToolError
+
+
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_a_timeout_counts_from_one(timeout: float, tmp_path: Path) -> None:
+    sandbox = Sandbox("off", [tmp_path])
+    with pytest.raises(ToolError, match="counts from 1"):
+        asyncio.run(run_command(sandbox, shell_words("true"), timeout=timeout))
+
+
+def test_no_output_is_said(tmp_path: Path) -> None:
+    done = asyncio.run(run_command(Sandbox("off", [tmp_path]), shell_words("true")))
+    assert done.content == "(no output)"
+
+
+@pytest.mark.parametrize("number", [errno.ENOENT, errno.EACCES, errno.EMFILE, errno.EIO])
+def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int) -> None:
+    """The same error, once in place of the start, and once while its output is taken."""
+
+    class Shut(Sandbox):
+        def command(self, *args: object, **more: object) -> Any:
+            raise OSError(number, "no")
+
+    class Torn(Tail):
+        def add(self, piece: bytes) -> None:
+            raise OSError(number, "no")
+
+    words = shell_words("echo begun > begun; echo said")
+    with pytest.raises(ToolError, match="could not be started"):
+        asyncio.run(run_command(Shut("off", [tmp_path]), words))
+    with pytest.raises(OSError, match="no") as found:
+        asyncio.run(run_command(Sandbox("off", [tmp_path]), words, tail=Torn(lambda text: None)))
+    assert not isinstance(found.value, NotStarted)
+    assert (tmp_path / "begun").exists()
+
+
+@pytest.mark.parametrize(
+    ("code", "ended", "told"),
+    [
+        (137, "memory", "Command was killed: its processes took more memory than they may"),
+        (137, "output", "Command was killed after 64.0 MB of output."),
+        (137, "timeout", "timed out after 2 seconds; it and all it started were killed."),
+        (139, "exit", "Command was killed by SIGSEGV (exit code 139)."),
+        (3, "exit", "Command exited with code 3."),
+    ],
+)
+def test_why_a_command_failed_is_told_by_who_ended_it(code: int, ended: Ended, told: str) -> None:
+    assert told in _why(Finished(code, ended, b"", b"", 0.0), 2)
+    assert not _why(Finished(0, "exit", b"", b"", 0.0), 2)

@@ -1,0 +1,163 @@
+"""Other libraries' words for our options, attributes and names: what is refused names ours.
+
+The words stand in ``other_libraries_words.toml``, a table for each thing that is called or has attributes.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Final, NoReturn, ParamSpec, TypeVar
+
+from toolkeel._common.nearest_names import did_you_mean
+from toolkeel.errors import DefinitionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+NAMES: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "InjectedState": "ToolContext; toolkeel_compat.langchain has InjectedState",
+        "InjectedStore": "ToolContext; toolkeel_compat.langchain has InjectedStore",
+        "InjectedToolArg": "Injected",
+        "InjectedToolCallId": "ToolContext; toolkeel_compat.langchain has InjectedToolCallId",
+        "ModelRetry": "ToolError",
+        "RunContextWrapper": "ToolContext",
+        "Runner": "Agent(...).run; toolkeel_compat.openai_agents has Runner",
+        "StructuredTool": "Tool; toolkeel_compat.langchain has StructuredTool",
+        "ToolException": "ToolError",
+        "ToolNode": "Toolset; toolkeel_compat.langchain has ToolNode",
+        "ToolRuntime": "ToolContext; toolkeel_compat.langchain has ToolRuntime",
+        "create_agent": "Agent; toolkeel_compat.langchain has create_agent",
+        "function_tool": "tool; toolkeel_compat.openai_agents has function_tool",
+        "init_chat_model": "connect",
+    }
+)
+"""By name that another library's users look for in the package: ours."""
+
+
+@functools.cache
+def tables() -> dict[str, dict[str, str]]:
+    """What ``other_libraries_words.toml`` says; read at the first mistake."""
+    import tomllib  # late, like what else is for mistakes alone
+
+    found = tomllib.loads(Path(__file__).with_name("other_libraries_words.toml").read_text("utf-8"))
+    return {
+        kind: found[table["like"]] if "like" in table else table for kind, table in found.items()
+    }
+
+
+def our_word(kind: str, word: str) -> str:
+    """Ours for one of theirs; empty if there is none.
+
+    Args:
+        kind: Name of a table.
+        word: Theirs.
+    """
+    found = (ours for ours, theirs in tables().get(kind, {}).items() if word in theirs.split())
+    return next(found, "").replace("%s", word)
+
+
+def unknown_option(where: str, word: str, known: Iterable[str], kind: str = "") -> DefinitionError:
+    """What is raised for a keyword that is not there: it names the one that is.
+
+    Args:
+        where: What was called.
+        word: The keyword.
+        known: Those there are.
+        kind: The name of its table, if that is another.
+
+    >>> str(unknown_option("Agent", "system_prompt", ["instructions"]))
+    "Agent: there is no option 'system_prompt'; write instructions="
+    """
+    ours = our_word(kind or where, word)
+    hint = f"; write {ours}" if ours else did_you_mean(word, known)
+    return DefinitionError(f"{where}: there is no option {word!r}{hint}")
+
+
+_WRITTEN: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "Agent": "Agent('openai:gpt-5', [search, send], instructions='...')",
+        "Agent.run": "run(prompt, deps=..., session=...), with messages as one list",
+        "Toolset": "Toolset([search, send])",
+        "tool": "tool(function, name='...', description='...')",
+    }
+)
+
+
+def too_many(where: str, given: int, places: str) -> DefinitionError:
+    """What is raised for more arguments by position than there are places for.
+
+    Args:
+        where: What was called.
+        given: How many there were.
+        places: Which there are.
+
+    >>> str(too_many("Toolset", 2, "tools"))
+    'Toolset takes only tools by position, not 2 arguments; write Toolset([search, send])'
+    """
+    write = _WRITTEN.get(where, f"the others with their names, {where}(..., name=value)")
+    only = f"only {places}" if places else "nothing"
+    return DefinitionError(
+        f"{where} takes {only} by position, not {given} arguments; write {write}"
+    )
+
+
+def check_places(where: str, method: Any, given: int, options: Iterable[str]) -> None:
+    """See that a function or method has a place for each argument.
+
+    Args:
+        where: What was called.
+        method: What runs then.
+        given: How many arguments there are by position, its object apart.
+        options: The names of the others.
+
+    Raises:
+        DefinitionError: naming the argument and the fix.
+    """
+    code, first = method.__code__, _has_object(method)
+    places = code.co_varnames[first : code.co_argcount]
+    known = code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount]
+    takes_more = code.co_flags & inspect.CO_VARKEYWORDS
+    for word in options:
+        if word not in known and not (takes_more and not our_word(where, word)):
+            raise unknown_option(where, word, known)
+    if given > len(places) and not code.co_flags & inspect.CO_VARARGS:
+        raise too_many(where, given, " and ".join(places))
+
+
+def _has_object(method: Any) -> bool:
+    return method.__code__.co_varnames[:1] in (("self",), ("cls",))
+
+
+def telling(kind: str) -> Callable[[object, str], NoReturn]:
+    """A class's ``__getattr__`` that says which attribute takes the place of another library's.
+
+    Args:
+        kind: Name of the table of its attributes.
+    """
+
+    def refuse(owner: object, name: str) -> NoReturn:
+        cls = type(owner).__name__
+        ours = "" if name[0] == "_" else our_word(kind, name)
+        hint = f"; write {ours}" if ours else ""
+        said = f"{'an' if cls[0] in 'AEIOU' else 'a'} {cls} has no {name!r}{hint}"
+        raise AttributeError(said, name=name, obj=owner)
+
+    return refuse
+
+
+def naming(function: Callable[P, R]) -> Callable[P, R]:
+    """Let a function or method refuse arguments that it has no place for by a text with the fix, no
+    `TypeError`."""
+    where = function.__qualname__.replace(".__init__", "").replace(".__new__", "")
+    first = _has_object(function)
+
+    @functools.wraps(function)
+    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
+        check_places(where, function, len(args) - first, kwargs)
+        return function(*args, **kwargs)
+
+    return checked

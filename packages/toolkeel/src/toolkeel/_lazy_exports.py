@@ -1,0 +1,64 @@
+"""Doors: public modules that re-export names by topic and load what is behind a name on first use."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+PACKAGE = "toolkeel"
+NOWHERE: Mapping[str, str] = MappingProxyType({})
+Door = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
+
+
+def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOWHERE) -> Door:
+    """What a door binds: ``__getattr__, __dir__, __all__ = door(__name__, places)``.
+
+    Args:
+        module: Dotted name of the door.
+        places: For each module of the library, from the package on, the names it gives.
+        others: Names that people look for here, and what to write instead.
+
+    `get` raises what Python promises for a missing name, see `missing_name`.
+
+    >>> get, names, _ = door("toolkeel", {"toolkeel.call.steps.call_limits": "Budget RateLimit"})
+    >>> {"Budget", "RateLimit"} <= {*names()}
+    True
+    >>> get("Budget").__module__
+    'toolkeel.call.steps.call_limits'
+    """
+    place_of = {name: place for place, names in places.items() for name in names.split()}
+    space = vars(sys.modules[module])
+
+    def get(name: str) -> Any:
+        if name in others:
+            raise missing_name(name, f"{module} has no {name!r}; write {others[name]}")
+        if name not in place_of:
+            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+        value = space[name] = getattr(import_module(f"{PACKAGE}.{place_of[name]}"), name)
+        return value
+
+    return get, lambda: sorted({*space.get("__all__", ()), *place_of}), sorted(place_of)
+
+
+class ReplacedName(AttributeError):
+    """A name that a module does not have, with what to write instead in its message."""
+
+
+def missing_name(name: str, message: str) -> ReplacedName | ImportError:
+    """Make the error that a module's ``__getattr__`` raises for a name with a known replacement.
+
+    It is an `AttributeError`, so that `hasattr` and `getattr` with a default work. Only for ``from
+    module import name`` it is an `ImportError`: Python replaces an `AttributeError` there by an
+    error of its own, and the message would be lost.
+    """
+    from inspect import currentframe  # late: for mistakes alone
+    from opcode import opmap
+
+    here = currentframe()
+    asking = here and here.f_back and here.f_back.f_back  # past the module's `__getattr__`
+    if asking and asking.f_code.co_code[asking.f_lasti] == opmap["IMPORT_FROM"]:
+        return ImportError(message, name=name)
+    return ReplacedName(message, name=name)

@@ -1,0 +1,121 @@
+"""What a run begins with: the messages of a prompt, and what the model is told before them."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeAlias, TypeVar
+
+from toolkeel.agent.run_state import RunState
+from toolkeel.agent.transcript import repair
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
+
+C = TypeVar("C")
+Prompt: TypeAlias = Content | Sequence[Message] | Sequence[str | Block] | RunState | None
+"""What the person says, or a transcript or a saved run to go on from; None, with a session, to go on
+with what waits there."""
+Instructions: TypeAlias = str | Callable[[RunContext[C]], str | Awaitable[str]]
+"""What the model is told before anything else; a function is asked when a run begins."""
+
+_MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
+_BLOCKS = (Text, Image, Audio, File, Data)
+
+
+def transcript_of(prompt: Prompt) -> list[Message]:
+    """A prompt as messages, valid for every provider.
+
+    Raises:
+        SetupError: it is none; naming what stands there.
+
+    >>> transcript_of(["What is this?", Image(url="https://example.org/a.png")])[0].text
+    'What is this?\\n[image/png, https://example.org/a.png]'
+    """
+    if isinstance(prompt, str):
+        return [UserMessage(prompt)]
+    items = _items(prompt)
+    if not items:
+        raise SetupError(f"the prompt is an empty list; {_WANTED}")
+    if all(isinstance(item, (str, *_BLOCKS)) for item in items):
+        blocks = (Text(item) if isinstance(item, str) else item for item in items)
+        return [UserMessage(tuple(blocks))]
+    for item in items:
+        if not isinstance(item, _MESSAGES):
+            raise SetupError(f"{item!r:.80} is no message; {_WANTED}")
+    return repair(items)
+
+
+def said_in(prompt: object) -> list[Message]:
+    """What a prompt says in a session, which knows itself what was said before; None says nothing.
+
+    Raises:
+        SetupError: it is a saved run, or nothing that can be said.
+    """
+    if prompt is None:
+        return []
+    if isinstance(prompt, RunState):
+        raise SetupError("a saved run goes on without a session, or a session without a saved run")
+    return transcript_of(prompt)  # type: ignore[arg-type]
+
+
+_WANTED = (
+    "give a text, a list of texts and pictures, or messages such as UserMessage('...'); "
+    "toolkeel_compat.langchain.convert_to_messages makes them of dicts with a role"
+)
+
+
+def _items(prompt: Any) -> list[Any]:
+    if isinstance(prompt, (*_MESSAGES, *_BLOCKS)):
+        return [prompt]
+    if isinstance(prompt, RunState):
+        return list(prompt.messages)
+    if isinstance(prompt, Mapping) or not isinstance(prompt, Iterable):
+        raise SetupError(f"{prompt!r:.80} is no prompt; {_WANTED}")
+    return list(prompt)
+
+
+async def instruct(
+    run: RunContext, instructions: Instructions[Any], text: str | None = None
+) -> str:
+    """Put a system message of the instructions at the transcript's beginning, in place of an earlier one.
+
+    Args:
+        text: As they were evaluated before, in a run that goes on.
+
+    Returns:
+        What they say.
+    """
+    text = await _evaluated(instructions, run) if text is None else text
+    run.transcript[: run.loop_state.instruction_count] = [SystemMessage(text)] if text else []
+    run.loop_state.instruction_count = 1 if text else 0
+    return text
+
+
+async def _evaluated(instructions: Instructions[Any], run: RunContext) -> str:
+    """The instructions of one run.
+
+    Raises:
+        SetupError: a function gave something else than text.
+    """
+    if isinstance(instructions, str):
+        return instructions
+    given = instructions(run)
+    text = await given if inspect.isawaitable(given) else given
+    if not isinstance(text, str):
+        raise SetupError(f"instructions gave {text!r:.80}; let the function return a text")
+    return text
+
+
+def instructions_of(instructions: Instructions[C]) -> Instructions[C]:
+    """Instructions that are a text or a function.
+
+    Raises:
+        SetupError: they are neither.
+    """
+    if not (isinstance(instructions, str) or callable(instructions)):
+        raise SetupError(
+            f"instructions are {instructions!r:.80}; give a text, or a function of the run"
+        )
+    return instructions

@@ -1,0 +1,82 @@
+"""The tools that come along, by name; each is imported only when asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
+from typing import Any
+
+from toolkeel._common.nearest_names import nearest_names
+from toolkeel._common.needs_extra import needs_extra
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import SetupError
+
+BUILTINS: Mapping[str, str] = MappingProxyType(
+    {
+        "calculator": "toolkeel.builtin.calculator:tools",
+        "weather": "toolkeel_studio.weather:tools",
+        "files": "toolkeel_workspace.files.file_tools:tools",
+        "clock": "toolkeel.builtin.clock:tools",
+        "workspace": "toolkeel_workspace.files.workspace:tools",
+        "fetch": "toolkeel_workspace.web.fetch:tools",
+        "web_search": "toolkeel_workspace.web.search:tools",
+        "file_search": "toolkeel_workspace.search.by_name:tools",
+        "image_generation": "toolkeel_workspace.pictures.generate:tools",
+        "code_interpreter": "toolkeel_workspace.code.interpreter:tools",
+    }
+)
+"""Name of each builtin, and the function that makes its tools."""
+
+ELSEWHERE: Mapping[str, str] = MappingProxyType(
+    {"mcp": "toolkeel.mcp.named_servers:tools", "mcp-server": "toolkeel.mcp.named_servers:server"}
+)
+"""What makes tools, or a provider of them, of a text that names something outside this process."""
+
+
+def load_from(kind: str, text: str, **options: object) -> Any:
+    """The tools of something outside this process.
+
+    Args:
+        kind: A key of `ELSEWHERE`.
+        text: Names it, such as an address.
+        options: What the function takes.
+
+    Raises:
+        SetupError: it cannot be used.
+        MissingExtraError: it needs a package that is not installed.
+    """
+    module, _, factory = ELSEWHERE[kind].partition(":")
+    with needs_extra("an MCP server", "mcp"):
+        make = getattr(import_module(module), factory)
+    return make(text, **options)
+
+
+BY_NAME = frozenset(
+    ["workspace", "fetch", "web_search", "file_search", "code_interpreter", "image_generation"]
+)
+"""Those that come only when they are named: they write, reach out, cost money, need an option or a
+large package, or have names that others have too."""
+
+
+def load(name: str, **options: object) -> tuple[AnyTool, ...]:
+    """The tools of one builtin.
+
+    Args:
+        name: A key of `BUILTINS`.
+        options: What its `tools` function takes, such as ``root`` for ``files``.
+
+    Raises:
+        SetupError: if there is no such builtin.
+        MissingExtraError: if it needs a package that is not installed.
+
+    >>> [tool.name for tool in load("files", root=".")]
+    ['read', 'ls', 'grep']
+    """
+    if name not in BUILTINS:
+        near = nearest_names(name, BUILTINS, 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUILTINS)}."
+        raise SetupError(f"There is no builtin called {name!r}; {hint}")
+    module, _, factory = BUILTINS[name].partition(":")
+    made = getattr(import_module(module), factory)(**options)
+    return tuple(made)

@@ -1,0 +1,22 @@
+"""What can be read while it arrives: arguments of calls, calls, and typed answers (partial JSON)."""
+
+from typing import TYPE_CHECKING
+
+from toolkeel._lazy_exports import door
+
+if TYPE_CHECKING:
+    from toolkeel.agent.run import Run as Run
+    from toolkeel.agent.streamed_calls import PartialCall as PartialCall
+    from toolkeel.agent.streamed_calls import PartialCalls as PartialCalls
+    from toolkeel.agent.streamed_calls import PartialOutput as PartialOutput
+    from toolkeel.call.arguments.partial import PartialArguments as PartialArguments
+    from toolkeel.call.arguments.partial import PartialValue as PartialValue
+else:
+    __getattr__, __dir__, __all__ = door(
+        __name__,
+        {
+            "toolkeel.agent.streamed_calls": "PartialCall PartialCalls PartialOutput",
+            "toolkeel.agent.run": "Run",
+            "toolkeel.call.arguments.partial": "PartialArguments PartialValue",
+        },
+    )

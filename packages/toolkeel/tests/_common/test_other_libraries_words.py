@@ -1,0 +1,280 @@
+"""Whoever writes another library's word for something is told ours."""
+
+from __future__ import annotations
+
+import asyncio
+import dataclasses
+import inspect
+import re
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from typing import Any
+
+import pytest
+from mcp.server import Server
+
+import toolkeel
+from toolkeel import Agent, Settings, UserMessage, tool
+from toolkeel._common.other_libraries_words import (
+    NAMES,
+    check_places,
+    naming,
+    our_word,
+    tables,
+    unknown_option,
+)
+from toolkeel.agent.agent import RunOptions
+from toolkeel.define.options import CHECKS
+from toolkeel.errors import DefinitionError
+from toolkeel.models import OpenAIChat
+from toolkeel.providers.openai_chat.model import ChatOptions
+
+
+def words(kind: str) -> list[str]:
+    """Other libraries' words in a table."""
+    return " ".join(tables()[kind].values()).split()
+
+
+def double(n: int) -> int:
+    """Double a number."""
+    return n * 2
+
+
+@pytest.mark.parametrize("word", words("tool"))
+def test_an_option_of_another_librarys_tool_is_refused_with_our_word(word: str) -> None:
+    options: dict[str, Any] = {word: True}
+    with pytest.raises(DefinitionError) as caught:
+        tool("double", **options)(double)
+    assert (
+        str(caught.value) == f"double: there is no option {word!r}; write {our_word('tool', word)}"
+    )
+
+
+@pytest.mark.parametrize("word", words("Agent"))
+def test_an_option_of_another_librarys_agent_is_refused_with_our_word(word: str) -> None:
+    options: dict[str, Any] = {word: "x"}
+    with pytest.raises(DefinitionError) as caught:
+        Agent("offline", **options)
+    assert (
+        str(caught.value) == f"Agent: there is no option {word!r}; write {our_word('Agent', word)}"
+    )
+
+
+@pytest.mark.parametrize("word", words("Agent.run"))
+def test_an_option_of_another_librarys_run_is_refused_with_our_word(word: str) -> None:
+    options: dict[str, Any] = {word: "x"}
+    with pytest.raises(DefinitionError) as caught:
+        Agent("offline").run_sync("hello", **options)
+    assert (
+        str(caught.value)
+        == f"Agent.run: there is no option {word!r}; write {our_word('Agent.run', word)}"
+    )
+
+
+@pytest.mark.parametrize("word", words("Settings"))
+def test_a_setting_of_another_library_is_refused_with_ours(word: str) -> None:
+    options: dict[str, Any] = {word: 1}
+    with pytest.raises(DefinitionError) as caught:
+        Settings(**options)
+    assert (
+        str(caught.value)
+        == f"Settings: there is no option {word!r}; write {our_word('Settings', word)}"
+    )
+    assert dataclasses.replace(Settings(max_tokens=3), temperature=0.5).max_tokens == 3
+
+
+def test_a_word_that_is_only_misspelt_gets_the_nearest() -> None:
+    options: dict[str, Any] = {"instruction": "x"}
+    with pytest.raises(DefinitionError, match="did you mean 'instructions'"):
+        Agent("offline", **options)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_name_of_another_library_is_refused_with_ours(name: str) -> None:
+    with pytest.raises(ImportError, match=f"toolkeel has no '{name}'; write ") as caught:
+        exec(f"from toolkeel import {name}")
+    ours = str(caught.value).partition("write ")[2].split(";")[0].split("(")[0]
+    assert hasattr(toolkeel, ours)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_package_does_not_have_a_name_of_another_library_as_an_attribute(name: str) -> None:
+    assert not hasattr(toolkeel, name)
+    assert getattr(toolkeel, name, None) is None
+    with pytest.raises(AttributeError, match=f"toolkeel has no '{name}'; write "):
+        getattr(toolkeel, name)
+
+
+def test_an_import_within_a_function_or_under_another_name_is_refused_with_ours_too() -> None:
+    def load() -> object:
+        from toolkeel import ToolRuntime as Runtime  # type: ignore[attr-defined]
+
+        return Runtime
+
+    with pytest.raises(ImportError, match="write ToolContext"):
+        load()
+    with pytest.raises(ImportError, match="write tool"):
+        exec("from toolkeel import Agent, function_tool, Toolset")
+    with pytest.raises(ImportError, match="no_such_name"):
+        exec("from toolkeel import no_such_name")
+
+
+def test_no_table_names_a_word_that_is_ours() -> None:
+    known = {*CHECKS, "name", "description", "parameters"}
+    agent = {*inspect.signature(Agent.__init__).parameters}
+    assert not ({*words("tool")} & known or {*words("Agent")} & agent)
+    assert not (
+        {*words("Agent.run")} & RunOptions.__annotations__.keys() or NAMES.keys() & {*dir(toolkeel)}
+    )
+
+
+def test_every_option_that_a_table_names_is_there() -> None:
+    known = {*CHECKS, "name", "description", "parameters"}
+    named = {ours.split("=")[0] for ours in tables()["tool"] if "=" in ours and "(" not in ours}
+    assert named <= known
+
+
+@pytest.mark.parametrize("word", words("Agent."))
+def test_an_attribute_of_another_librarys_agent_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(Agent("offline"), word)
+    assert str(caught.value) == f"an Agent has no {word!r}; write {our_word('Agent.', word)}"
+
+
+@pytest.mark.parametrize("word", words("RunResult."))
+def test_an_attribute_of_another_librarys_result_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(Agent("offline").run_sync("hello"), word)
+    assert str(caught.value) == f"a RunResult has no {word!r}; write {our_word('RunResult.', word)}"
+
+
+@pytest.mark.parametrize("word", words("Tool."))
+def test_an_attribute_of_another_librarys_tool_is_refused_with_ours(word: str) -> None:
+    with pytest.raises(AttributeError) as caught:
+        getattr(tool(double), word)
+    assert str(caught.value) == f"a Tool has no {word!r}; write {our_word('Tool.', word)}"
+
+
+@pytest.mark.parametrize(
+    ("of", "table"),
+    [
+        (Agent("offline"), tables()["Agent."]),
+        (tool(double), tables()["Tool."]),
+        (Agent("offline").run_sync("hello"), tables()["RunResult."]),
+    ],
+)
+def test_an_attribute_that_is_told_instead_exists(of: object, table: Any) -> None:
+    for told in table:
+        if told.startswith("."):
+            assert hasattr(of, re.match(r"\.(\w+)", told)[1]), told  # type: ignore[index]
+
+
+DOORS = (
+    "toolkeel",
+    "toolkeel.approvals",
+    "toolkeel_compat.openapi",
+    "toolkeel.executors",
+    "toolkeel.mcp.client",
+    "toolkeel.mcp.server",
+    "toolkeel.models",
+    "toolkeel.runs",
+    "toolkeel.sessions",
+    "toolkeel.steps",
+    "toolkeel.testing",
+    "toolkeel.tools",
+)
+ABOVE = {"tool", "Agent", "Agent.run", "Settings"}
+OPTIONS = sorted(name for name in tables().keys() - ABOVE if "." not in name)
+
+
+def door(name: str) -> Callable[..., Any]:
+    """What programs call by that name."""
+    found = [getattr(place, name) for place in map(import_module, DOORS) if hasattr(place, name)]
+    made: Callable[..., Any] = found[0]
+    return made
+
+
+def rows() -> Iterator[tuple[str, str, str]]:
+    """Each door of the table, with a word of others' and ours."""
+    for name in OPTIONS:
+        for ours, theirs in tables()[name].items():
+            yield from ((name, word, ours) for word in theirs.split())
+
+
+@pytest.mark.parametrize(("name", "word", "ours"), [*rows()])
+def test_another_librarys_word_is_refused_with_ours(name: str, word: str, ours: str) -> None:
+    options: dict[str, Any] = {word: "x"}
+    with pytest.raises(DefinitionError) as caught:
+        done = door(name)(**options)
+        if inspect.iscoroutine(done):
+            asyncio.run(done)
+    assert str(caught.value) == f"{name}: there is no option {word!r}; write {ours}"
+
+
+def test_what_is_to_be_written_instead_is_there() -> None:
+    for name in OPTIONS:
+        given = inspect.signature(door(name)).parameters
+        takes_more = any(each.kind is each.VAR_KEYWORD for each in given.values())
+        for ours, theirs in tables()[name].items():
+            named = {one.name for one in given.values() if one.kind is not one.VAR_POSITIONAL}
+            assert named.isdisjoint(theirs.split()), name
+            if option := re.match(r"(\w+)=$", ours):
+                assert takes_more or option[1] in given, f"{name}: {ours}"
+
+
+def test_no_word_is_an_option_that_a_door_hands_on() -> None:
+    sdk = {*inspect.signature(Server.streamable_http_app).parameters} - {"transport_security"}
+    handed_on = {
+        "asgi": sdk,
+        "serve_http": sdk,
+        "servers": {*inspect.signature(door("MCPServer")).parameters},
+        "Handoff": {*CHECKS},
+        "connect": {*ChatOptions.__annotations__},
+    }
+    for name, options in handed_on.items():
+        assert options.isdisjoint(words(name)), name
+
+
+def test_every_word_has_one_place_in_a_table() -> None:
+    for name, table in tables().items():
+        words = " ".join(table.values()).split()
+        assert len(words) == len({*words}), name
+
+
+def test_an_option_that_nobody_knows_is_refused_by_checked_doors_and_gets_the_nearest() -> None:
+    for name in OPTIONS:
+        options: dict[str, Any] = {"zebra": 1}
+        given = inspect.signature(door(name)).parameters
+        if (
+            not any(each.kind is each.VAR_KEYWORD for each in given.values())
+            or name == "RunContext"
+        ):
+            with pytest.raises(DefinitionError, match=f"{name}: there is no option 'zebra'"):
+                door(name)(**options)
+    assert "did you mean 'calls'" in str(unknown_option("Budget", "cals", ["calls"]))
+
+
+def test_a_function_takes_what_it_takes_by_position_and_no_more() -> None:
+    @naming
+    def cut(text: str, at: int = 1, **more: int) -> str:
+        """Cut."""
+        return text[: at + sum(more.values())]
+
+    assert (cut("abc"), cut("abc", 2), cut("abc", by=1)) == ("a", "ab", "ab")
+    many: list[Any] = ["abc", 1, 2]
+    with pytest.raises(DefinitionError, match="takes only text and at by position, not 3"):
+        cut(*many)
+    check_places("cut", cut.__wrapped__, 2, ["by"])  # type: ignore[attr-defined]
+
+
+def test_a_models_own_options_are_not_taken_for_others() -> None:
+    made = OpenAIChat("m", api_key="x", timeout=3, max_retries=1)
+    assert made.name == "m" and our_word("OpenAIChat", "timeout") == ""
+
+
+def test_an_error_of_a_messages_arguments_names_the_message() -> None:
+    wrong: dict[str, Any] = {"role": "user", "content": "hi"}
+    with pytest.raises(
+        TypeError, match=r"^UserMessage\(\) got an unexpected keyword argument 'role'"
+    ):
+        UserMessage(**wrong)

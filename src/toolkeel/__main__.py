@@ -1,6 +1,0 @@
-"""``python -m toolkeel`` is the command ``toolkeel``."""
-
-from toolkeel.cli.main import main
-
-if __name__ == "__main__":  # processes that it starts import this file, too
-    main()
