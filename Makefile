@@ -9,8 +9,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check -qq
 NODE_STAMP := tests/node/node_modules/.stamp
+PROJECTS := $(wildcard packages/*/pyproject.toml)
+EDITABLE := $(foreach project,$(PROJECTS),-e ./$(dir $(project)))
 COMPILE := $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 \
-	--generate-hashes --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
+	--generate-hashes --no-emit-package toolkeel --no-emit-package toolkeel-workspace \
+	--no-emit-package toolkeel-studio --no-emit-package toolkeel-compat --no-emit-index-url --no-emit-find-links --custom-compile-command 'make lock'
 PYTEST := $(BIN)/python -m pytest --hypothesis-profile=steady
 # As many workers as the machine has cores; the tests of one file stay together.
 SPREAD := -q --numprocesses=auto --maxprocesses=4 --dist=loadfile
@@ -77,9 +80,9 @@ fuzz: .venv-fuzz/fuzz.stamp ## every fuzz target by coverage (MINUTES=1 each); n
 sbom: $(VENV)/dev.stamp ## bills of materials, for each extra, into build/sbom
 	@$(BIN)/python -m scripts.sbom build/sbom
 
-wheel: $(VENV)/dev.stamp ## the release, in dist: wheel, sources, bills of materials, and the hashes of all
+wheel: $(VENV)/dev.stamp ## the release, in dist: wheels, sources, bills of materials, and the hashes of all
 	rm -rf dist
-	$(BIN)/hatchling build -d dist
+	for project in $(PROJECTS); do (cd $$(dirname $$project) && $(CURDIR)/$(BIN)/hatchling build -d $(CURDIR)/dist) || exit 1; done
 	@$(BIN)/python -m scripts.sbom dist/sbom
 	cd dist && sha256sum *.whl *.tar.gz sbom/*.json > SHA256SUMS
 
@@ -88,19 +91,19 @@ wheel: $(VENV)/dev.stamp ## the release, in dist: wheel, sources, bills of mater
 alone: $(VENV)/dev.stamp ## the tests in a clone with nothing beside it
 	rm -rf build/alone
 	git clone --quiet . build/alone
-	cd build/alone && export CI= TOOLKEEL_SHARED=$(CURDIR)/build/nothing PYTHONPATH=src && \
-		../../$(PYTEST) --quiet --collect-only tests > collected.txt || { tail -50 collected.txt; exit 1; } && \
+	cd build/alone && export CI= TOOLKEEL_SHARED=$(CURDIR)/build/nothing PYTHONPATH=$$(echo packages/*/src | tr ' ' :) && \
+		../../$(PYTEST) --quiet --collect-only tests packages > collected.txt || { tail -50 collected.txt; exit 1; } && \
 		../../$(PYTEST) $(SPREAD) -m "not slow" --timeout=120 \
-			$$(grep -rlE "shared_file|recorded|seeds|aimock" tests --include="test_*.py")
+			$$(grep -rlE "shared_file|recorded|seeds|aimock" tests packages/*/tests --include="test_*.py")
 	rm -rf build/alone
 
 lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest versions allowed
 	$(PIP) install 'uv>=0.9'
-	$(COMPILE) --extra openai --extra builtin --extra cli pyproject.toml requirements/run.in -o requirements/run.txt
-	$(COMPILE) --extra all --extra ray pyproject.toml requirements/dev.in -o requirements/dev.txt
-	$(COMPILE) pyproject.toml requirements/core.in -o requirements/core.txt
-	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai pyproject.toml requirements/peers.in -o requirements/peers.txt
-	$(COMPILE) pyproject.toml requirements/bench.in -o requirements/bench.txt
+	$(COMPILE) --extra openai --extra builtin --extra cli packages/toolkeel/pyproject.toml requirements/run.in -o requirements/run.txt
+	$(COMPILE) --extra all --extra ray packages/toolkeel/pyproject.toml requirements/dev.in -o requirements/dev.txt
+	$(COMPILE) packages/toolkeel/pyproject.toml requirements/core.in -o requirements/core.txt
+	$(COMPILE) --extra langchain --extra openai-agents --extra pydantic-ai packages/toolkeel-compat/pyproject.toml requirements/peers.in -o requirements/peers.txt
+	$(COMPILE) packages/toolkeel/pyproject.toml requirements/bench.in -o requirements/bench.txt
 	$(COMPILE) requirements/site.in -o requirements/site.txt
 	$(COMPILE) --no-deps requirements/agentdojo.in -o requirements/agentdojo.txt
 	$(subst 3.11,3.12,$(COMPILE)) --no-deps requirements/fuzz.in -o requirements/fuzz.txt
@@ -108,7 +111,7 @@ lock: $(VENV)/dev.stamp ## compile requirements/*.txt again, with the newest ver
 clean: ## remove everything that make and the tools made
 	rm -rf $(VENV) .venv-bench .venv-site .venv-agentdojo .venv-fuzz tests/node/node_modules dist build
 	rm -rf .pytest_cache .mypy_cache .ruff_cache .hypothesis
-	find src tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
+	find packages tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # — the environment: one, made anew when the locked versions change —
 
@@ -122,10 +125,10 @@ $(VENV)/venv.stamp: requirements/run.txt requirements/dev.txt
 
 # --no-deps: the list is whole. pip would look for the newest of what is needed with an extra
 # (google-auth[requests]), and refuse it for having no hash.
-$(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt pyproject.toml $(VENV)/venv.stamp
+$(VENV)/run.stamp $(VENV)/dev.stamp: $(VENV)/%.stamp: requirements/%.txt $(PROJECTS) $(VENV)/venv.stamp
 	@echo "installing requirements/$*.txt ..."
 	@$(PIP) install --no-deps --require-hashes -r requirements/$*.txt
-	@$(PIP) install --no-deps --no-build-isolation -e .
+	@$(PIP) install --no-deps --no-build-isolation $(EDITABLE)
 	@touch $@
 
 $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
@@ -134,21 +137,21 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@touch $@
 
 # The peers to be measured beside, in an environment of their own: they shall not hold ours back.
-.venv-bench/bench.stamp: requirements/bench.txt pyproject.toml
+.venv-bench/bench.stamp: requirements/bench.txt $(PROJECTS)
 	@$(PYTHON) -m venv --clear .venv-bench
 	@echo "installing $< ..."
 	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r $<
-	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@.venv-bench/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation $(EDITABLE)
 	@touch $@
 
 # Atheris has wheels for Python 3.12 and newer; the library itself runs on 3.11.
-.venv-fuzz/fuzz.stamp: requirements/fuzz.txt requirements/dev.txt pyproject.toml
+.venv-fuzz/fuzz.stamp: requirements/fuzz.txt requirements/dev.txt $(PROJECTS)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 12))' || { \
 		echo "atheris needs Python 3.12 or newer; name one: make PYTHON=/path/to/python3.13 fuzz" >&2; exit 1; }
 	@$(PYTHON) -m venv --clear .venv-fuzz
 	@echo "installing $< ..."
 	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r requirements/dev.txt -r $<
-	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@.venv-fuzz/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation $(EDITABLE)
 	@touch $@
 
 # What builds the site, in an environment of its own: it reads the sources and imports nothing of them.
@@ -159,10 +162,10 @@ $(VENV)/peers.stamp: requirements/peers.txt $(VENV)/dev.stamp
 	@touch $@
 
 # Without what it would ask models with: nobody asks one.
-.venv-agentdojo/agentdojo.stamp: requirements/agentdojo.txt pyproject.toml
+.venv-agentdojo/agentdojo.stamp: requirements/agentdojo.txt $(PROJECTS)
 	@$(PYTHON) -m venv --clear .venv-agentdojo
 	@.venv-agentdojo/bin/python -m pip --disable-pip-version-check -qq install --no-deps --require-hashes -r $<
-	@.venv-agentdojo/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation -e .
+	@.venv-agentdojo/bin/python -m pip --disable-pip-version-check -qq install --no-deps --no-build-isolation $(EDITABLE)
 	@touch $@
 
 # Programs of the system (bubblewrap, ripgrep, chromium): only what is missing is installed, by apt-get

@@ -23,8 +23,8 @@ from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from toolkeel import RunContext, Toolset
-from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.messages import ToolCall
+from toolkeel_workspace.files.workspace import Workspace
 
 LIBRARIES = ("click", "anyio", "h11", "idna", "attr", "jmespath", "docstring_parser", "pydantic")
 TASKS = 100

@@ -30,8 +30,8 @@ from typing import Any
 
 from toolkeel import Agent, tool
 from toolkeel.agent.bind_tools import Binds
-from toolkeel.executors import Process
 from toolkeel.errors import ModelUnavailable, ToolError, ToolkeelError
+from toolkeel.executors import Process
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage
 from toolkeel.model_interface import Delta, Finish, ModelRequest, TextDelta
 from toolkeel.sessions import Sessions

@@ -18,10 +18,11 @@ from statistics import median
 from time import perf_counter, sleep
 
 from tests.sessions.postgres_server import serving
+
 from toolkeel import Agent, ToolContext, tool
-from toolkeel_studio.durable import Durable
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.durable import Durable
 
 PROCESSES = 4
 AT_ONCE = 20

@@ -23,6 +23,7 @@ os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 from tests.executors import executor_tools as tools
 from tests.ray.head import CPUS, started
+
 from toolkeel import ToolCall, Toolset
 
 
@@ -44,7 +45,7 @@ def main() -> None:
 
 def measured(address: str, calls: int, rounds: int) -> dict[str, float]:
     """Median seconds of each way to run so many calls at once."""
-    from toolkeel.executors import Ray  # reads the token's variables when it is imported
+    from toolkeel_studio.ray import Ray  # reads the token's variables when it is imported
 
     ways = {
         "ours": all_of(Toolset([on(Ray(address))]), calls),

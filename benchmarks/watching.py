@@ -26,9 +26,9 @@ from playwright.sync_api import Page, sync_playwright
 
 from toolkeel import Agent, tool
 from toolkeel._records.entries import ModelReplied
-from toolkeel_workspace.computer.browser import PROGRAMS
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_workspace.computer.browser import PROGRAMS
 
 AGENT = """
 import asyncio, sys

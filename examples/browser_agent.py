@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolkeel import Agent
 from toolkeel.testing import Scripted, call
-from toolkeel.tools import Browser, ComputerTool
+from toolkeel_workspace import Browser, ComputerTool
 
 PAGES = Path(__file__).parent / "workbench"
 

@@ -59,7 +59,8 @@ def cluster() -> Iterator[str]:
 
 
 def main(address: str) -> None:
-    from toolkeel.executors import Ray, placed  # Ray reads the token when it is imported
+    from toolkeel.executors import placed  # Ray reads the token when it is imported
+    from toolkeel_studio.ray import Ray
 
     tools = placed([render, simulate, save], {"render": Ray(address), "simulate": Ray(address)})
     scenes = [call("render", {"scene": scene}) for scene in ("harbour", "灯塔")]

@@ -10,7 +10,7 @@ from pathlib import Path
 from toolkeel import Agent, Rules
 from toolkeel.events import ToolFinished
 from toolkeel.testing import Scripted, call
-from toolkeel.tools import Workspace
+from toolkeel_workspace import Workspace
 
 BROKEN = "def double(n):\n    return n + n + 1\n"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from toolkeel import Agent, Image, ToolMessage
 from toolkeel.testing import Scripted, call
-from toolkeel.tools import CodeInterpreterTool
+from toolkeel_workspace import CodeInterpreterTool
 
 SALES = "month,茶,coffee\n1,31,40\n2,28,44\n3,35,47\n4,42,45\n5,55,39\n6,61,36\n"
 LOOK = """

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from toolkeel import Agent, ToolMessage
 from toolkeel.testing import Scripted, call
-from toolkeel.tools import FileSearchTool, VectorStore, index_folder
+from toolkeel_workspace import FileSearchTool, VectorStore, index_folder
 
 HANDBOOK = Path(__file__).parent / "workbench" / "handbook"
 

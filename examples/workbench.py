@@ -27,7 +27,7 @@ from toolkeel import Agent, Image, Text, ToolCall, ToolMessage, UserMessage
 from toolkeel.events import ToolFinished, ToolStarted
 from toolkeel.messages import Message
 from toolkeel.testing import Line, Scripted, call
-from toolkeel.tools import (
+from toolkeel_workspace import (
     Browser,
     CodeInterpreterTool,
     ComputerTool,

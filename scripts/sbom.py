@@ -42,9 +42,10 @@ def locked(text: str) -> dict[str, tuple[str, list[str]]]:
 
 def extras() -> dict[str, list[str]]:
     """What each extra declares; the core under an empty name. Those of other libraries are theirs."""
-    project: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    file = ROOT / "packages" / "toolkeel" / "pyproject.toml"
+    project: dict[str, Any] = tomllib.loads(file.read_text("utf-8"))["project"]
     declared: dict[str, list[str]] = project["optional-dependencies"]
-    own = re.findall(r"\[([\w,-]+)\]", declared["all"][0])[0].split(",")
+    own = ",".join(re.findall(r"\[([\w,-]+)\]", " ".join(declared["all"]))).split(",")
     return {"": project["dependencies"], **{name: declared[name] for name in own}}
 
 
@@ -55,12 +56,19 @@ def closure(needs: Sequence[str]) -> dict[str, Distribution]:
         PackageNotFoundError: a part of it is not installed, so nobody knows what that brings.
     """
     found: dict[str, Distribution] = {}
+    seen: set[tuple[str, frozenset[str]]] = set()
     waiting = [need for need in map(Requirement, needs) if _holds(need, set())]
     while waiting:
         need = waiting.pop()
-        if plain(need.name) in found:
+        key = (plain(need.name), frozenset(need.extras))
+        if key in seen:
             continue
-        made = found[plain(need.name)] = distribution(need.name)
+        seen.add(key)
+        made = distribution(need.name)
+        if not (
+            ROOT / "packages" / plain(need.name)
+        ).is_dir():  # one of the four: only what it needs
+            found[plain(need.name)] = made
         waiting += [
             each for each in map(Requirement, made.requires or ()) if _holds(each, need.extras)
         ]

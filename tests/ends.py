@@ -19,8 +19,8 @@ from toolkeel import Agent, ModelError, Rules, RunContext, ToolCall, ToolError, 
 from toolkeel.agent.transcript import repair
 from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.failure_message import unknown_outcome
-from toolkeel.executors.process import Process
 from toolkeel.errors import RequestRejected, SetupError
+from toolkeel.executors.process import Process
 from toolkeel.messages import AssistantMessage, ToolMessage, UserMessage
 from toolkeel.steps import Budget, Reject, Stop, input_guard, output_guard
 from toolkeel.testing.scripted import Scripted, call

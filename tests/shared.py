@@ -19,6 +19,10 @@ import pytest
 ROOT = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("TOOLKEEL_SHARED") or ROOT.parent / "shared").resolve()
 NOT_RUN = "NOT RUN: "
+SOURCES = sorted(ROOT.glob("packages/*/src"))
+"""Folders of the sources of the four distributions."""
+PYTHONPATH = os.pathsep.join(map(str, SOURCES))
+"""What lets a process that a test starts import them."""
 
 
 def cannot_run(reason: str) -> NoReturn:

@@ -13,12 +13,7 @@ from mcp.shared.message import SessionMessage
 from toolkeel._common.path_patterns import secret_part
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel.agent.transcript import repair
-from toolkeel_workspace.files.apply_patch import parse as parse_patch
-from toolkeel_workspace.files.apply_patch import patched
-from toolkeel_workspace.files.open_beneath import clean
-from toolkeel_workspace.web.client import parse_url
 from toolkeel.call.steps.command_patterns import MAX_LENGTH, allowed, mentions, plain_words
-from toolkeel_workspace.sandbox.protected_files import protected_part
 from toolkeel.errors import ModelError, ToolError
 from toolkeel.mcp.client.frames import Frames
 from toolkeel.messages import (
@@ -31,6 +26,11 @@ from toolkeel.messages import (
 )
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.wire.sse import SSEParser
+from toolkeel_workspace.files.apply_patch import parse as parse_patch
+from toolkeel_workspace.files.apply_patch import patched
+from toolkeel_workspace.files.open_beneath import clean
+from toolkeel_workspace.sandbox.protected_files import protected_part
+from toolkeel_workspace.web.client import parse_url
 
 WIRES = (openai_chat, openai_responses, anthropic, gemini, bedrock)
 GOOD = b'{"jsonrpc": "2.0", "id": 1, "result": {}}\n'

@@ -53,13 +53,8 @@ def line_of(text: str) -> str:
 
 def brought(line: str) -> set[str]:
     """The distributions that a line installs, with those that they need."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    extras = project["optional-dependencies"]
-    words = [*project["dependencies"], *RUNNERS]
-    for extra in Requirement(line).extras:
-        words += extras[extra]
     found: set[tuple[str, str]] = set()
-    waiting = [Requirement(word) for word in words]
+    waiting = [Requirement(word) for word in (line, *RUNNERS)]
     while waiting:
         wanted = waiting.pop()
         for extra in ("", *wanted.extras):
@@ -70,9 +65,19 @@ def brought(line: str) -> set[str]:
     return {name for name, _ in found}
 
 
+def _declared(name: str, extra: str) -> list[str]:
+    """List what a distribution of the repository declares, as it is now; empty for others."""
+    file = ROOT / "packages" / name / "pyproject.toml"
+    if not file.is_file():
+        return []
+    project = tomllib.loads(file.read_text("utf-8"))["project"]
+    own: list[str] = project["optional-dependencies"][extra] if extra else project["dependencies"]
+    return own
+
+
 def _needs(name: str, extra: str) -> Iterator[Requirement]:
     try:
-        words = metadata.requires(name) or []
+        words = _declared(name, extra) or metadata.requires(name) or []
     except metadata.PackageNotFoundError:
         return
     for word in words:
@@ -83,7 +88,7 @@ def _needs(name: str, extra: str) -> Iterator[Requirement]:
 
 def hidden(line: str) -> set[str]:
     """The modules that are installed here, and that a line does not bring."""
-    kept: Collection[str] = brought(line) | {"toolkeel"}
+    kept: Collection[str] = brought(line)
     return {
         module
         for module, owners in metadata.packages_distributions().items()

@@ -1,4 +1,4 @@
-"""What the package declares that it needs, read from pyproject.toml."""
+"""What the four distributions declare that they need, read from packages/*/pyproject.toml."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from tests.shared import ROOT
 
 
 @cache
-def project() -> dict[str, Any]:
-    """The ``[project]`` table."""
-    table: dict[str, Any] = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
-    return table
+def projects() -> dict[str, dict[str, Any]]:
+    """Read the ``[project]`` table of each distribution, by its name."""
+    files = sorted(ROOT.glob("packages/*/pyproject.toml"))
+    tables = [tomllib.loads(file.read_text("utf-8"))["project"] for file in files]
+    return {table["name"]: table for table in tables}
 
 
 def core() -> list[Requirement]:
     """What every install brings."""
-    return [Requirement(text) for text in project()["dependencies"]]
+    return [Requirement(text) for text in projects()["toolkeel"]["dependencies"]]
 
 
 # Extras that bring other libraries of our kind: installed by test-all alone, locked apart. With
@@ -32,9 +33,14 @@ PEERS = {"langchain": "langchain_core", "openai-agents": "agents", "pydantic-ai"
 
 def extras() -> list[Requirement]:
     """What the extras bring, the package itself and its peers aside."""
-    groups = project()["optional-dependencies"]
-    needs = [need for name in groups if name not in PEERS for need in _group(name)]
-    return [need for need in needs if canonicalize_name(need.name) != project()["name"]]
+    needs = [
+        Requirement(text)
+        for project in projects().values()
+        for extra, texts in project["optional-dependencies"].items()
+        if extra not in PEERS
+        for text in texts
+    ]
+    return [need for need in needs if canonicalize_name(need.name) not in projects()]
 
 
 def peers() -> list[Requirement]:
@@ -43,7 +49,8 @@ def peers() -> list[Requirement]:
 
 
 def _group(name: str) -> list[Requirement]:
-    return [Requirement(text) for text in project()["optional-dependencies"][name]]
+    groups = projects()["toolkeel-compat"]["optional-dependencies"]
+    return [Requirement(text) for text in groups[name]]
 
 
 def core_names() -> set[str]:

@@ -35,7 +35,9 @@ class Block:
 
 def documents() -> list[Path]:
     """Every Markdown file a reader of the repository meets."""
-    return sorted([*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")])
+    return sorted(
+        [*ROOT.glob("*.md"), *ROOT.glob("packages/*/*.md"), *(ROOT / "docs").rglob("*.md")]
+    )
 
 
 def blocks(text: str) -> list[Block]:
@@ -119,7 +121,7 @@ def missing_paths(text: str, tops: set[str]) -> list[str]:
         *(
             path
             for path in within
-            if not any(any((ROOT / top).rglob(path)) for top in ("src", "tests"))
+            if not any(any((ROOT / top).rglob(path)) for top in ("packages", "tests"))
         ),
     ]
 

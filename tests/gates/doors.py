@@ -6,19 +6,13 @@ import ast
 from collections.abc import Iterator
 
 from tests.gates.layers import DOORS
-from tests.gates.sources import PACKAGE, Module, modules
+from tests.gates.sources import PACKAGE, PACKAGES, Module, modules
 
 # Modules of the words that programs import as they are.
 WORDS = ("content", "context", "effects", "errors", "events", "hosted", "messages")
 # Folders whose front is a door.
 FOLDERS = (
-    "compat",
-    "compat.bridges",
-    "compat.langchain",
-    "compat.openai_agents",
-    "compat.openapi",
-    "durable",
-    "engines",
+    "executors",
     "mcp",
     "mcp.client",
     "mcp.server",
@@ -35,7 +29,20 @@ FOLDERS = (
     "sessions",
     "testing",
 )
-PUBLIC = frozenset({PACKAGE, *(f"{PACKAGE}.{name}" for name in (*DOORS, *WORDS, *FOLDERS))})
+OTHERS = (
+    "toolkeel_workspace",
+    "toolkeel_studio.durable",
+    "toolkeel_studio.ray",
+    "toolkeel_studio.weather",
+    "toolkeel_compat",
+    "toolkeel_compat.bridges",
+    "toolkeel_compat.langchain",
+    "toolkeel_compat.openai_agents",
+    "toolkeel_compat.openapi",
+)
+PUBLIC = frozenset(
+    {PACKAGE, *OTHERS, *(f"{PACKAGE}.{name}" for name in (*DOORS, *WORDS, *FOLDERS))}
+)
 """Every place a program may import from: the package, and two steps below it at most."""
 FILES = frozenset(module.name for module in modules())
 
@@ -47,8 +54,8 @@ def deep_imports(code: str) -> Iterator[tuple[int, str]]:
         code: Python source; examples with ``>>>`` hold none that a reader would copy.
     """
     for node in ast.walk(ast.parse(code)):
-        if isinstance(node, ast.ImportFrom) and node.module == PACKAGE:
-            names = [f"{PACKAGE}.{alias.name}" for alias in node.names]
+        if isinstance(node, ast.ImportFrom) and node.module in PACKAGES:
+            names = [f"{node.module}.{alias.name}" for alias in node.names]
             found = [name for name in names if name in FILES and name not in PUBLIC]
         elif isinstance(node, ast.ImportFrom):
             found = [node.module] if _is_deep(node.module or "") else []
@@ -60,7 +67,7 @@ def deep_imports(code: str) -> Iterator[tuple[int, str]]:
 
 
 def _is_deep(name: str) -> bool:
-    return name.split(".")[0] == PACKAGE and name not in PUBLIC
+    return name.split(".")[0] in PACKAGES and name not in PUBLIC
 
 
 def shown(module: Module) -> set[tuple[str, str]]:
@@ -78,7 +85,7 @@ def shown(module: Module) -> set[tuple[str, str]]:
 def opened(module: Module) -> set[tuple[str, str]]:
     """Module and name of all that a door loads when it is asked for; empty if it is no door."""
     return {
-        (f"{PACKAGE}.{place}", name)
+        (place, name)
         for node in ast.walk(module.tree)
         if isinstance(node, ast.Call) and ast.unparse(node.func) in ("door", "_door")
         for place, names in ast.literal_eval(node.args[1]).items()

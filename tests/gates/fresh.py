@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from tests.gates.sources import SRC
+from tests.shared import PYTHONPATH
 
 
 def fresh(code: str, folder: Path, *, write_bytecode: bool = False) -> Any:
@@ -21,7 +21,7 @@ def fresh(code: str, folder: Path, *, write_bytecode: bool = False) -> Any:
         write_bytecode: Whether this run may keep the bytecode it compiles.
     """
     kept = {k: v for k, v in os.environ.items() if not k.startswith("PYTHON")}
-    paths = {"PYTHONPATH": str(SRC), "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
+    paths = {"PYTHONPATH": PYTHONPATH, "PYTHONPYCACHEPREFIX": str(folder / "bytecode")}
     never = {} if write_bytecode else {"PYTHONDONTWRITEBYTECODE": "1"}
     done = subprocess.run(
         [sys.executable, "-P", "-c", code],

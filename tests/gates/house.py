@@ -1,4 +1,4 @@
-"""How folders are laid out, what their maps say, and how much code there is."""
+"""How folders are laid out, what their maps say, and how lines of code are counted."""
 
 from __future__ import annotations
 
@@ -9,18 +9,10 @@ import tokenize
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
-from tests.gates.layers import LAST, chapter_of
 from tests.gates.sources import PACKAGE, Module
 
 MODULES = 20
 SIBLINGS = 2
-CORE = ("words", "define", "call", "agent")
-CORE_LINES = 17_775
-ALL_LINES = 64_890
-# By radon: the mean of all functions and classes, the highest, and the share above ten.
-MEAN = 3.63
-HIGHEST = 21
-ABOVE_TEN = 0.0383
 
 
 def folders(modules: Sequence[Module]) -> dict[str, tuple[str, list[str]]]:
@@ -90,8 +82,3 @@ def code_lines(module: Module) -> int:
         if token.type not in skipped:
             found.update(range(token.start[0], token.end[0] + 1))
     return len(found - text)
-
-
-def is_core(module: Module) -> bool:
-    """Whether it belongs to what a call and a run are made of: words, define, call, agent."""
-    return module.name not in LAST and chapter_of(module.name) in CORE

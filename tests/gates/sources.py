@@ -9,8 +9,14 @@ from pathlib import Path
 
 from tests.shared import ROOT
 
-SRC = ROOT / "src"
 PACKAGE = "toolkeel"
+PACKAGES = {
+    "toolkeel": ROOT / "packages" / "toolkeel" / "src",
+    "toolkeel_workspace": ROOT / "packages" / "toolkeel-workspace" / "src",
+    "toolkeel_studio": ROOT / "packages" / "toolkeel-studio" / "src",
+    "toolkeel_compat": ROOT / "packages" / "toolkeel-compat" / "src",
+}
+"""Folder of the sources of each import package."""
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -48,8 +54,11 @@ def _parse(text: str, path: str) -> ast.Module:
 @cache
 def modules() -> tuple[Module, ...]:
     """Every module of the library, by name."""
-    paths = sorted((SRC / PACKAGE).rglob("*.py"))
-    return tuple(Module(_dotted(path), _shown(path), path.read_text("utf-8")) for path in paths)
+    return tuple(
+        Module(_dotted(path, source), _shown(path), path.read_text("utf-8"))
+        for name, source in PACKAGES.items()
+        for path in sorted((source / name).rglob("*.py"))
+    )
 
 
 def planted(name: str, text: str) -> Module:
@@ -59,7 +68,9 @@ def planted(name: str, text: str) -> Module:
         name: Dotted, with ``toolkeel`` in front.
         text: Its source.
     """
-    return Module(name, f"src/{name.replace('.', '/')}.py", text)
+    package = name.partition(".")[0]
+    folder = package.replace("_", "-")
+    return Module(name, f"packages/{folder}/src/{name.replace('.', '/')}.py", text)
 
 
 def functions(module: Module) -> list[tuple[str, Function]]:
@@ -84,8 +95,8 @@ def report(rows: list[str]) -> None:
     assert not rows, f"{len(rows)} outside the gate:\n" + "\n".join(rows)
 
 
-def _dotted(path: Path) -> str:
-    parts = path.relative_to(SRC).with_suffix("").parts
+def _dotted(path: Path, source: Path) -> str:
+    parts = path.relative_to(source).with_suffix("").parts
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 

@@ -18,7 +18,7 @@ MAY_SKIP = "tests/shared.py"
 
 @dataclass(frozen=True)
 class TestFile:
-    """One file below ``tests/``.
+    """One file of the tests.
 
     Args:
         path: Relative to the repository's root, with forward slashes.
@@ -43,8 +43,10 @@ class TestFile:
 
 
 def suite_files() -> list[TestFile]:
-    """Every Python file below ``tests/``."""
-    paths = [p for p in sorted((ROOT / "tests").rglob("*.py")) if "node_modules" not in p.parts]
+    """Every Python file of the tests, of the repository and of each distribution."""
+    folders = [ROOT / "tests", *sorted(ROOT.glob("packages/*/tests"))]
+    files = [path for folder in folders for path in sorted(folder.rglob("*.py"))]
+    paths = [path for path in files if "node_modules" not in path.parts]
     return [read(p.relative_to(ROOT).as_posix(), p.read_text("utf-8")) for p in paths]
 
 
@@ -108,5 +110,6 @@ def mirror_of(source: str) -> str:
     >>> mirror_of("packages/toolkeel/src/toolkeel/define/tool.py")
     'packages/toolkeel/tests/define/test_tool.py'
     """
-    folder, _, file = source.removeprefix("packages/toolkeel/src/toolkeel/").rpartition("/")
-    return "/".join(part for part in ("tests", folder, f"test_{file}") if part)
+    distribution, _, inside = source.partition("/src/")
+    folder, _, file = inside.partition("/")[2].rpartition("/")
+    return "/".join(part for part in (distribution, "tests", folder, f"test_{file}") if part)

@@ -19,7 +19,14 @@ CLAIMS_SOMETHING = re.compile(
     r"|(?:was|were) refused|refused the|was ended|[Nn]othing was (?:changed|done|used up)"
     r"|[Ss]omebody else has|was changed since|(?:took|take|taken) effect|Neither could"
 )
-ELSEWHERE = ("cli/", "inspector/", "observe/", "testing/", "providers/", "define/no_tool.py")
+ELSEWHERE = (
+    "toolkeel_studio/cli/",
+    "toolkeel_studio/inspector/",
+    "observe/",
+    "testing/",
+    "providers/",
+    "define/no_tool.py",
+)
 """What no model reads of a call: pages and commands for people, and what tests say."""
 REASONS = (UNTRIED, DOER, "only reads")
 
@@ -51,8 +58,8 @@ def sentences(module: Module) -> Iterator[tuple[int, str]]:
 
 
 def inside(path: str) -> str:
-    """A module's path below the package."""
-    return path.split("/toolkeel/", 1)[-1]
+    """Return a module's path below its sources, without the runtime's own name."""
+    return path.partition("/src/")[2].removeprefix("toolkeel/")
 
 
 def complaints(found: Sequence[Module], claims: Sequence[Claim]) -> list[str]:

@@ -20,8 +20,8 @@ from tests.gates.documents import (
     missing_targets,
     program,
 )
-from tests.gates.sources import SRC, report
-from tests.shared import ROOT
+from tests.gates.sources import report
+from tests.shared import PYTHONPATH, ROOT
 
 DOCUMENTS = [path.relative_to(ROOT).as_posix() for path in documents()]
 SECONDS = 60
@@ -54,7 +54,7 @@ def _run(
     return subprocess.run(
         [sys.executable, "-W", "error", str(script)],
         cwd=work,
-        env={**os.environ, "PYTHONPATH": str(SRC)},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

@@ -15,7 +15,8 @@ ALL = [module for module in modules() if opened(module)]
 
 
 def test_every_door_opens_the_names_that_it_shows_to_type_checkers() -> None:
-    assert {f"{PACKAGE}.{name}" for name in DOORS} <= {module.name for module in ALL}
+    known = {module.name for module in modules() if isinstance(module.tree.body, list)}
+    assert {f"{PACKAGE}.{name}" for name in DOORS} <= known
     report(
         [
             f"{module.path}: {opened(module) ^ shown(module)}"
@@ -60,7 +61,7 @@ def test_names_in_the_text_of_documents_can_be_imported_as_they_stand() -> None:
     """What stands in code font, such as `toolkeel.steps.Retry`, is a place, or a name of one."""
     rows = []
     for path in documents():
-        for name in re.findall(rf"`({PACKAGE}\.[\w.]+)[`(]", path.read_text("utf-8")):
+        for name in re.findall(rf"`({PACKAGE}(?:_\w+)?\.[\w.]+)[`(]", path.read_text("utf-8")):
             place, _, last = name.rpartition(".")
             is_there = name in PUBLIC or (place in PUBLIC and hasattr(import_module(place), last))
             if not is_there:
@@ -87,7 +88,7 @@ def test_a_name_that_a_door_shows_and_does_not_open_is_found() -> None:
     text = (
         "from typing import TYPE_CHECKING\n"
         "if TYPE_CHECKING:\n    from toolkeel.call.steps.call_limits import Budget as Budget\n"
-        "else:\n    __getattr__, _, _ = door(__name__, {'call.steps.call_limits': 'AtOnce'})\n"
+        "else:\n    __getattr__, _, _ = door(__name__, {'toolkeel.call.steps.call_limits': 'AtOnce'})\n"
     )
     module = planted(f"{PACKAGE}.steps", text)
     assert shown(module) == {("toolkeel.call.steps.call_limits", "Budget")}

@@ -32,7 +32,7 @@ def _exists(test: str) -> bool:
     """Whether a test file exists, and in it the function after ``::``."""
     file, _, name = test.partition("::")
     path = ROOT / file
-    if not (file.startswith("tests/") and path.is_file()):
+    if not (file.startswith(("tests/", "packages/")) and path.is_file()):
         return False
     return not name or f"def {name}(" in path.read_text("utf-8")
 

@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from tests.mcp.peers import free_port
 
 from tests.gates.brought import README
 from tests.gates.documents import blocks, program, prose
 from tests.gates.test_docs import DOCUMENTS, _script
-from tests.mcp.peers import free_port
 from tests.shared import ROOT, cannot_run
 
 pytestmark = pytest.mark.slow
@@ -71,12 +71,12 @@ GOES_ON = re.compile(r"--http|^toolkeel inspect ")
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel of this tree."""
+    """The runtime's wheel of this tree; those of the other distributions lie beside it."""
     folder = tmp_path_factory.mktemp("wheel")
-    _say(
-        [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)], ROOT, folder
-    )
-    [found] = folder.glob("*.whl")
+    build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(folder)]
+    for project in ROOT.glob("packages/*"):
+        _say(build, project, folder)
+    [found] = folder.glob("toolkeel-*.whl")
     return found
 
 
@@ -96,7 +96,10 @@ def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator
             pip = [sys.executable, "-m", "pip", "--python", str(folder / "bin" / "python"), "-q"]
             pip.append("--disable-pip-version-check")
             wanted = f"{wheel}[{','.join(sorted(extras))}]"
-            done = _run([*pip, "install", "-c", str(pins), wanted], folder.parent)
+            done = _run(
+                [*pip, "install", "-c", str(pins), "--find-links", str(wheel.parent), wanted],
+                folder.parent,
+            )
             if done.returncode:
                 cannot_run(f"{line} could not be installed: {done.stderr[-500:]}")
             made[extras] = folder / "bin"

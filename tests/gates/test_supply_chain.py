@@ -100,11 +100,19 @@ def test_the_bills_of_a_release_name_what_its_wheel_installs(tmp_path: Path) -> 
     constraints = tmp_path / "constraints.txt"
     constraints.write_text("".join(f"{name}=={version}\n" for name, (version, _) in pins.items()))
     words = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
-    subprocess.run(words, cwd=ROOT, check=True, capture_output=True)
-    [wheel] = tmp_path.glob("*.whl")
+    for project in ROOT.glob("packages/*"):
+        subprocess.run(words, cwd=project, check=True, capture_output=True)
+    [wheel] = tmp_path.glob("toolkeel-*.whl")
     subprocess.run([sys.executable, "-m", "scripts.sbom", str(tmp_path)], cwd=ROOT, check=True)
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-qq"]
-    known = ["-c", str(constraints), "--find-links", str(tmp_path / "all")]
+    known = [
+        "-c",
+        str(constraints),
+        "--find-links",
+        str(tmp_path),
+        "--find-links",
+        str(tmp_path / "all"),
+    ]
     # The index is asked once: each extra asking it for itself takes an hour on a slow line.
     words = [*pip, "download", "-d", str(tmp_path / "all"), *known]
     subprocess.run([*words, f"toolkeel[all] @ {wheel.as_uri()}"], check=True, capture_output=True)

@@ -93,4 +93,7 @@ def _lines(rows: Iterator[str]) -> list[int]:
 
 
 def test_the_mirror_of_a_word_stands_at_the_top() -> None:
-    assert mirror_of("packages/toolkeel/src/toolkeel/errors.py") == "packages/toolkeel/tests/test_errors.py"
+    assert (
+        mirror_of("packages/toolkeel/src/toolkeel/errors.py")
+        == "packages/toolkeel/tests/test_errors.py"
+    )

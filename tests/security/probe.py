@@ -11,9 +11,9 @@ import asyncio
 import sys
 from pathlib import Path
 
+from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox.confine import Backend, Sandbox, features
 from toolkeel_workspace.sandbox.escape_probe import Hole, probe
-from toolkeel.errors import SetupError
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")
 

@@ -11,8 +11,15 @@ from tests.security.breaking import Break, is_seen, stands_once
 from tests.shared import ROOT
 
 PAGE = ROOT / "docs" / "security.md"
-FILES, SANDBOX = "packages/toolkeel-workspace/tests/files", "packages/toolkeel-workspace/tests/sandbox"
-WEB, MCP, STEPS = "packages/toolkeel-workspace/tests/web", "packages/toolkeel/tests/mcp/client", "packages/toolkeel/tests/call/steps"
+FILES, SANDBOX = (
+    "packages/toolkeel-workspace/tests/files",
+    "packages/toolkeel-workspace/tests/sandbox",
+)
+WEB, MCP, STEPS = (
+    "packages/toolkeel-workspace/tests/web",
+    "packages/toolkeel/tests/mcp/client",
+    "packages/toolkeel/tests/call/steps",
+)
 
 BREAKS = (
     Break(

@@ -14,12 +14,12 @@ import pytest
 
 from tests.shared import cannot_run
 from toolkeel import ToolCall, ToolMessage, Toolset
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files import open_beneath as beneath
 from toolkeel_workspace.files.apply_patch import apply_patch
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.workspace import Workspace
-from toolkeel.errors import ToolError
 
 CANARY = "canary-51e0"
 CALLS: dict[str, dict[str, object]] = {

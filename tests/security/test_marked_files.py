@@ -7,16 +7,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-
 from tests.executors.walls import need
+
 from tests.shared import cannot_run
 from toolkeel import Agent, tool
 from toolkeel._records.taint_sources import mark_file, mark_of
-from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.effects import acts, reads
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.runs import RunResult
+from toolkeel_workspace.files.workspace import Workspace
 
 Call = tuple[str, dict[str, object]]
 

@@ -12,12 +12,12 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-
 from tests.seeds import IMPORTS, NOT_PYTHON, RUNS, Case, Ran
+
 from toolkeel import ToolCall, Toolset
-from toolkeel_workspace.search.open_store import store_path
-from toolkeel_workspace.search.stores import Source
-from toolkeel_workspace.search.vector_store import VectorStore
+from toolkeel.messages import ToolMessage
+from toolkeel.providers import openai_responses
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat import openai_agents
 from toolkeel_compat.openai_agents import (
     Agent,
@@ -33,9 +33,9 @@ from toolkeel_compat.openai_agents import (
     ToolInputGuardrailTripwireTriggered,
     function_tool,
 )
-from toolkeel.messages import ToolMessage
-from toolkeel.providers import openai_responses
-from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.search.open_store import store_path
+from toolkeel_workspace.search.stores import Source
+from toolkeel_workspace.search.vector_store import VectorStore
 
 ALL: Mapping[str, Any] = {name: getattr(openai_agents, name) for name in openai_agents.__all__}
 HEARD: list[Any] = []

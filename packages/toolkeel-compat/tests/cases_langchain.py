@@ -11,8 +11,11 @@ from typing import Annotated, Any, Literal, Optional, TypeVar
 
 import pytest
 from pydantic import BaseModel, Field
-
 from tests.seeds import BROKEN, IMPORTS, NOT_PYTHON, RUNS, Case, Ran, examples
+
+from toolkeel.define.inject import marker_of
+from toolkeel.errors import InjectionError, InvalidArguments
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat import langchain
 from toolkeel_compat.langchain import (
     AIMessage,
@@ -30,9 +33,6 @@ from toolkeel_compat.langchain import (
     init_chat_model,
     tool,
 )
-from toolkeel.define.inject import marker_of
-from toolkeel.errors import InjectionError, InvalidArguments
-from toolkeel.testing.scripted import Scripted, call
 
 ALL: Mapping[str, Any] = {name: getattr(langchain, name) for name in langchain.__all__}
 TYPING: Mapping[str, Any] = {

@@ -13,12 +13,13 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.seeds import BROKEN, NOT_PYTHON, RUNS, Case, Ran, examples
+
 from toolkeel import Agent, RunContext, ToolCall, ToolMessage, ToolOutput, Toolset, tool, unanswered
-from toolkeel_compat.langchain import AIMessage, BaseTool, ToolNode, init_chat_model
-from toolkeel_compat.langchain import tool as langchain_tool
 from toolkeel.events import Event, ToolFinished, ToolStarted
 from toolkeel.providers import openai_chat
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_compat.langchain import AIMessage, BaseTool, ToolNode, init_chat_model
+from toolkeel_compat.langchain import tool as langchain_tool
 
 CITIES = {"Beijing": "22°C, 晴天", "Shanghai": "25°C, 多云"}
 

@@ -7,8 +7,8 @@ from typing import Any, TypedDict
 
 import pytest
 
-from toolkeel_compat.check_options import only_known, value_of
 from toolkeel.errors import SetupError
+from toolkeel_compat.check_options import only_known, value_of
 
 
 class Known(TypedDict, total=False):

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_compat.content_blocks import block_of, content_of, fields_of, written
 from toolkeel.content import Audio, Block, File, Image, Text
 from toolkeel.errors import SetupError
+from toolkeel_compat.content_blocks import block_of, content_of, fields_of, written
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CODED = base64.b64encode(PNG).decode()

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from IPython.core.formatters import HTMLFormatter  # type: ignore[attr-defined]
 
 from toolkeel import Agent, Image, ToolMessage, ToolOutput, Toolset, tool
-from toolkeel_studio.notebook import MOST, html
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.notebook import MOST, html
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(30)
 EVIL = "<script>alert(1)</script>\"'><img src=x onerror=alert(1)>"

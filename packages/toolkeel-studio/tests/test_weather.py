@@ -10,11 +10,11 @@ from contextlib import asynccontextmanager
 import pytest
 
 from toolkeel import Toolset
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolCall
 from toolkeel_studio.weather import FORECAST_URL, GEOCODING_URL, Weather, tools
 from toolkeel_studio.weather_fixture import WeatherFixture
 from toolkeel_workspace.web.service import MOST
-from toolkeel.errors import ToolError
-from toolkeel.messages import ToolCall
 
 
 @pytest.fixture(scope="module")

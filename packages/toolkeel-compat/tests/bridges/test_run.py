@@ -9,9 +9,9 @@ import pytest
 from pydantic import BaseModel, Field, ValidationError
 
 from toolkeel import RunContext, ToolContext, tool
+from toolkeel.errors import SetupError
 from toolkeel_compat.bridges.run import Ours, refused
 from toolkeel_compat.langchain import InjectedState, InjectedStore, InjectedToolArg
-from toolkeel.errors import SetupError
 
 
 @tool

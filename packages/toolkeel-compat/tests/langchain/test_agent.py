@@ -8,6 +8,8 @@ import pytest
 from pydantic import BaseModel
 
 from toolkeel import SetupError
+from toolkeel.errors import OutputError
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     Command,
     GraphRecursionError,
@@ -26,8 +28,6 @@ from toolkeel_compat.langchain import (
     tool,
     wrap_tool_call,
 )
-from toolkeel.errors import OutputError
-from toolkeel.testing.scripted import Scripted, call
 
 
 class City(BaseModel):

@@ -7,9 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-
 from tests.langchain.test_tool_node import CONFIG, remember
+
 from toolkeel import Settings
+from toolkeel.errors import SetupError
+from toolkeel.messages import Usage
+from toolkeel.model_interface import CallDelta, Finish, TextDelta
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     HumanMessage,
     InMemoryStore,
@@ -18,10 +22,6 @@ from toolkeel_compat.langchain import (
     init_chat_model,
     tool,
 )
-from toolkeel.errors import SetupError
-from toolkeel.messages import Usage
-from toolkeel.model_interface import CallDelta, Finish, TextDelta
-from toolkeel.testing.scripted import Scripted, call
 
 
 @pytest.mark.parametrize(

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import pytest
 
 from toolkeel import SetupError, ToolMessage
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import (
     AIMessage,
     Command,
@@ -18,7 +19,6 @@ from toolkeel_compat.langchain import (
     tool,
     tools_condition,
 )
-from toolkeel.testing import Scripted, call
 
 
 @tool

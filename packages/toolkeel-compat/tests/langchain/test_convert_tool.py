@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from toolkeel import SetupError, tool
+from toolkeel.errors import DefinitionError
 from toolkeel_compat import langchain
 from toolkeel_compat.langchain.convert_tool import (
     convert_to_anthropic_tool,
@@ -16,7 +17,6 @@ from toolkeel_compat.langchain.convert_tool import (
     convert_tool,
     defined,
 )
-from toolkeel.errors import DefinitionError
 
 
 def weather(city: str, days: int = 1) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     Command,
     HumanInTheLoopMiddleware,
@@ -17,7 +18,6 @@ from toolkeel_compat.langchain import (
     interrupt,
     tool,
 )
-from toolkeel.testing.scripted import Scripted, call
 
 ADA = {"configurable": {"thread_id": "ada"}}
 ran: list[str] = []

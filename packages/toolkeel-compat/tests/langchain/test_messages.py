@@ -14,6 +14,9 @@ from hypothesis import strategies as st
 
 from toolkeel import AssistantMessage, SetupError
 from toolkeel import ToolCall as CoreToolCall
+from toolkeel.content import Image, Text
+from toolkeel.messages import Reasoning
+from toolkeel.testing import Scripted
 from toolkeel_compat.langchain import create_agent
 from toolkeel_compat.langchain.messages import (
     AIMessage,
@@ -26,9 +29,6 @@ from toolkeel_compat.langchain.messages import (
     as_call,
     convert_to_messages,
 )
-from toolkeel.content import Image, Text
-from toolkeel.messages import Reasoning
-from toolkeel.testing import Scripted
 
 ARGS = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=5))
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import pytest
 
 from toolkeel import SetupError
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     REMOVE_ALL_MESSAGES,
     AgentMiddleware,
@@ -35,7 +36,6 @@ from toolkeel_compat.langchain import (
     wrap_model_call,
     wrap_tool_call,
 )
-from toolkeel.testing.scripted import Scripted, call
 
 
 @tool

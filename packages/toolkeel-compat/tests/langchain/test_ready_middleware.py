@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import ModelError, SetupError, ToolCall
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import (
     InMemorySaver,
     ModelCallLimitExceededError,
@@ -20,7 +21,6 @@ from toolkeel_compat.langchain import (
     create_agent,
     tool,
 )
-from toolkeel.testing import Scripted, call
 
 ADA = {"configurable": {"thread_id": "ada"}}
 

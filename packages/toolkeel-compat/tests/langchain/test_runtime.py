@@ -8,6 +8,7 @@ import pytest
 
 import toolkeel
 from toolkeel import RunContext, ToolCall, Toolset, tool
+from toolkeel.events import Emitted, Event, Progress
 from toolkeel_compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
     CallbackManagerForToolRun,
@@ -20,7 +21,6 @@ from toolkeel_compat.langchain.runtime import (
     config_of,
 )
 from toolkeel_compat.langchain.tools import BaseTool
-from toolkeel.events import Emitted, Event, Progress
 
 SEEN: list[Any] = []
 

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import (
     Command,
     HumanInTheLoopMiddleware,
@@ -16,7 +17,6 @@ from toolkeel_compat.langchain import (
     tool,
 )
 from toolkeel_compat.langchain.threads import EDITED
-from toolkeel.testing import Scripted, call
 
 ADA = {"configurable": {"thread_id": "ada"}}
 

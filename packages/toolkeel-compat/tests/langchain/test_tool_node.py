@@ -9,6 +9,7 @@ from typing import Annotated, Any
 import pytest
 
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
+from toolkeel.events import ToolFinished
 from toolkeel_compat.langchain import (
     AIMessage,
     HumanMessage,
@@ -23,7 +24,6 @@ from toolkeel_compat.langchain import (
     tool,
 )
 from toolkeel_compat.langchain.tool_node import handling
-from toolkeel.events import ToolFinished
 
 
 @tool

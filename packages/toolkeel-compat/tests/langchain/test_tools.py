@@ -10,6 +10,9 @@ import pytest
 from pydantic import BaseModel, Field, field_validator
 
 from toolkeel import Agent, ToolMessage, Toolset
+from toolkeel.content import Image, Text
+from toolkeel.errors import DefinitionError, InjectionError, InvalidArguments, SetupError
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
     BaseTool,
     InjectedToolArg,
@@ -22,9 +25,6 @@ from toolkeel_compat.langchain import (
     create_agent,
     tool,
 )
-from toolkeel.content import Image, Text
-from toolkeel.errors import DefinitionError, InjectionError, InvalidArguments, SetupError
-from toolkeel.testing.scripted import Scripted, call
 
 
 def double(n: int) -> int:

@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from toolkeel.errors import OutputError, SetupError
+from toolkeel.messages import ToolMessage
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     AgentOutputSchema,
@@ -18,9 +21,6 @@ from toolkeel_compat.openai_agents import (
     StopAtTools,
     function_tool,
 )
-from toolkeel.errors import OutputError, SetupError
-from toolkeel.messages import ToolMessage
-from toolkeel.testing.scripted import Scripted, call
 
 
 class Event(BaseModel):

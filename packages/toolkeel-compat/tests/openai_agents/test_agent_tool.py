@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError
+from toolkeel.model_interface import Finish, TextDelta
+from toolkeel.testing import Scripted
 from toolkeel_compat.openai_agents import (
     Agent,
     AgentHooks,
@@ -25,8 +27,6 @@ from toolkeel_compat.openai_agents import (
     function_tool,
     input_guardrail,
 )
-from toolkeel.model_interface import Finish, TextDelta
-from toolkeel.testing import Scripted
 
 
 @function_tool

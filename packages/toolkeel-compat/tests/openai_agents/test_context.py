@@ -6,9 +6,9 @@ from typing import Any
 
 from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel import Usage as CoreUsage
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import Agent, RunConfig, Runner, Usage
 from toolkeel_compat.openai_agents.context import Raw, RunContextWrapper, TokensDetails, ToolContext
-from toolkeel.testing import Scripted, call
 
 SEEN: list[Any] = []
 

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
+from toolkeel.runs import GuardrailTripped
+from toolkeel.testing import Scripted
 from toolkeel_compat.openai_agents import (
     Agent,
     AgentsException,
@@ -38,8 +40,6 @@ from toolkeel_compat.openai_agents import (
     tool_output_guardrail,
 )
 from toolkeel_compat.openai_agents.guardrails import as_behavior
-from toolkeel.runs import GuardrailTripped
-from toolkeel.testing import Scripted
 
 Output = ToolGuardrailFunctionOutput
 

@@ -9,6 +9,9 @@ from typing import Any
 import pytest
 from pydantic import BaseModel
 
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Reasoning, ToolCall, ToolMessage
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     AgentHooks,
@@ -29,9 +32,6 @@ from toolkeel_compat.openai_agents import (
     remove_all_tools,
 )
 from toolkeel_compat.openai_agents.items import items_of
-from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Reasoning, ToolCall, ToolMessage
-from toolkeel.testing import Scripted, call
 
 
 @function_tool

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkeel_compat.openai_agents import Agent, AgentHooks, RunHooks, Runner, function_tool
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_compat.openai_agents import Agent, AgentHooks, RunHooks, Runner, function_tool
 
 
 @function_tool

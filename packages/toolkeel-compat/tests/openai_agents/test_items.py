@@ -17,6 +17,7 @@ from toolkeel import (
     ToolMessage,
     UserMessage,
 )
+from toolkeel.messages import Message, Reasoning
 from toolkeel_compat.openai_agents.items import (
     ItemHelpers,
     MessageOutputItem,
@@ -25,7 +26,6 @@ from toolkeel_compat.openai_agents.items import (
     items_of,
     messages_of,
 )
-from toolkeel.messages import Message, Reasoning
 
 
 def test_a_reply_is_its_thoughts_its_text_and_its_calls() -> None:

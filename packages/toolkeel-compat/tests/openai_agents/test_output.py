@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import pytest
 
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     AgentOutputSchema,
@@ -14,7 +15,6 @@ from toolkeel_compat.openai_agents import (
     ModelBehaviorError,
     Runner,
 )
-from toolkeel.testing import Scripted, call
 
 
 class Jokes(AgentOutputSchemaBase):

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from toolkeel.errors import SetupError
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     AgentsException,
@@ -27,8 +29,6 @@ from toolkeel_compat.openai_agents import (
     tool_input_guardrail,
     tool_output_guardrail,
 )
-from toolkeel.errors import SetupError
-from toolkeel.testing import Scripted, call
 
 
 def test_an_answer_of_another_type_than_was_asked_for_is_an_error_on_demand() -> None:

@@ -10,6 +10,7 @@ import pytest
 
 from toolkeel import Agent as CoreAgent
 from toolkeel import SetupError, UserMessage
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     ItemHelpers,
@@ -22,7 +23,6 @@ from toolkeel_compat.openai_agents import (
     execute_tool,
     function_tool,
 )
-from toolkeel.testing.scripted import Scripted, call
 
 
 @function_tool

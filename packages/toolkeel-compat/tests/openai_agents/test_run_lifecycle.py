@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     MaxTurnsExceeded,
@@ -15,9 +18,6 @@ from toolkeel_compat.openai_agents import (
     Runner,
     function_tool,
 )
-from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage
-from toolkeel.testing.scripted import Scripted, call
 
 
 @function_tool

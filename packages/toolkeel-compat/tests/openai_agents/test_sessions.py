@@ -12,6 +12,9 @@ from typing import Any
 import pytest
 
 from tests.shared import peer
+from toolkeel.errors import ModelError
+from toolkeel.sessions import Sessions
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     RunConfig,
@@ -22,9 +25,6 @@ from toolkeel_compat.openai_agents import (
     function_tool,
 )
 from toolkeel_compat.openai_agents.sessions import Session
-from toolkeel.errors import ModelError
-from toolkeel.sessions import Sessions
-from toolkeel.testing import Scripted, call
 
 
 @function_tool(needs_approval=True)

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from toolkeel.errors import SetupError
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     FunctionTool,
@@ -18,8 +20,6 @@ from toolkeel_compat.openai_agents import (
     ToolErrorFormatterArgs,
     function_tool,
 )
-from toolkeel.errors import SetupError
-from toolkeel.testing.scripted import Scripted, call
 
 
 @function_tool(needs_approval=True)

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from openai.types.responses import ResponseTextDeltaEvent
 
+from toolkeel.model_interface import Finish, TextDelta
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     GuardrailFunctionOutput,
@@ -20,8 +22,6 @@ from toolkeel_compat.openai_agents import (
     input_guardrail,
     tool,
 )
-from toolkeel.model_interface import Finish, TextDelta
-from toolkeel.testing.scripted import Scripted, call
 
 
 @tool

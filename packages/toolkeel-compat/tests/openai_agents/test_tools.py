@@ -10,6 +10,9 @@ from typing import Any
 import pytest
 
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset
+from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
+from toolkeel.events import ToolFinished
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     RunContextWrapper,
@@ -24,9 +27,6 @@ from toolkeel_compat.openai_agents.tools import (
     default_tool_error_function,
     function_tool,
 )
-from toolkeel.errors import DefinitionError, InvalidArguments, SetupError
-from toolkeel.events import ToolFinished
-from toolkeel.testing import Scripted, call
 
 SCHEMA = {
     "type": "object",

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     BatchTraceProcessor,
@@ -26,7 +27,6 @@ from toolkeel_compat.openai_agents import (
     set_tracing_disabled,
     trace,
 )
-from toolkeel.testing.scripted import Scripted, call
 
 
 class Kept:

@@ -6,11 +6,11 @@ import copy
 from typing import Any
 
 import pytest
-
 from tests.petshop import DOCUMENT
+
 from toolkeel import SetupError
-from toolkeel_compat.openapi.document import Parameter, operations, server_url
 from toolkeel.define.tool import Tool
+from toolkeel_compat.openapi.document import Parameter, operations, server_url
 
 FOUND = {operation.name: operation for operation in operations(DOCUMENT)}
 

@@ -16,13 +16,13 @@ from typing import Any
 
 import httpx2
 import pytest
-
 from tests.petshop import DOCUMENT, Petshop
+
 from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel_compat.openapi.tools import from_openapi
 from toolkeel.content import File, Image
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_compat.openapi.tools import from_openapi
 
 
 @pytest.fixture(scope="module")

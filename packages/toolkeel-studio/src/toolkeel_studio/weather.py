@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel_workspace.web.service import json_of, status_and_body
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
+from toolkeel_workspace.web.service import json_of, status_and_body
 
 with needs_extra("toolkeel_studio.weather", "builtin"):
     import httpx2 as httpx2  # told when it is imported, not when it is first asked

@@ -7,7 +7,10 @@ its weather for real. The demo and the tests run against it.
 
 from __future__ import annotations
 
+import atexit
 import json
+from collections.abc import Mapping
+from functools import cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Thread
 from typing import NamedTuple
@@ -142,3 +145,14 @@ def _forecast(query: dict[str, str]) -> dict[str, object] | None:
             "wind_speed_10m": city.wind,
         },
     }
+
+
+@cache
+def demo_options() -> Mapping[str, Mapping[str, object]]:
+    """Start the stand-in and return the options that make the weather tool use it.
+
+    It runs until the program ends.
+    """
+    fixture = WeatherFixture()
+    atexit.register(fixture.__exit__, None, None, None)
+    return {"weather": {"base_url": fixture.__enter__()}}

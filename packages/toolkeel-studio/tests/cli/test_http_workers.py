@@ -19,13 +19,13 @@ import httpx2
 import pytest
 from mcp.client.client import Client as Peer
 from mcp.client.streamable_http import streamable_http_client
-
 from tests.mcp.peers import free_port
 from tests.mcp.serving import text
+
 from tests.waiting import run, until, until_sync
-from toolkeel_studio.cli.exit_codes import USAGE
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.consent import ConsentStore
+from toolkeel_studio.cli.exit_codes import USAGE
 
 pytestmark = pytest.mark.slow
 

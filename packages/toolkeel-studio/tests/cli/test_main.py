@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.cli.commandline import environment, toolkeel
 from tests.cli.conftest import Here
+
 from tests.gates.brought import HIDE, hidden
 from tests.shared import ROOT
 from toolkeel_studio.cli.main import COMMANDS, main
@@ -121,7 +121,9 @@ def test_the_version_is_printed_alone(here: Here) -> None:
 
 
 def test_without_its_extra_the_command_says_how_to_install_it(tmp_path: Path) -> None:
-    code = "import sys; sys.modules['typer'] = None; from toolkeel_studio.cli.main import main; main()"
+    code = (
+        "import sys; sys.modules['typer'] = None; from toolkeel_studio.cli.main import main; main()"
+    )
     done = subprocess.run(
         [sys.executable, "-c", code, "tools"],
         cwd=tmp_path,

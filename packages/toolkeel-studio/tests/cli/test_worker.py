@@ -12,9 +12,9 @@ import pytest
 
 from tests.waiting import until_sync
 from toolkeel import Agent
-from toolkeel_studio.durable import Durable
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted
+from toolkeel_studio.durable import Durable
 
 pytestmark = pytest.mark.slow
 

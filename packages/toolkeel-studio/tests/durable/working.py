@@ -19,11 +19,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from toolkeel import Agent, Effects, ToolContext, tool
-from toolkeel_studio.durable import Durable
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_studio.durable import Durable
 
 STEPS = 10
 ROOT = Path(__file__).resolve().parents[2]

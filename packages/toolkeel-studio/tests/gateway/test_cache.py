@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.messages_made import JSON
 from toolkeel.errors import SetupError
+from toolkeel.sessions import KeyValueStore
 from toolkeel_studio.gateway import cache
 from toolkeel_studio.gateway.cache import ResultCache, key_of
-from toolkeel.sessions import KeyValueStore
 
 OK: dict[str, Any] = {"content": [{"type": "text", "text": "北京"}]}
 

@@ -16,10 +16,10 @@ from toolkeel import Rules
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.mend_responses import NOT_SENT, our_error
 from toolkeel.mcp.content import STRUCTURE
+from toolkeel.mcp.pins import Pins
 from toolkeel_studio.gateway.calls import Call, Gatekeeper, enveloped, forwarded, send_asking_client
 from toolkeel_studio.gateway.ledger import Ledger
 from toolkeel_studio.gateway.policy import Policy
-from toolkeel.mcp.pins import Pins
 
 TOOL = types.Tool(name="act", input_schema={"type": "object"})
 META = st.dictionaries(

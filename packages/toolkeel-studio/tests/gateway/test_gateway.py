@@ -13,20 +13,20 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
-
-from tests.mcp.authorizing import agreeing, authorized
 from tests.gateway.behind import client_of, config
+from tests.mcp.authorizing import agreeing, authorized
+
 from tests.waiting import until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.mcp.client import MCPServer, OAuth
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.pins import Pin, Pins, pin_of
+from toolkeel.sessions import Desk, KeyValueStore
 from toolkeel_studio.gateway.audit import AuditFile
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.policy import Limit, Policy
 from toolkeel_studio.gateway.search import NAME
-from toolkeel.mcp.pins import Pin, Pins, pin_of
-from toolkeel.sessions import Desk, KeyValueStore
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 

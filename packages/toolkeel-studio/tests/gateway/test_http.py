@@ -18,15 +18,15 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-
 from tests.gateway.behind import config
+
 from tests.waiting import until
 from toolkeel import Rules, SetupError
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.server import http as server_http
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.http import gateway_app
 from toolkeel_studio.gateway.policy import Policy, read_policy
-from toolkeel.mcp.server import http as server_http
 
 TOKENS = "[clients.ada]\ntoken='0123456789abcdef-ada'\n[clients.bo]\ntoken='0123456789abcdef-bo'\n"
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import mcp_types as types
 import pytest
-
 from tests.gateway.behind import Asked, config
+
 from tests.waiting import run, until
 from toolkeel.mcp.client import elicitation
 from toolkeel.mcp.client.elicitation import at_most
-from toolkeel_studio.gateway.server_connection import Lane, current
 from toolkeel.mcp.server.sessions import Sessions
+from toolkeel_studio.gateway.server_connection import Lane, current
 
 ASKED = types.ElicitRequestFormParams(
     message="?", requested_schema={"type": "object", "properties": {}}

@@ -8,14 +8,14 @@ import sys
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
-
 from tests.gateway.behind import PEERS, Asked, config
+
 from tests.waiting import until
 from toolkeel.mcp.client.mend_responses import of_peer
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.server.multi_round_calls import Exchange
 from toolkeel_studio.gateway import upstream
 from toolkeel_studio.gateway.upstream import Upstream, as_it_came
-from toolkeel.mcp.server.multi_round_calls import Exchange
 
 
 async def call(server: Upstream, client: str, exchange: Exchange, tool: str = "pid") -> str:

@@ -16,9 +16,9 @@ import httpx2
 from pydantic import BaseModel, Field
 
 from toolkeel import Agent, Effects, tool
-from toolkeel_studio.inspector.app import Inspector
 from toolkeel.sessions import Desk, Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.inspector.app import Inspector
 
 
 class Circle(BaseModel):

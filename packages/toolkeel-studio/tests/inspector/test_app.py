@@ -11,18 +11,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.inspector.serving import GATE, REMOVED, Served, busy, served
 from tests.mcp.peers import PEER
+
 from tests.shared import ROOT, cannot_run, peer
 from toolkeel import Agent
-from toolkeel_workspace.computer.browser import PROGRAMS
 from toolkeel.define.tool import Tool
 from toolkeel.errors import SetupError
-from toolkeel_studio.inspector.app import Inspector
 from toolkeel.mcp.client import MCPServer
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.inspector.app import Inspector
+from toolkeel_workspace.computer.browser import PROGRAMS
 
 AXE = ROOT / "tests" / "node" / "node_modules" / "axe-core" / "axe.min.js"
 EVERYBODY = {

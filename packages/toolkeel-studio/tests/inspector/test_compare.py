@@ -11,9 +11,9 @@ import pytest
 
 from toolkeel import Agent, AssistantMessage, ToolError, Usage, tool
 from toolkeel.errors import ToolkeelError
-from toolkeel_studio.inspector.compare import Line, _rows, compare
 from toolkeel.sessions import Session, Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.inspector.compare import Line, _rows, compare
 
 
 @tool

@@ -9,14 +9,14 @@ from pathlib import Path
 from time import time
 
 import pytest
-
 from tests.inspector.serving import served
+
 from tests.waiting import until_sync
 from toolkeel import Rules
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.sessions import Desk, KeyValueStore
 from toolkeel.testing import call
+from toolkeel_workspace.files.workspace import Workspace
 
 
 class Waiting:

@@ -7,16 +7,16 @@ from pathlib import Path
 from time import time
 
 import pytest
-
 from tests.inspector.serving import GATE, HELD, REMOVED, TOOLS, busy, in_loop
+
 from toolkeel import Agent, ToolContext, tool
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
 from toolkeel.events import Streamed
-from toolkeel_studio.inspector.runs import Live, Runs
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.inspector.runs import Live, Runs
 
 
 def test_a_reply_is_there_while_it_arrives_and_gone_when_it_is_whole() -> None:

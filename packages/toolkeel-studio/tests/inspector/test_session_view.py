@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.inspector.serving import GATE, TOOLS, busy
+
 from toolkeel import Agent
 from toolkeel._records.entries import (
     CallEnded,
@@ -27,10 +27,10 @@ from toolkeel._records.entries import (
     Tainted,
     Unqueued,
 )
-from toolkeel_studio.inspector.session_view import DEEPEST, Note, Replied, Said, Story, story_of
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolCall, ToolMessage, UserMessage
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
+from toolkeel_studio.inspector.session_view import DEEPEST, Note, Replied, Said, Story, story_of
 
 CALLS = (ToolCall("a", "add", "{}"), ToolCall("b", "add", "[1"))
 ENTRIES = [

@@ -15,12 +15,21 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-
 from tests.inspector.serving import GATE, HOSTILE, Served, busy, served
+
 from toolkeel import Agent
 from toolkeel.content import Image, Text
-from toolkeel_studio.inspector.site import FORM, LONGEST, MARKED, body, markdown, pictures, plain, shown
 from toolkeel.testing import Scripted
+from toolkeel_studio.inspector.site import (
+    FORM,
+    LONGEST,
+    MARKED,
+    body,
+    markdown,
+    pictures,
+    plain,
+    shown,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
 

@@ -18,9 +18,9 @@ from toolkeel._records.entries import (
     Waits,
 )
 from toolkeel._records.tickets import Ticket
+from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel_studio.inspector.session_view import Story
 from toolkeel_studio.inspector.timeline import timeline_of
-from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 
 TICKET = Ticket("t", "c", "rm", {}, "d", 2e9)
 

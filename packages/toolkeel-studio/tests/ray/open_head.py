@@ -21,6 +21,7 @@ from pathlib import Path
 
 from tests.executors import executor_tools as tools
 from tests.ray.head import address_in, start_words
+
 from toolkeel import ToolCall, Toolset
 
 SET_ADDRESS, SET_MASK, SET_FLAGS, UP = 0x8916, 0x891C, 0x8914, 1
@@ -47,7 +48,7 @@ def main(folder: Path, *beyond: str) -> None:
     with open(folder / "log", "wb") as log:
         head = subprocess.Popen(words, stdout=log, stderr=log)
     address = address_in(folder, head)
-    from toolkeel.executors import Ray
+    from toolkeel_studio.ray import Ray
 
     tool = dataclasses.replace(tools.number, executor=Ray(address), timeout=60)
     try:

@@ -14,8 +14,8 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-
 from tests.ray.head import started
+
 from tests.shared import ROOT, cannot_run
 
 pytestmark = pytest.mark.slow
@@ -24,7 +24,7 @@ CALL = """
 import dataclasses, sys
 from tests.executors import executor_tools as tools
 from toolkeel import ToolCall, Toolset
-from toolkeel.executors import Ray
+from toolkeel_studio.ray import Ray
 tool = dataclasses.replace(tools.number, executor=Ray(sys.argv[1]), timeout=60)
 try:
     print(Toolset([tool]).run_sync([ToolCall("c", "number", {"n": 3})])[0].text)

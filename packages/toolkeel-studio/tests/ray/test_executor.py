@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from tests.executors import executor_tools as tools
+from tests.executors.walls import survivors
 from tests.ray import ray_tools
 from tests.ray.head import CPUS, joined, started
-from tests.executors.walls import survivors
+
 from tests.shared import ROOT
 from tests.waiting import run, until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset, tool
@@ -31,7 +31,7 @@ from toolkeel.errors import DefinitionError, SetupError
 from toolkeel.events import Emitted, Event, Progress
 
 if TYPE_CHECKING:
-    from toolkeel.executors import Ray
+    from toolkeel_studio.ray import Ray
 
 pytestmark = pytest.mark.slow
 GONE_WITHIN = 2.0
@@ -44,7 +44,7 @@ def head() -> Iterator[str]:
 
 
 def ray_at(head: str, **options: Any) -> Ray:
-    from toolkeel.executors import Ray  # reads the token's variables when it is imported
+    from toolkeel_studio.ray import Ray  # reads the token's variables when it is imported
 
     return Ray(head, **options)
 
@@ -196,7 +196,7 @@ DRIVER = """
 import dataclasses, sys
 from tests.ray import ray_tools
 from toolkeel import ToolCall, Toolset
-from toolkeel.executors import Ray
+from toolkeel_studio.ray import Ray
 tool = dataclasses.replace(ray_tools.rests, executor=Ray(sys.argv[1]), timeout=600)
 Toolset([tool]).run_sync([ToolCall("c", "rests", {"mark": sys.argv[2]})])
 """

@@ -11,12 +11,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.builtin.code_cases import ESCAPES, STARVATION
+
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset, tool
-from toolkeel_workspace.code.code_limits import CodeLimits
-from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 from toolkeel.builtin.hosted_calls import hosted_items
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
 from toolkeel.context import CancelToken
@@ -24,6 +22,8 @@ from toolkeel.events import Event, Nested
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers import openai_responses
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.code.code_limits import CodeLimits
+from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 
 SMALL = CodeLimits(seconds=0.4, memory=64 << 20, recursion=200, files=1 << 20)
 

@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunContext, ToolCall, ToolContext, Toolset, tool
-from toolkeel_workspace.code.interpreter import CodeInterpreterTool
-from toolkeel_workspace.code.tools import CodeTools, awaited_calls, function_name
 from toolkeel.effects import acts, reads
 from toolkeel.messages import ToolMessage
 from toolkeel.testing import Scripted
 from toolkeel.testing import call as model_calls
+from toolkeel_workspace.code.interpreter import CodeInterpreterTool
+from toolkeel_workspace.code.tools import CodeTools, awaited_calls, function_name
 
 
 @tool

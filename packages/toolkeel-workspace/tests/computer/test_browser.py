@@ -15,11 +15,11 @@ from tests.shared import cannot_run
 from tests.waiting import run as run_async
 from tests.waiting import until
 from toolkeel import Agent, Image, SetupError, ToolError, ToolMessage
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.computer import browser as browser_module
 from toolkeel_workspace.computer.browser import PROGRAMS, Browser, key_name
 from toolkeel_workspace.computer.tool import ComputerTool
 from toolkeel_workspace.pictures.too_large import pixels
-from toolkeel.testing.scripted import Scripted, call
 
 PAGE = b"""<!doctype html><meta charset=utf-8><title>page</title>
 <style>*{margin:0}button{position:absolute;left:100px;top:60px;width:120px;height:40px}

@@ -12,11 +12,11 @@ from pydantic import TypeAdapter
 
 from tests.waiting import run as run_async
 from toolkeel import Agent, Image, RunContext, SetupError, ToolCall, ToolMessage, Toolset
-from toolkeel_workspace.computer.tool import CHECKS, Computer, ComputerTool, SafetyCheck
 from toolkeel.messages import UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, openai_chat, openai_responses
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.computer.tool import CHECKS, Computer, ComputerTool, SafetyCheck
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 

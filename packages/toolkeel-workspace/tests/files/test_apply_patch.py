@@ -9,10 +9,10 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolkeel import Toolset
-from toolkeel_workspace.files.apply_patch import apply_patch, patched
-from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel_workspace.files.apply_patch import apply_patch, patched
+from toolkeel_workspace.files.workspace import Workspace
 
 
 def call(folder: Path, **arguments: object) -> ToolMessage:

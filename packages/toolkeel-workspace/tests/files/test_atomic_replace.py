@@ -16,10 +16,10 @@ from pathlib import Path
 import pytest
 
 from tests.waiting import until_sync
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files import atomic_replace as module
 from toolkeel_workspace.files.atomic_replace import replace
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel.errors import ToolError
 
 
 def test_a_file_is_made_with_its_folders_and_then_replaced_keeping_its_mode(tmp_path: Path) -> None:

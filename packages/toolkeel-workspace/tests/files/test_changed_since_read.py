@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files.changed_since_read import Seen
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel.errors import ToolError
 
 
 def test_a_file_that_changed_since_it_was_seen_is_not_given(tmp_path: Path) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.edit import Change, apply, diff
 from toolkeel.errors import ToolError
+from toolkeel_workspace.files.edit import Change, apply, diff
 
 
 def edited(data: bytes, *pairs: tuple[str, str]) -> bytes:

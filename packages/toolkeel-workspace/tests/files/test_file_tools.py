@@ -10,16 +10,16 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Picture
-
 from tests.pictures.test_too_large import png
+
 from toolkeel import Toolset
 from toolkeel._records.kept_results import KEPT
-from toolkeel_workspace.files.file_tools import MAX_PICTURE, Files, tools
-from toolkeel_workspace.pictures import shrink
-from toolkeel_workspace.pictures.too_large import pixels
 from toolkeel.content import Image, Text
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall
+from toolkeel_workspace.files.file_tools import MAX_PICTURE, Files, tools
+from toolkeel_workspace.pictures import shrink
+from toolkeel_workspace.pictures.too_large import pixels
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

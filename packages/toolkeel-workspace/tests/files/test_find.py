@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files.find import find_files, matcher
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel.errors import ToolError
 
 
 @pytest.mark.parametrize(

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 
 from tests.shared import cannot_run
 from toolkeel._records.kept_results import KEPT
+from toolkeel.context import CancelToken
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files import grep as module
 from toolkeel_workspace.files import ripgrep
 from toolkeel_workspace.files.grep import MAX_LINE, Query, Search
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel.context import CancelToken
-from toolkeel.errors import ToolError
-from toolkeel.messages import ToolOutput
 
 
 @pytest.fixture

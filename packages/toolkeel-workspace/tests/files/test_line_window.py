@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.line_window import MAX_BYTES, count, human, printable, read_window
 from toolkeel.errors import ToolError
+from toolkeel_workspace.files.line_window import MAX_BYTES, count, human, printable, read_window
 
 
 def buffered(data: bytes) -> io.BufferedReader:

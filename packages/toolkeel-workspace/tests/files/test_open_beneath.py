@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files import open_beneath as beneath
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.open_beneath import Root, clean
-from toolkeel.errors import SetupError, ToolError
 
 SECRET = "outside"
 

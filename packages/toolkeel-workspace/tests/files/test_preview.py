@@ -10,10 +10,10 @@ import pytest
 
 from toolkeel import Rules, RunContext, Toolset
 from toolkeel._records.tickets import Ticket
+from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.apply_patch import apply_patch
 from toolkeel_workspace.files.preview import LARGEST, MOST_LINES, ROWS
 from toolkeel_workspace.files.workspace import Workspace
-from toolkeel.messages import ToolCall
 
 ASK = Rules(ask=["write", "edit", "apply_patch"], allow=["read"])
 POEM = "床前明月光\n疑是地上霜\n举头望明月\n低头思故乡\n"

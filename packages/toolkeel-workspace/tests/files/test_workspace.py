@@ -14,24 +14,24 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
-
-from tests.pictures.test_too_large import png
 from tests.executors.walls import need
+from tests.pictures.test_too_large import png
+
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunContext, Toolset, tool
 from toolkeel._records.tickets import Ticket
-from toolkeel_workspace.files.workspace import MAX_FILE, Workspace, tools
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.steps.resources import resource_keys
 from toolkeel.content import Image
 from toolkeel.effects import reads
-from toolkeel_workspace.sandbox.confine import Backend, Sandbox
-from toolkeel_workspace.sandbox.protected_files import PROTECTED
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, Progress
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.providers.offline import Offline
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.files.workspace import MAX_FILE, Workspace, tools
+from toolkeel_workspace.sandbox.confine import Backend, Sandbox
+from toolkeel_workspace.sandbox.protected_files import PROTECTED
 
 
 class Place:

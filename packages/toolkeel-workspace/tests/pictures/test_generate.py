@@ -11,16 +11,16 @@ from typing import Any
 import pytest
 from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
-
-from tests.pictures.test_too_large import png
 from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
+from tests.pictures.test_too_large import png
+
 from toolkeel import SetupError, ToolCall, Toolset
 from toolkeel.agent.run_state import RunState
 from toolkeel.builtin.hosted_calls import hosted_items
-from toolkeel_workspace.pictures.generate import ImageGenerationTool
 from toolkeel.content import Image
 from toolkeel.messages import ToolMessage
 from toolkeel.providers import gemini, openai_responses
+from toolkeel_workspace.pictures.generate import ImageGenerationTool
 
 PICTURE = png(64, 32)
 ENCODED = base64.b64encode(PICTURE).decode()

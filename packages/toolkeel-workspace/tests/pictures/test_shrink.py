@@ -9,12 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-
 from tests.pictures.test_too_large import png
-from toolkeel_workspace.pictures.shrink import MAX_PIXELS, shrink
-from toolkeel_workspace.pictures.too_large import MAX_BYTES, SIDE, pixels
+
 from toolkeel.content import sniff
 from toolkeel.errors import ToolError
+from toolkeel_workspace.pictures.shrink import MAX_PIXELS, shrink
+from toolkeel_workspace.pictures.too_large import MAX_BYTES, SIDE, pixels
 
 
 def encoded(picture: Image.Image, kind: str = "PNG", **options: object) -> bytes:

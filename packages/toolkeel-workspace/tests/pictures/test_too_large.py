@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.pictures.too_large import MAX_BYTES, check_picture, pixels
 from toolkeel.errors import ToolError
+from toolkeel_workspace.pictures.too_large import MAX_BYTES, check_picture, pixels
 
 
 def png(width: int, height: int) -> bytes:

@@ -16,15 +16,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.executors.walls import everywhere, need, rest_slow, run, survivors, walled, walls
+
 from tests.shared import cannot_run
 from tests.waiting import until_sync
+from toolkeel.errors import SetupError
 from toolkeel.executors.process_tree import Finished, NotStarted
 from toolkeel_workspace.sandbox import confine, start_stage
 from toolkeel_workspace.sandbox.confine import Backend, Network, Sandbox, best_backend
 from toolkeel_workspace.sandbox.start_stage import cannot_become, cannot_stage
-from toolkeel.errors import SetupError
 
 
 @everywhere

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.pictures.shrink import shrink
 from toolkeel_workspace.sandbox import isolated_decode
 from toolkeel_workspace.sandbox.isolated_decode import decode, package_folder
-from toolkeel.errors import ToolError
 
 PLANTED = "import pathlib\npathlib.Path({!r}).touch()\nraise SystemExit\n"
 

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from toolkeel_workspace.sandbox.mounts import Places, environment, imported_from, places, resolved
 from toolkeel.errors import SetupError
+from toolkeel_workspace.sandbox.mounts import Places, environment, imported_from, places, resolved
 
 
 def test_roots_are_writable_or_readable_as_the_mode_says(tmp_path: Path) -> None:

@@ -10,11 +10,11 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-
 from tests.executors.walls import need, run
-from toolkeel.executors import Sandbox
-from toolkeel_workspace.sandbox.confine import Network
+
 from toolkeel.errors import SetupError
+from toolkeel_workspace import Sandbox
+from toolkeel_workspace.sandbox.confine import Network
 
 ASK = """
 import sys, urllib.request

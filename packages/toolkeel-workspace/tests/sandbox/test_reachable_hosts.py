@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 import pytest
 
-from toolkeel_workspace.sandbox.reachable_hosts import Reach, is_below
 from toolkeel.errors import SetupError, ToolError
+from toolkeel_workspace.sandbox.reachable_hosts import Reach, is_below
 
 
 def answers(*addresses: str):  # type: ignore[no-untyped-def]

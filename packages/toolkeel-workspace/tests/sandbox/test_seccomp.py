@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox.seccomp import (
     _REFUSED,
     INTERNET,
@@ -17,7 +18,6 @@ from toolkeel_workspace.sandbox.seccomp import (
     UNIX,
     program,
 )
-from toolkeel.errors import SetupError
 
 ALLOW, KILLED = 0x7FFF0000, 0x00050000
 X86 = MACHINES["x86_64"].audit

@@ -7,14 +7,14 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.executors.walls import need, run, walled
+
 from tests.shared import cannot_run
+from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox import start_stage
 from toolkeel_workspace.sandbox.confine import Sandbox, features
 from toolkeel_workspace.sandbox.mounts import STAGING, places
 from toolkeel_workspace.sandbox.start_stage import cannot_become, nobody_else
-from toolkeel.errors import SetupError
 
 
 def test_the_number_is_another_each_time_and_belongs_to_nobody() -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 
 from toolkeel.builtin.catalog import load
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.by_name import tools
 from toolkeel_workspace.search.stores import Source
 from toolkeel_workspace.search.vector_store import VectorStore
-from toolkeel.errors import SetupError, ToolError
 
 
 def test_numbers_may_be_given_as_text(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.search import document_text
 from toolkeel_workspace.search.document_text import decode, is_text, read_document
-from toolkeel.errors import ToolError
 
 PAGE = """<!doctype html><html><head><title> 天气 </title><style>p{}</style></head><body>
 <nav><a href="/">Home</a></nav><h1>Oslo</h1><p>Sunny, <a href="/more">more</a>.</p>

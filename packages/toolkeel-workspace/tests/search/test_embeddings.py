@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 import pytest
-
 from tests.builtin.webserver import Asked, WebServer, Write, always, response, serving
-from toolkeel_workspace.search.embeddings import BATCH, Embeddings
+
 from toolkeel.errors import SetupError, ToolError
+from toolkeel_workspace.search.embeddings import BATCH, Embeddings
 
 WORDS = ("cat", "dog", "car", "猫")
 

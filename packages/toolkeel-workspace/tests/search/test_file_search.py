@@ -14,13 +14,13 @@ from pydantic import TypeAdapter
 
 from toolkeel import SetupError, ToolCall, Toolset
 from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.messages import ToolMessage, UserMessage
+from toolkeel.model_interface import ModelRequest
+from toolkeel.providers import anthropic, openai_responses
 from toolkeel_workspace.search.by_name import tools
 from toolkeel_workspace.search.file_search import FileSearchTool
 from toolkeel_workspace.search.stores import Source
 from toolkeel_workspace.search.vector_store import VectorStore
-from toolkeel.messages import ToolMessage, UserMessage
-from toolkeel.model_interface import ModelRequest
-from toolkeel.providers import anthropic, openai_responses
 
 
 @pytest.fixture

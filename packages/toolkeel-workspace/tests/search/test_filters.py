@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from openai.types.responses.file_search_tool_param import Filters
 from pydantic import TypeAdapter
 
-from toolkeel_workspace.search.filters import MAX_DEPTH, as_filter, compile_filter
 from toolkeel.errors import SetupError
+from toolkeel_workspace.search.filters import MAX_DEPTH, as_filter, compile_filter
 
 FILE = {"lang": "zh", "year": 2024, "draft": False, "score": 1.5, "file_id": "file-1"}
 

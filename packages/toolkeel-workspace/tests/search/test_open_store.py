@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.search.engines import postgres
+
+from toolkeel.errors import SetupError
 from toolkeel_workspace.search.file_search import FileSearchTool
 from toolkeel_workspace.search.open_store import (
     display_name,
@@ -18,7 +19,6 @@ from toolkeel_workspace.search.open_store import (
     stores_folder,
 )
 from toolkeel_workspace.search.stores import Source
-from toolkeel.errors import SetupError
 
 
 def test_a_name_is_a_store_of_the_user_and_a_path_is_a_path(

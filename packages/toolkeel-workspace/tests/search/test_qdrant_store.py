@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from qdrant_client import QdrantClient
-
 from tests.search.test_vector_store import Lengths
+
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.qdrant_store import BATCH, QdrantStore
 from toolkeel_workspace.search.stores import Source
-from toolkeel.errors import SetupError, ToolError
 
 
 def test_a_store_lasts_beyond_its_client(tmp_path: Path) -> None:

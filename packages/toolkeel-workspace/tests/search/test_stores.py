@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-
 from tests.search.engines import Make
 from tests.search.test_vector_store import Broken, Lengths
+
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.filters import KINDS, compile_filter
 from toolkeel_workspace.search.indexing import index_folder
 from toolkeel_workspace.search.split_words import terms
 from toolkeel_workspace.search.stores import Source, Store, weights
-from toolkeel.errors import SetupError, ToolError
 
 
 def words(store: Store, *asked: str) -> dict[str, int]:

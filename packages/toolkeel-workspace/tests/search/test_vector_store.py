@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.stores import Source
 from toolkeel_workspace.search.vector_store import VectorStore
-from toolkeel.errors import SetupError, ToolError
 
 
 class Lengths:

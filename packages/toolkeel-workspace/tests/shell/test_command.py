@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from toolkeel_workspace.shell.command import _why, run_command, shell_words
-from toolkeel_workspace.shell.output_tail import Tail
+from toolkeel.errors import ToolError
 from toolkeel.executors.process_tree import Ended, Finished, NotStarted
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel.errors import ToolError
+from toolkeel_workspace.shell.command import _why, run_command, shell_words
+from toolkeel_workspace.shell.output_tail import Tail
 
 
 @pytest.mark.parametrize("timeout", [0, -1])

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-
 from tests.executors.walls import need
+
 from toolkeel import Toolset
+from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.shell import git_identity as module
 from toolkeel_workspace.shell.git_identity import git_identity
-from toolkeel.messages import ToolCall
 
 PERSON = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org"}
 PERSON |= {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org"}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from toolkeel import RunContext, Toolset
-from toolkeel_workspace.files.apply_patch import apply_patch
-from toolkeel_workspace.files.workspace import Workspace
-from toolkeel_workspace.shell.local_shell import local_shell, shell
 from toolkeel.content import Data
-from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel.messages import ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_chat, openai_responses
+from toolkeel_workspace.files.apply_patch import apply_patch
+from toolkeel_workspace.files.workspace import Workspace
+from toolkeel_workspace.sandbox.confine import Sandbox
+from toolkeel_workspace.shell.local_shell import local_shell, shell
 
 
 def call(folder: Path, name: str, **arguments: object) -> ToolMessage:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.web.bounded_decompression import STEP, Inflater, TooLarge
 from toolkeel.errors import ToolError
+from toolkeel_workspace.web.bounded_decompression import STEP, Inflater, TooLarge
 
 MANY = 1 << 40
 

@@ -10,12 +10,12 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import pytest
-
 from tests.builtin.webserver import Asked, WebServer, Write, always, redirect, response, serving
+
+from toolkeel.errors import SetupError, ToolError
+from toolkeel_workspace.sandbox.reachable_hosts import Reach
 from toolkeel_workspace.web.bounded_decompression import TooLarge
 from toolkeel_workspace.web.client import Page, WebClient, WebLimits, parse_url
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
-from toolkeel.errors import SetupError, ToolError
 
 T = TypeVar("T")
 

@@ -9,21 +9,21 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
+from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
 from tests.pictures.test_too_large import png
 from tests.search.test_document_text import PAGE, pdf
-from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
+
 from toolkeel import Agent, ToolCall, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel_workspace.files.file_tools import Files
 from toolkeel.builtin.hosted_calls import hosted_items
-from toolkeel_workspace.web.fetch import SHOWN, fetch_tool
 from toolkeel.content import Image
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, event_dict
 from toolkeel.messages import ToolMessage
 from toolkeel.providers import anthropic, gemini, openai_responses
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.files.file_tools import Files
+from toolkeel_workspace.web.fetch import SHOWN, fetch_tool
 
 
 def with_server(answer: Answer, use: Callable[[WebServer], Awaitable[Any]]) -> Any:

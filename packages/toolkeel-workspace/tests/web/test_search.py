@@ -11,6 +11,11 @@ from pydantic import TypeAdapter
 
 from toolkeel import Agent, SetupError, ToolCall, Toolset, tool
 from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.effects import acts, reads
+from toolkeel.messages import ToolMessage, UserMessage
+from toolkeel.model_interface import ModelRequest
+from toolkeel.providers import anthropic, gemini, openai_chat, openai_responses
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.web.search import (
     SIZES,
     UserLocation,
@@ -18,11 +23,6 @@ from toolkeel_workspace.web.search import (
     WebSearchToolFilters,
 )
 from toolkeel_workspace.web.search_backends import Found, SearchQuery
-from toolkeel.effects import acts, reads
-from toolkeel.messages import ToolMessage, UserMessage
-from toolkeel.model_interface import ModelRequest
-from toolkeel.providers import anthropic, gemini, openai_chat, openai_responses
-from toolkeel.testing.scripted import Scripted, call
 
 OSLO = UserLocation(city="Oslo", country="NO", timezone="Europe/Oslo")
 

@@ -10,8 +10,9 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from ddgs.engines.duckduckgo import Duckduckgo
-
 from tests.builtin.webserver import Answer, Asked, always, response, serving
+
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.web.search_backends import (
     Brave,
     Ddgs,
@@ -23,7 +24,6 @@ from toolkeel_workspace.web.search_backends import (
     backend_of,
 )
 from toolkeel_workspace.web.service import MOST
-from toolkeel.errors import SetupError, ToolError
 
 OSLO = SearchQuery("weather 挪威", 3, "NO", ("yr.no", "met.no"), ("evil.example",))
 

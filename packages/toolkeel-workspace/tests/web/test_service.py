@@ -6,10 +6,10 @@ import asyncio
 import gzip
 
 import pytest
-
 from tests.builtin.webserver import Answer, Asked, Write, always, redirect, response, serving
-from toolkeel_workspace.web.service import MOST, is_local, json_of, status_and_body
+
 from toolkeel.errors import ToolError
+from toolkeel_workspace.web.service import MOST, is_local, json_of, status_and_body
 
 
 def ask(answer: Answer, most: int = 1000) -> tuple[tuple[int, bytes], Asked]:

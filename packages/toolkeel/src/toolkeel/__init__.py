@@ -75,7 +75,7 @@ else:
 _lend(lambda: _typing.cast("_typing.Any", _load("toolkeel.call.direct_invoke")))
 _lend_connect(lambda name: _load("toolkeel.providers.model_by_name").connect(name))
 _lend_prices(lambda name: _load("toolkeel.providers.prices").price_of(name))
-_lend_html(lambda value: _load("toolkeel_studio.notebook").html(value))
+_lend_html(lambda value: _load("toolkeel._common.installed").render_html(value))
 _lend_sessions(lambda name: _load("toolkeel.sessions").session(name))
 
 __all__ = [

@@ -8,7 +8,6 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
-PACKAGE = "toolkeel"
 NOWHERE: Mapping[str, str] = MappingProxyType({})
 Door = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
@@ -18,7 +17,7 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
 
     Args:
         module: Dotted name of the door.
-        places: For each module of the library, from the package on, the names it gives.
+        places: The names that each module gives, by the module's dotted name.
         others: Names that people look for here, and what to write instead.
 
     `get` raises what Python promises for a missing name, see `missing_name`.
@@ -36,8 +35,16 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
         if name in others:
             raise missing_name(name, f"{module} has no {name!r}; write {others[name]}")
         if name not in place_of:
-            raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
-        value = space[name] = getattr(import_module(f"{PACKAGE}.{place_of[name]}"), name)
+            from toolkeel._common.installed import INSTALL, install_hint, installed  # late: rare
+
+            full = f"{module}.{name}"
+            if name.startswith("_") or full not in INSTALL:
+                raise AttributeError(f"module {module!r} has no attribute {name!r}", name=name)
+            if full not in installed("toolkeel.names"):
+                raise missing_name(name, install_hint(full))
+            value = space[name] = installed("toolkeel.names")[full].load()
+            return value
+        value = space[name] = getattr(import_module(place_of[name]), name)
         return value
 
     return get, lambda: sorted({*space.get("__all__", ()), *place_of}), sorted(place_of)

@@ -29,7 +29,7 @@ from toolkeel._records.record import record
 from toolkeel.agent.handoff import Handoff
 from toolkeel.errors import SetupError
 from toolkeel.sessions import Sessions, Summarise
-from toolkeel.tools import Workspace
+from toolkeel_workspace import Workspace
 
 DOORS = (
     "toolkeel",

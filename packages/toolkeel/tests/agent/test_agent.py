@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.agent.valid import problems
+
 from tests.waiting import run as run_async
 from toolkeel import Agent, Image, SetupError, Text, ToolContext, tool
 from toolkeel.errors import ModelError

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from pydantic import BaseModel
 
-from tests.shared import ROOT
+from tests.shared import PYTHONPATH, ROOT
 from toolkeel import Agent, CancelToken, tool
 from toolkeel.agent.result import RunResult
 from toolkeel.errors import OutputError
@@ -77,7 +77,7 @@ def test_the_type_checker_knows_the_type_of_the_output(tmp_path: Path) -> None:
 def _with_source() -> dict[str, str]:
     import os
 
-    return {**os.environ, "MYPYPATH": str(ROOT / "src")}
+    return {**os.environ, "MYPYPATH": PYTHONPATH}
 
 
 @pytest.mark.parametrize("reason", ["limit", "waiting", "cancelled"])

@@ -8,8 +8,9 @@ import pytest
 
 from toolkeel import tool
 from toolkeel.define.executor_names import executor_named
-from toolkeel.executors import Inline, Process, Sandbox, Thread
 from toolkeel.errors import DefinitionError
+from toolkeel.executors import Inline, Process, Thread
+from toolkeel_workspace import Sandbox
 
 
 def add(a: int, b: int) -> int:

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
-
 from tests.define.calling import called
+
 from toolkeel import (
     CancelToken,
     Injected,
@@ -19,9 +19,9 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel_compat.langchain import InjectedState, InjectedStore, InjectedToolCallId
 from toolkeel.define.inject import InjectedParameter, inject, marker_of
 from toolkeel.errors import InjectionError
+from toolkeel_compat.langchain import InjectedState, InjectedStore, InjectedToolCallId
 
 
 class FromHeaders(Injected):

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Annotated
 
 from toolkeel import Effects, ToolContext, ToolOutput, tool
-from toolkeel_compat.langchain import InjectedState, InjectedToolCallId
 from toolkeel.content import Image
 from toolkeel.errors import Cancelled, LimitReached, ToolError
+from toolkeel_compat.langchain import InjectedState, InjectedToolCallId
 
 PNG = b"\x89PNG\r\n\x1a\n"
 

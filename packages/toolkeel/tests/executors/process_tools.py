@@ -15,11 +15,11 @@ from datetime import date
 from typing import Annotated
 
 from toolkeel import Effects, ToolOutput, tool
-from toolkeel_compat.langchain import InjectedToolCallId
 from toolkeel.content import Image
-from toolkeel.executors.process import Process
-from toolkeel.executors.command_limits import Limits
 from toolkeel.errors import ToolError
+from toolkeel.executors.command_limits import Limits
+from toolkeel.executors.process import Process
+from toolkeel_compat.langchain import InjectedToolCallId
 
 PROCESS = Process()
 SHORT = 1.5  # seconds

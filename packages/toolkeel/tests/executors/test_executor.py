@@ -13,18 +13,18 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.executors import executor_tools as tools
-from tests.ray.head import started
 from tests.executors.walls import survivors
+from tests.ray.head import started
+
 from tests.waiting import until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.content import Image
 from toolkeel.context import RunContext
-from toolkeel.executors import Executor, Futures, Inline, Process, Thread, placed
-from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Progress
+from toolkeel.executors import Executor, Futures, Inline, Process, Thread, placed
+from toolkeel_workspace.sandbox.confine import Sandbox
 
 
 def spawning() -> Executor:
@@ -52,7 +52,7 @@ def head() -> Iterator[str]:
 def executor(request: pytest.FixtureRequest, tmp_path: Any) -> Iterator[Executor]:
     if request.param == "ray":
         address = request.getfixturevalue("head")
-        from toolkeel.executors import Ray
+        from toolkeel_studio.ray import Ray
 
         yield Ray(address)
         return

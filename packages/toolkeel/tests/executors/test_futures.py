@@ -9,13 +9,13 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-
 from tests.executors import executor_tools as tools
+
 from tests.waiting import until
 from toolkeel import ToolCall, ToolMessage, Toolset
+from toolkeel.errors import SetupError
 from toolkeel.executors import Futures
 from toolkeel.executors.worker import run_order
-from toolkeel.errors import SetupError
 
 
 def test_any_object_with_submit_is_a_pool_and_gets_nothing_but_json() -> None:

@@ -7,6 +7,7 @@ import dataclasses
 from pathlib import Path
 
 from tests.executors import executor_tools as tools
+
 from tests.waiting import until
 from toolkeel import ToolCall, Toolset
 from toolkeel.executors import Thread

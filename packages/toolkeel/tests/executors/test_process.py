@@ -14,18 +14,18 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-
 from tests.executors import process_tools as tools
 from tests.executors.walls import survivors, walled
-from tests.shared import ROOT
+
+from tests.shared import PYTHONPATH
 from tests.waiting import until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset, tool
-from toolkeel_compat.langchain import InjectedState
 from toolkeel.content import Image
 from toolkeel.context import RunContext
-from toolkeel.executors.process import Process
-from toolkeel_workspace.sandbox.confine import best_backend
 from toolkeel.errors import DefinitionError, SetupError, ToolError
+from toolkeel.executors.process import Process
+from toolkeel_compat.langchain import InjectedState
+from toolkeel_workspace.sandbox.confine import best_backend
 
 
 def called(*calls: tuple[Tool[..., Any], Mapping[str, object]]) -> Sequence[ToolMessage]:
@@ -179,7 +179,7 @@ def test_a_script_runs_its_tool_behind_the_walls_of_a_sandbox(tmp_path: Path) ->
         [sys.executable, str(script)],
         capture_output=True,
         text=True,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         check=False,
     )
     assert done.stdout.splitlines()[0] == "None inside", done.stderr
@@ -196,7 +196,7 @@ def test_a_script_that_runs_when_it_is_loaded_is_told_so_at_once(tmp_path: Path)
     ran = subprocess.run(
         [sys.executable, "plain.py"],
         cwd=tmp_path,
-        env={**os.environ, "PYTHONPATH": str(ROOT / "src")},
+        env={**os.environ, "PYTHONPATH": PYTHONPATH},
         capture_output=True,
         text=True,
         timeout=300,

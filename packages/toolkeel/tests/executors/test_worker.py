@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.executors import process_tools
+
 from toolkeel import ToolCall
-from toolkeel.executors import worker
 from toolkeel.errors import SetupError
+from toolkeel.executors import worker
 
 
 def test_a_module_is_found_by_its_name_only_if_that_leads_to_its_file(

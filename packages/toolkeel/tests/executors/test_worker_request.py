@@ -5,14 +5,14 @@ from __future__ import annotations
 import json
 
 import pytest
-
 from tests.executors import executor_tools as tools
+
 from toolkeel import ToolCall
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.context import RunContext, ToolContext
+from toolkeel.errors import InvalidOutput, SetupError
 from toolkeel.executors.worker import FAULT, TOO_LARGE
 from toolkeel.executors.worker_request import order_of, unknown, value_of
-from toolkeel.errors import InvalidOutput, SetupError
 
 
 def test_an_order_is_plain_json_that_names_the_tool_by_its_import_path() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from tests.shared import cannot_run
-from toolkeel.executors.process_tree import Finished
 from toolkeel.executors.command_limits import Limits
+from toolkeel.executors.process_tree import Finished
 from toolkeel_workspace.sandbox.confine import Backend, Network, Sandbox, features
 from toolkeel_workspace.sandbox.escape_probe import Hole, probe
 

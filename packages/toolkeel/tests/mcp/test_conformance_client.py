@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.shared import ROOT, node_command
+from tests.shared import PYTHONPATH, ROOT, node_command
 
 SUITE = "@modelcontextprotocol/conformance/dist/index.js"
 MOST_MS = 600_000
@@ -25,7 +25,7 @@ def test_every_scored_scenario_of_a_revision_passes(revision: str, tmp_path: Pat
     words = ["client", "--command", program, "--requirements", revision, "-o", str(tmp_path)]
     # All scenarios run at once, each with an interpreter of its own: a busy machine needs long.
     words += ["--timeout", str(MOST_MS)]
-    env = {**os.environ, "PYTHONPATH": str(ROOT / "src")}
+    env = {**os.environ, "PYTHONPATH": PYTHONPATH}
     done = subprocess.run(
         [*node_command(SUITE), *words],
         capture_output=True,

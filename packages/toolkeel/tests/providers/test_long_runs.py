@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from tests.agent.valid import problems
-from tests.providers.gemini import test_public as test_gemini
 from tests.providers.judge import check_body
 from tests.providers.loopback import Json
-from tests.providers.openai_responses import test_public as test_openai_responses
 from tests.providers.vendors import check_anthropic, check_bedrock
+
+from tests.providers.gemini import test_public as test_gemini
+from tests.providers.openai_responses import test_public as test_openai_responses
 from toolkeel import Agent, tool
-from toolkeel_workspace.files.file_tools import Files
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -29,6 +29,7 @@ from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_r
 from toolkeel.sessions import KeepTokens
 from toolkeel.sessions.history_policies import estimated_tokens
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.files.file_tools import Files
 
 BUDGET = 30_000
 READ = re.compile(r'(read\w*)\(path="(output:\w+)"\)')

@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.sessions.killed_run import serve
+
 from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.approvals import Decision, Ticket
-from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 
 STEPS = 3
 

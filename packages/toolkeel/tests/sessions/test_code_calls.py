@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-
 from tests.sessions.talking import opened
+
 from toolkeel import (
     Agent,
     AssistantMessage,
@@ -36,12 +36,12 @@ from toolkeel._records.entries import (
     RunBegan,
     key_of,
 )
-from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 from toolkeel.effects import PURE
 from toolkeel.messages import Usage
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.code_calls import digest_of_code
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 
 PROGRAM = """
 import asyncio, os, signal, sys

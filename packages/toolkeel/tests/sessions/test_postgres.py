@@ -16,9 +16,9 @@ from threading import Event
 from time import sleep
 
 import pytest
-
 from tests.sessions.postgres_server import Server, serving
 from tests.sessions.talking import opened, say
+
 from tests.shared import ROOT
 from tests.waiting import until_sync
 from toolkeel import Agent, tool

@@ -12,9 +12,6 @@ from typing import Any
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
-from toolkeel_compat.bridges.run import Ours
-from toolkeel_compat.check_options import value_of
-from toolkeel_compat.content_blocks import block_of, fields_of
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -22,6 +19,9 @@ from toolkeel.define.tool import AnyTool, Enabled, Prepared, Proceed, Step, Tool
 from toolkeel.errors import RunStopped, SetupError, TimedOut
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import arguments_text, dumps
+from toolkeel_compat.bridges.run import Ours
+from toolkeel_compat.check_options import value_of
+from toolkeel_compat.content_blocks import block_of, fields_of
 
 with needs_extra("toolkeel_compat.bridges.openai_agents", "openai-agents"):
     import agents  # pyright: ignore[reportMissingImports]

@@ -12,7 +12,6 @@ from pydantic_core import ValidationError
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.approve import Approval
-from toolkeel_compat.bridges.run import Ours, refused
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -21,6 +20,7 @@ from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
 from toolkeel.errors import Crashed, SetupError, ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
+from toolkeel_compat.bridges.run import Ours, refused
 
 with needs_extra("toolkeel_compat.bridges.pydantic_ai", "pydantic-ai"):
     import pydantic_ai  # pyright: ignore[reportMissingImports]

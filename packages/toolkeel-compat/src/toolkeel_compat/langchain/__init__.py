@@ -30,6 +30,7 @@ from toolkeel_compat.langchain.names import NAMES, PLACES
 from toolkeel_compat.missing import missing
 
 if TYPE_CHECKING:
+    from toolkeel.errors import SchemaAnnotationError as SchemaAnnotationError
     from toolkeel_compat.langchain.agent import *
     from toolkeel_compat.langchain.chat_models import *
     from toolkeel_compat.langchain.command import *
@@ -44,7 +45,6 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.threads import *
     from toolkeel_compat.langchain.tool_node import *
     from toolkeel_compat.langchain.tools import *
-    from toolkeel.errors import SchemaAnnotationError as SchemaAnnotationError
 else:
     _door = _lazy_exports.door(__name__, PLACES)
     _, __dir__, __all__ = _door

@@ -15,6 +15,13 @@ from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolish, Toolset
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
+from toolkeel.messages import SystemMessage
+from toolkeel.model_interface import Model, Settings, TextDelta
+from toolkeel.providers.model_by_name import connect
+from toolkeel.spending import RunLimits
 from toolkeel_compat.check_options import only_known
 from toolkeel_compat.langchain.chat_models import ChatModel, with_output_type
 from toolkeel_compat.langchain.command import Command, Reducers, put, reducers_of, updating
@@ -44,13 +51,6 @@ from toolkeel_compat.langchain.threads import (
     StateSnapshot,
 )
 from toolkeel_compat.langchain.tool_node import Config, Invoked, ToolNode, check_config
-from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
-from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
-from toolkeel.messages import SystemMessage
-from toolkeel.model_interface import Model, Settings, TextDelta
-from toolkeel.providers.model_by_name import connect
-from toolkeel.spending import RunLimits
 
 MODES = ("messages", "updates", "values", "custom")
 INTERRUPT = "__interrupt__"

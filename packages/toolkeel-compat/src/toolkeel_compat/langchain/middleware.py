@@ -13,11 +13,6 @@ from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.turn.steps import Ask
-from toolkeel_compat.langchain.chat_models import ChatModel, choice_of
-from toolkeel_compat.langchain.command import Reducers, around, put, wrapping
-from toolkeel_compat.langchain.history import applied
-from toolkeel_compat.langchain.messages import SystemMessage, convert_to_messages
-from toolkeel_compat.langchain.runtime import C, S, config_of
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
@@ -25,6 +20,11 @@ from toolkeel.events import Emitted
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import ModelRequest as CoreRequest
 from toolkeel.providers.model_by_name import connect
+from toolkeel_compat.langchain.chat_models import ChatModel, choice_of
+from toolkeel_compat.langchain.command import Reducers, around, put, wrapping
+from toolkeel_compat.langchain.history import applied
+from toolkeel_compat.langchain.messages import SystemMessage, convert_to_messages
+from toolkeel_compat.langchain.runtime import C, S, config_of
 
 R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])

@@ -8,9 +8,9 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._records.record import record
-from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.inject import Injected
+from toolkeel_compat.langchain.messages import convert_to_messages
 
 C = TypeVar("C", default=Any)
 S = TypeVar("S", default=Any)

@@ -12,12 +12,6 @@ from typing import Any, cast
 from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import NOTHING
 from toolkeel.call.direct_invoke import as_call
-from toolkeel_compat.langchain.command import Command, told
-from toolkeel_compat.langchain.convert_tool import Schema
-from toolkeel_compat.langchain.fields import model_of
-from toolkeel_compat.langchain.messages import convert_to_messages
-from toolkeel_compat.langchain.runtime import InjectedToolCallId
-from toolkeel_compat.langchain.tool_node import Config, Invoked, run_of
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
@@ -33,6 +27,12 @@ from toolkeel.errors import (
     ToolError,
 )
 from toolkeel.messages import Message, ToolMessage, ToolOutput
+from toolkeel_compat.langchain.command import Command, told
+from toolkeel_compat.langchain.convert_tool import Schema
+from toolkeel_compat.langchain.fields import model_of
+from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.runtime import InjectedToolCallId
+from toolkeel_compat.langchain.tool_node import Config, Invoked, run_of
 
 ToolException = ToolError
 CORE_NAMES: Mapping[str, str] = {

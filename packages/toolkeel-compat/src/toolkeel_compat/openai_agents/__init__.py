@@ -36,11 +36,6 @@ from toolkeel_compat.missing import missing
 from toolkeel_compat.openai_agents.names import NAMES, PLACES
 
 if TYPE_CHECKING:
-    from toolkeel_workspace.pictures.generate import ImageGenerationTool as ImageGenerationTool
-    from toolkeel_workspace.search.file_search import FileSearchTool as FileSearchTool
-    from toolkeel_workspace.web.search import UserLocation as UserLocation
-    from toolkeel_workspace.web.search import WebSearchTool as WebSearchTool
-    from toolkeel_workspace.web.search import WebSearchToolFilters as WebSearchToolFilters
     from toolkeel_compat.openai_agents.agent import *
     from toolkeel_compat.openai_agents.context import *
     from toolkeel_compat.openai_agents.exceptions import *
@@ -66,6 +61,11 @@ if TYPE_CHECKING:
     from toolkeel_compat.openai_agents.tool_outputs import *
     from toolkeel_compat.openai_agents.tools import *
     from toolkeel_compat.openai_agents.tracing import *
+    from toolkeel_workspace.pictures.generate import ImageGenerationTool as ImageGenerationTool
+    from toolkeel_workspace.search.file_search import FileSearchTool as FileSearchTool
+    from toolkeel_workspace.web.search import UserLocation as UserLocation
+    from toolkeel_workspace.web.search import WebSearchTool as WebSearchTool
+    from toolkeel_workspace.web.search import WebSearchToolFilters as WebSearchToolFilters
 else:
     _door = _lazy_exports.door(__name__, PLACES)
     _, __dir__, __all__ = _door

@@ -18,6 +18,9 @@ from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.tool_sources import ToolOrSource, gather
 from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.errors import SetupError
+from toolkeel.model_interface import Model, Settings
 from toolkeel_compat.check_options import only_known, value_of
 from toolkeel_compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
 from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
@@ -42,9 +45,6 @@ from toolkeel_compat.openai_agents.output import output_type_of
 from toolkeel_compat.openai_agents.run_lifecycle import Begun
 from toolkeel_compat.openai_agents.settings import MAX_TURNS, ModelSettings, RunConfig
 from toolkeel_compat.openai_agents.tools import FunctionTool, as_strict, refusal_as_result
-from toolkeel.context import RunContext, ToolContext
-from toolkeel.errors import SetupError
-from toolkeel.model_interface import Model, Settings
 
 __all__ = ["Agent", "AgentBase"]
 

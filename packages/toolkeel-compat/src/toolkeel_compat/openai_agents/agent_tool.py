@@ -13,6 +13,10 @@ from pydantic import BaseModel
 
 from toolkeel.agent import agent as core
 from toolkeel.agent.result import RunResult as CoreResult
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed, Step
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolOutput
 from toolkeel_compat.check_options import only_known, value_of
 from toolkeel_compat.openai_agents.context import RunContextWrapper, Usage, of_run
 from toolkeel_compat.openai_agents.hooks import RunHooks
@@ -30,10 +34,6 @@ from toolkeel_compat.openai_agents.tools import (
     OnFailure,
     failing_as_told,
 )
-from toolkeel.context import ToolContext
-from toolkeel.define.tool import Prepared, Proceed, Step
-from toolkeel.errors import ToolError
-from toolkeel.messages import ToolOutput
 
 Extractor: TypeAlias = Callable[[RunResult], Any]
 """Makes a tool's result of a run's; may be async."""

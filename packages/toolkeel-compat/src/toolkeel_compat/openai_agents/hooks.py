@@ -8,14 +8,14 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel.agent.turn.steps import Ask, ModelStep
-from toolkeel_compat.openai_agents.context import RunContextWrapper, Seen, ToolContext
-from toolkeel_compat.openai_agents.items import parted
-from toolkeel_compat.openai_agents.models.custom_models import response_of
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Place, Prepared, Proceed, Step
 from toolkeel.messages import AssistantMessage, ToolOutput
 from toolkeel.model_interface import ModelRequest
+from toolkeel_compat.openai_agents.context import RunContextWrapper, Seen, ToolContext
+from toolkeel_compat.openai_agents.items import parted
+from toolkeel_compat.openai_agents.models.custom_models import response_of
 
 __all__ = ["AgentHookContext", "AgentHooks", "RunHooks"]
 

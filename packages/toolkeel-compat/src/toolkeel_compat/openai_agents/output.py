@@ -18,9 +18,9 @@ from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import record
-from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError
 from toolkeel.define.output_type import output_form
 from toolkeel.providers.wire.plain_json import dumps
+from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError
 
 __all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
 

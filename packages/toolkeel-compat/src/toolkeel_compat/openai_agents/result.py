@@ -10,6 +10,8 @@ from typing_extensions import TypeVar
 from toolkeel._records.record import record
 from toolkeel.agent import result as core_result
 from toolkeel.agent.run_state import RunState as SavedRun
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, Message, SystemMessage
 from toolkeel_compat.openai_agents.context import RunContextWrapper, TResponseInputItem
 from toolkeel_compat.openai_agents.guardrails import (
     InputGuardrailResult,
@@ -29,8 +31,6 @@ from toolkeel_compat.openai_agents.items import (
 )
 from toolkeel_compat.openai_agents.models.custom_models import ModelResponse, response_of
 from toolkeel_compat.openai_agents.state import RunState, ToolApprovalItem
-from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, Message, SystemMessage
 
 __all__ = ["RunResult"]
 

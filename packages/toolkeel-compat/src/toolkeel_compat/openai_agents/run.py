@@ -7,6 +7,8 @@ from typing import Any, Unpack
 
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
+from toolkeel.context import RunContext
+from toolkeel.messages import ToolCall
 from toolkeel_compat.openai_agents.agent import Agent
 from toolkeel_compat.openai_agents.context import raw_call
 from toolkeel_compat.openai_agents.items import ToolCallOutputItem
@@ -16,8 +18,6 @@ from toolkeel_compat.openai_agents.run_lifecycle import Begun, RunnerOptions
 from toolkeel_compat.openai_agents.settings import MAX_TURNS
 from toolkeel_compat.openai_agents.stream import RunResultStreaming
 from toolkeel_compat.openai_agents.tools import FunctionTool
-from toolkeel.context import RunContext
-from toolkeel.messages import ToolCall
 
 __all__ = ["Runner", "execute_tool"]
 

@@ -12,6 +12,10 @@ from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import Named
 from toolkeel.agent.turn.steps import Ask
+from toolkeel.context import RunContext
+from toolkeel.errors import OutputError, SetupError
+from toolkeel.messages import AssistantMessage, Message
+from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import only_known, value_of
 from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel_compat.openai_agents.exceptions import (
@@ -27,10 +31,6 @@ from toolkeel_compat.openai_agents.sessions import Memory, Session
 from toolkeel_compat.openai_agents.settings import MAX_TURNS, RunConfig
 from toolkeel_compat.openai_agents.state import RunState
 from toolkeel_compat.openai_agents.tracing import run_trace
-from toolkeel.context import RunContext
-from toolkeel.errors import OutputError, SetupError
-from toolkeel.messages import AssistantMessage, Message
-from toolkeel.model_interface import ModelRequest
 
 __all__ = ["RunErrorHandlerInput", "RunErrorHandlerResult"]
 

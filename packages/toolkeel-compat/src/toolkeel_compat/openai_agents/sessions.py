@@ -17,12 +17,12 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
+from toolkeel.messages import Message, unanswered
 from toolkeel_compat.check_options import value_of
 from toolkeel_compat.openai_agents.context import TResponseInputItem
 from toolkeel_compat.openai_agents.items import ItemHelpers, input_list
 from toolkeel_compat.openai_agents.models.named import default_client
 from toolkeel_compat.openai_agents.settings import RunConfig, SessionSettings
-from toolkeel.messages import Message, unanswered
 
 __all__ = ["OpenAIConversationsSession", "SQLiteSession", "Session", "SessionABC"]
 

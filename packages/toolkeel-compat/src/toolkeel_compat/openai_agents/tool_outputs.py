@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from toolkeel_compat.content_blocks import block_of
 from toolkeel.content import File, Image, Text
+from toolkeel_compat.content_blocks import block_of
 
 __all__ = [
     "ToolOutputFileContent", "ToolOutputFileContentDict", "ToolOutputImage", "ToolOutputImageDict",

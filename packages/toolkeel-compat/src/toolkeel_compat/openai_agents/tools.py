@@ -7,11 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from toolkeel.call.toolset import Toolset
-from toolkeel_compat.check_options import only_known, value_of
-from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
-from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
-from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from toolkeel_compat.openai_agents.tool_outputs import parts_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
@@ -29,6 +24,11 @@ from toolkeel.errors import (
 )
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
+from toolkeel_compat.check_options import only_known, value_of
+from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
+from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
+from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from toolkeel_compat.openai_agents.tool_outputs import parts_of
 
 __all__ = ["FunctionTool", "Tool", "default_tool_error_function", "function_tool", "tool"]
 

@@ -10,9 +10,9 @@ from typing import Any
 from urllib.parse import quote
 
 from toolkeel._records.record import record
-from toolkeel_compat.openapi.document import Operation, Parameter
 from toolkeel.errors import ToolError
 from toolkeel.providers.wire.plain_json import dumps
+from toolkeel_compat.openapi.document import Operation, Parameter
 
 
 @record

@@ -18,16 +18,16 @@ from toolkeel._common.nearest_names import did_you_mean
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import NOTHING, record
-from toolkeel_workspace.web.bounded_decompression import Inflater
-from toolkeel_compat.openapi import document as openapi_document
-from toolkeel_compat.openapi.document import Operation, Parameter, server_url
-from toolkeel_compat.openapi.request import Parts, request_parts
 from toolkeel.content import Block, File, block_of
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage, ToolOutput
+from toolkeel_compat.openapi import document as openapi_document
+from toolkeel_compat.openapi.document import Operation, Parameter, server_url
+from toolkeel_compat.openapi.request import Parts, request_parts
+from toolkeel_workspace.web.bounded_decompression import Inflater
 
 with needs_extra("toolkeel_compat.openapi.tools", "openapi"):
     import httpx2

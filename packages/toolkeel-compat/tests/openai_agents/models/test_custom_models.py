@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from toolkeel.errors import ModelError
 from toolkeel_compat.openai_agents import (
     Agent,
     Model,
@@ -22,7 +23,6 @@ from toolkeel_compat.openai_agents import (
     function_tool,
     handoff,
 )
-from toolkeel.errors import ModelError
 
 
 @function_tool

@@ -8,6 +8,8 @@ import openai
 import pytest
 
 from toolkeel import SetupError
+from toolkeel.model_interface import ModelRequest, OutputFormat
+from toolkeel.testing.scripted import Scripted
 from toolkeel_compat.openai_agents.models.named import (
     DEFAULT_MODEL,
     LaterModel,
@@ -21,8 +23,6 @@ from toolkeel_compat.openai_agents.models.named import (
     set_default_openai_client,
     set_default_openai_key,
 )
-from toolkeel.model_interface import ModelRequest, OutputFormat
-from toolkeel.testing.scripted import Scripted
 
 
 @pytest.fixture(autouse=True)

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from benchmarks.migration.server import Server
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     CallModelData,
@@ -21,7 +22,6 @@ from toolkeel_compat.openai_agents import (
     ToolsToFinalOutputResult,
     function_tool,
 )
-from toolkeel.testing import Scripted, call
 
 
 def test_a_prompt_is_named_in_the_request_and_may_depend_on_the_run() -> None:

@@ -7,12 +7,18 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-
 from tests.computer.test_tool import WARNING, Small
 from tests.mcp.peers import http_peer
+
 from toolkeel import Agent, RunContext, ToolCall, Toolset, UserMessage
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.tool_sources import gather
+from toolkeel.errors import SetupError
+from toolkeel.messages import ToolMessage
+from toolkeel.model_interface import ModelRequest
+from toolkeel.providers import anthropic, openai_responses
+from toolkeel.providers.openai_responses import encode_tools
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     AsyncComputer,
     CodeInterpreterTool,
@@ -27,12 +33,6 @@ from toolkeel_compat.openai_agents import (
     MCPToolApprovalRequest,
     RankingOptions,
 )
-from toolkeel.errors import SetupError
-from toolkeel.messages import ToolMessage
-from toolkeel.model_interface import ModelRequest
-from toolkeel.providers import anthropic, openai_responses
-from toolkeel.providers.openai_responses import encode_tools
-from toolkeel.testing.scripted import Scripted, call
 
 CODE = {"type": "code_interpreter", "container": {"type": "auto", "memory_limit": "4g"}}
 

@@ -10,9 +10,11 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.mcp.peers import PEER
+
 from toolkeel import SetupError
+from toolkeel.define.tool import Tool
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     MCPServerManager,
@@ -26,8 +28,6 @@ from toolkeel_compat.openai_agents import (
     create_static_tool_filter,
 )
 from toolkeel_compat.openai_agents.ready_tools.mcp_servers import asked_about, taken
-from toolkeel.define.tool import Tool
-from toolkeel.testing.scripted import Scripted, call
 
 
 def test_a_servers_tools_are_the_agents_and_run_without_being_asked_about() -> None:

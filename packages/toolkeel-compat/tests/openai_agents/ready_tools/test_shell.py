@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from tests.executors.walls import need
+
 from toolkeel import Agent as CoreAgent
 from toolkeel import SetupError, Toolset
-from toolkeel_workspace.files.workspace import Workspace
+from toolkeel.content import Data
+from toolkeel.messages import ToolCall, ToolMessage
+from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.openai_agents import (
     Agent,
     ApplyPatchOperation,
@@ -29,10 +31,8 @@ from toolkeel_compat.openai_agents import (
     ShellTool,
     apply_diff,
 )
-from toolkeel.content import Data
+from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel.testing.scripted import Scripted, call
 
 
 def called(hosted: Any, **arguments: object) -> ToolMessage:

@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel.builtin.tools_in_module import did_you_mean
-from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel.define.subschemas import in_place, json_type, list_of, properties_of, same
 from toolkeel.define.tool import AnyTool
+from toolkeel_studio.cli.exit_codes import UsageProblem
 
 Schema = Mapping[str, Any]
 _NOTHING: Any = object()

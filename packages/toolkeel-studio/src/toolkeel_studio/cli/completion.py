@@ -13,9 +13,9 @@ from typing import Annotated, Any, get_args
 import typer
 
 from toolkeel._records.record import record
-from toolkeel_studio.cli.terminal.streams import echo
 from toolkeel.define.dialect.definition import Form
 from toolkeel.providers.model_by_name import AUTO
+from toolkeel_studio.cli.terminal.streams import echo
 
 
 class Shell(StrEnum):

@@ -10,16 +10,25 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
+from toolkeel.errors import CallError, ModelError, SetupError
 from toolkeel_studio.cli import exit_codes
 from toolkeel_studio.cli.terminal.streams import RED, echo, note, prepare_streams, show_warnings
-from toolkeel.errors import CallError, ModelError, SetupError
 
 COMMANDS = {
-    "demo": ("toolkeel_studio.cli.commands.demo", "A two-minute tour: real calls, no key, no network."),
-    "run": ("toolkeel_studio.cli.commands.run", "Ask a model that may call tools, and print its answer."),
+    "demo": (
+        "toolkeel_studio.cli.commands.demo",
+        "A two-minute tour: real calls, no key, no network.",
+    ),
+    "run": (
+        "toolkeel_studio.cli.commands.run",
+        "Ask a model that may call tools, and print its answer.",
+    ),
     "chat": ("toolkeel_studio.cli.chat.repl", "Talk with a model that may call tools."),
     "resume": ("toolkeel_studio.cli.commands.resume", "Go on with a run that waits for approval."),
-    "approvals": ("toolkeel_studio.cli.commands.approvals", "List the calls that wait for approval."),
+    "approvals": (
+        "toolkeel_studio.cli.commands.approvals",
+        "List the calls that wait for approval.",
+    ),
     "sessions": (
         "toolkeel_studio.cli.commands.sessions",
         "Conversations that last: list, show, compare, fork, decide.",
@@ -36,7 +45,10 @@ COMMANDS = {
         "toolkeel_studio.cli.commands.record_replay:replay",
         "Play a recorded run: no model is asked; changed requests fail.",
     ),
-    "stats": ("toolkeel_studio.cli.commands.stats", "Say how well models call tools, over sessions."),
+    "stats": (
+        "toolkeel_studio.cli.commands.stats",
+        "Say how well models call tools, over sessions.",
+    ),
     "tools": ("toolkeel_studio.cli.commands.tools", "List the tools that a target brings."),
     "schema": (
         "toolkeel_studio.cli.commands.schema",
@@ -51,7 +63,10 @@ COMMANDS = {
         "toolkeel_studio.cli.commands.doctor",
         "Say what is here, what is missing and what to do next.",
     ),
-    "call": ("toolkeel_studio.cli.commands.call", "Call one tool as a model would, without a model."),
+    "call": (
+        "toolkeel_studio.cli.commands.call",
+        "Call one tool as a model would, without a model.",
+    ),
     "mcp": (
         "toolkeel_studio.cli.commands.mcp",
         "MCP servers: add, list, login, tools, call, pin, diff ...",
@@ -63,7 +78,10 @@ COMMANDS = {
         "toolkeel_studio.cli.commands.migrate",
         "Change the imports of programs for other libraries to ours.",
     ),
-    "completion": ("toolkeel_studio.cli.completion", "Print what makes a shell complete these commands."),
+    "completion": (
+        "toolkeel_studio.cli.completion",
+        "Print what makes a shell complete these commands.",
+    ),
     "sandbox": (
         "toolkeel_studio.cli.commands.sandbox",
         "Run a command in the sandbox that agents' commands run in.",

@@ -8,10 +8,10 @@ import sys
 from pathlib import Path
 
 from toolkeel._common.data_folder import sessions_file, state_folder
-from toolkeel_studio.cli.terminal.streams import BOLD, DIM, layout, styled, width_of
-from toolkeel_studio.cli.terminal.text import cells, fit, padded
 from toolkeel.observe.wording import count, visible_line
 from toolkeel.sessions import Sessions
+from toolkeel_studio.cli.terminal.streams import BOLD, DIM, layout, styled, width_of
+from toolkeel_studio.cli.terminal.text import cells, fit, padded
 
 FIRST = """\
     from toolkeel import tool

@@ -21,8 +21,8 @@ from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.used_tickets import is_id, note_decided
 from toolkeel.agent.run_state import RunState
-from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel.errors import SetupError
+from toolkeel_studio.cli.exit_codes import UsageProblem
 
 USED = ".used"
 SHORTEST = 4

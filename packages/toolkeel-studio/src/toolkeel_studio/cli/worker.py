@@ -11,9 +11,9 @@ import typer
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.agent.agent import Agent
 from toolkeel.builtin.tools_by_place import load_object
+from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
-from toolkeel.sessions.sessions import Sessions
 
 if TYPE_CHECKING:
     from toolkeel_studio.durable.durable import Durable

@@ -14,5 +14,9 @@ if TYPE_CHECKING:
     from toolkeel_studio.durable.journaled import Ended as Ended
 else:
     __getattr__, __dir__, __all__ = door(
-        __name__, {"toolkeel_studio.durable.durable": "Durable", "toolkeel_studio.durable.journaled": "Ended"}
+        __name__,
+        {
+            "toolkeel_studio.durable.durable": "Durable",
+            "toolkeel_studio.durable.journaled": "Ended",
+        },
     )

@@ -18,11 +18,11 @@ from typing import Any, Final, cast
 from urllib.parse import quote
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel_studio.durable.journaled import Order
 from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sql_tables import VERSION
+from toolkeel_studio.durable.journaled import Order
 
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus

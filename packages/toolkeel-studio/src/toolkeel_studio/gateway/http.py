@@ -17,9 +17,9 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
 from toolkeel.errors import SetupError
+from toolkeel.mcp.server.http import asgi, is_loopback
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.policy import Policy
-from toolkeel.mcp.server.http import asgi, is_loopback
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette

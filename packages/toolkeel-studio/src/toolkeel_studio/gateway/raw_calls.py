@@ -26,8 +26,8 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY, PROTOC
 from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
-from toolkeel_studio.gateway.calls import RawRequest
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
+from toolkeel_studio.gateway.calls import RawRequest
 
 AT_ONCE = 1000
 """Calls beyond which they go by the session, which bounds what it reads."""

@@ -25,10 +25,10 @@ from toolkeel.mcp.client.outcome import was_forgotten, with_remedy
 from toolkeel.mcp.client.pages import walk
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.config import ServerConfig
-from toolkeel_studio.gateway.server_connection import TIMEOUT, Lane, current, give_up, stamp_client
 from toolkeel.mcp.hidden_text import clean
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.sessions import Sessions
+from toolkeel_studio.gateway.server_connection import TIMEOUT, Lane, current, give_up, stamp_client
 
 MOST = 32
 """Connections of one server beside the first; clients beyond that share one, call after call."""

@@ -9,8 +9,8 @@ from itertools import zip_longest
 from typing import TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel_studio.inspector.session_view import Replied, Said, Story, story_of
 from toolkeel.sessions.session import Session
+from toolkeel_studio.inspector.session_view import Replied, Said, Story, story_of
 
 Line: TypeAlias = tuple[str, str]
 """Something that happened: what it is, in a word, and its text."""

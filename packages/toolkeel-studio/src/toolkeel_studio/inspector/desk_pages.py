@@ -10,9 +10,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from toolkeel._records.tickets import VERDICTS, Decision
 from toolkeel.errors import ToolkeelError
+from toolkeel.sessions.approval_desk import Desk
 from toolkeel_studio.inspector.runs import WHO, Runs
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, form, page
-from toolkeel.sessions.approval_desk import Desk
 
 
 class DeskPages:

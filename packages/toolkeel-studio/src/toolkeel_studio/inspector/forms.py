@@ -13,8 +13,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
-from toolkeel_studio.inspector.alternatives import Schema, parted
 from toolkeel.observe.wording import title_of
+from toolkeel_studio.inspector.alternatives import Schema, parted
 
 Typed: TypeAlias = Mapping[str, str]
 """What a form sent, by the names of its fields."""

@@ -20,12 +20,12 @@ from toolkeel.call.arguments.validate import as_json, prepare
 from toolkeel.context import CancelToken
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import CallError, InvalidArguments, SetupError, ToolkeelError
-from toolkeel_studio.inspector.forms import form_of, value_of
 from toolkeel.messages import ToolCall
 from toolkeel.model_interface import CallDelta, TextDelta
 from toolkeel.observe.wording import one_line
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
+from toolkeel_studio.inspector.forms import form_of, value_of
 
 WHO = "inspector"
 TAIL = 20_000

@@ -14,14 +14,14 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response, Stream
 
 from toolkeel._records.entries import ModelAsked, PersonSaid, RunBegan
 from toolkeel.errors import CallError, InvalidArguments, ToolkeelError
+from toolkeel.observe.stats import Stats, StatsReader
+from toolkeel.sessions.session import Session
 from toolkeel_studio.inspector.compare import compare
 from toolkeel_studio.inspector.forms import changed, form_of, number_of, pointer_of, typed_of
 from toolkeel_studio.inspector.runs import WHO, Live, Runs
 from toolkeel_studio.inspector.session_view import Story, story_of
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, address, form, page
 from toolkeel_studio.inspector.timeline import timeline_of
-from toolkeel.observe.stats import Stats, StatsReader
-from toolkeel.sessions.session import Session
 
 WINDOW = 600
 """Entries of a journal that one page shows."""

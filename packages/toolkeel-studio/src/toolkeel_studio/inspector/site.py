@@ -26,7 +26,6 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
 from toolkeel.content import Content, Image, data_url, sniff, text_of
-from toolkeel_studio.inspector.forms import name_at
 from toolkeel.observe.wording import (
     badges,
     compact,
@@ -38,6 +37,7 @@ from toolkeel.observe.wording import (
     visible_line,
     visible_row,
 )
+from toolkeel_studio.inspector.forms import name_at
 
 LONGEST = 200_000
 """Characters of one text that a page shows."""

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from time import time
 
-from toolkeel_studio.inspector.session_view import Called, Replied, Story
 from toolkeel.observe.wording import visible_line
+from toolkeel_studio.inspector.session_view import Called, Replied, Story
 
 IDLE = 0.05
 """Share of the busy time from which on a gap is cut."""

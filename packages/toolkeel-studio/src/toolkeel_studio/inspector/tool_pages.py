@@ -19,10 +19,18 @@ from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import FieldError
 from toolkeel.events import Coerced, Event, Progress, ToolFinished, event_dict
-from toolkeel_studio.inspector.forms import ABSENT, changed, form_of, pointer_of, says, typed_of, value_of
-from toolkeel_studio.inspector.site import body, form, page
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.observe.wording import compact
+from toolkeel_studio.inspector.forms import (
+    ABSENT,
+    changed,
+    form_of,
+    pointer_of,
+    says,
+    typed_of,
+    value_of,
+)
+from toolkeel_studio.inspector.site import body, form, page
 
 FORMS: tuple[Form, ...] = get_args(Form)
 VIEWS = ("form", "json")

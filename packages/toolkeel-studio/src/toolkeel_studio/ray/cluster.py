@@ -21,9 +21,9 @@ from importlib import import_module
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.errors import SetupError, describe
 from toolkeel.executors.frames import Frames, Message
 from toolkeel_studio.ray import node
-from toolkeel.errors import SetupError, describe
 
 with needs_extra("Ray()", "ray"):
     import ray

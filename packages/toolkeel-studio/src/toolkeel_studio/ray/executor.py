@@ -22,13 +22,13 @@ from typing import Literal
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import LimitReached, SetupError
+from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.executor import Capabilities
 from toolkeel.executors.frames import Message, is_outcome
-from toolkeel_studio.ray import cluster
-from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.warm_pool import Room, no_room
 from toolkeel.executors.worker_request import DIED, check_sendable, order_of, tell, value_of
-from toolkeel.errors import LimitReached, SetupError
+from toolkeel_studio.ray import cluster
 
 WIDTH = 64
 _Body = Literal["", "runs", "again", "done"]

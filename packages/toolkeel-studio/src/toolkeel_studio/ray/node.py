@@ -13,9 +13,9 @@ import signal
 from collections.abc import Iterator
 from functools import cache
 
+from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.frames import Message, TooLarge, pack
 from toolkeel.executors.process import Process
-from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.worker import TOO_LARGE
 from toolkeel.executors.worker_request import DIED
 

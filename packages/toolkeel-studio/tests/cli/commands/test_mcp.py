@@ -11,10 +11,10 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
 from tests.gateway.behind import PROGRAM
 from tests.mcp.peers import PEER
-from tests.shared import ROOT
+
+from tests.shared import PYTHONPATH
 
 Say = Callable[..., subprocess.CompletedProcess[str]]
 
@@ -25,7 +25,7 @@ def say(tmp_path: Path) -> Say:
 
     def run(*words: str, **env: str) -> subprocess.CompletedProcess[str]:
         kept = {k: v for k, v in os.environ.items() if not k.startswith("TOOLKEEL")}
-        kept |= {"XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(ROOT / "src"), **env}
+        kept |= {"XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": PYTHONPATH, **env}
         return subprocess.run(
             [sys.executable, "-m", "toolkeel", *words],
             cwd=tmp_path,
@@ -158,7 +158,7 @@ def test_what_changes_is_told_until_the_person_has_enough(say: Say, tmp_path: Pa
     code = PROGRAM.replace("asyncio.run(serve_stdio(server))", CHANGES)
     (tmp_path / "server.py").write_text(code, "utf-8")
     assert say("mcp", "add", "notes", "--", sys.executable, "server.py").returncode == 0
-    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": str(ROOT / "src")}
+    env = {**os.environ, "XDG_STATE_HOME": str(tmp_path / "state"), "PYTHONPATH": PYTHONPATH}
     words = [sys.executable, "-m", "toolkeel", "mcp", "watch", "notes", "app://log"]
     with subprocess.Popen(words, cwd=tmp_path, env=env, stdout=subprocess.PIPE, text=True) as watch:
         assert watch.stdout is not None and watch.stdout.readline() == "app://log\n"

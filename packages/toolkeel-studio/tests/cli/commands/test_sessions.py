@@ -8,13 +8,13 @@ import sys
 from pathlib import Path
 
 import pytest
-
 from tests.cli.asking import make
 from tests.cli.commandline import Ended, toolkeel
+
 from toolkeel import Agent
-from toolkeel_studio.cli.commands.sessions import export_command, show_command
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted
+from toolkeel_studio.cli.commands.sessions import export_command, show_command
 
 pytestmark = pytest.mark.slow  # real processes: `make test-all`
 

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-
 from tests.cli.asking import KEYS, at_terminal, make, words, written
 from tests.cli.commandline import Terminal, readable
+
 from toolkeel import Effects, tool
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
-from toolkeel_studio.cli.terminal.approve import HINT, checked_by
 from toolkeel.errors import InvalidArguments
 from toolkeel.observe.wording import badges
+from toolkeel_studio.cli.terminal.approve import HINT, checked_by
 
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
 

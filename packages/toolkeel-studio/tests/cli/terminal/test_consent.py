@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from toolkeel_studio.cli.terminal import consent
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.consent import ConsentRequest
+from toolkeel_studio.cli.terminal import consent
 
 CONFIG = ServerConfig("files\x1b[2J", ("npx", "files"), origin="/tmp/mcp.json")
 REQUEST = ConsentRequest(CONFIG, ("npx files",), ("was: npx \x1b[2Jother",))

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from PIL import Image as Pillow
 
 from toolkeel import Image
-from toolkeel_studio.cli.terminal.pictures import drawing_protocol, drawn, keep, pictures_in, place_line
+from toolkeel_studio.cli.terminal.pictures import (
+    drawing_protocol,
+    drawn,
+    keep,
+    pictures_in,
+    place_line,
+)
 
 
 def png(width: int, height: int) -> bytes:

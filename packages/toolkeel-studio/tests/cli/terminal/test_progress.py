@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
-
 from tests.cli.commandline import Terminal, readable, toolkeel
 from tests.cli.conftest import Here
-from toolkeel_studio.cli.terminal.progress import Blind, PlainView, far, outcome, view
-from toolkeel_studio.cli.terminal.text import cells
+
 from toolkeel.errors import FieldError
 from toolkeel.events import Progress, Retrying
 from toolkeel.messages import ToolMessage
+from toolkeel_studio.cli.terminal.progress import Blind, PlainView, far, outcome, view
+from toolkeel_studio.cli.terminal.text import cells
 
 PARALLEL = ["run", "hi", "-t", "tools.py", "-m", "models.py:parallel"]
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.cells import cell_len
 
-from toolkeel_studio.cli.terminal.text import cells, chopped, fit, padded, signature, wrapped
 from toolkeel.messages import ToolCall
 from toolkeel.observe.wording import escaped
+from toolkeel_studio.cli.terminal.text import cells, chopped, fit, padded, signature, wrapped
 
 TEXT = st.text(max_size=60)
 ANY_TEXT = st.text(st.characters(exclude_categories=()), max_size=60)  # lone surrogates too

@@ -11,10 +11,10 @@ from itertools import islice
 from pathlib import Path
 
 from toolkeel._records.record import record
-from toolkeel_workspace.files.open_beneath import Root, clean
-from toolkeel_workspace.pictures.too_large import MAX_BYTES, check_picture
 from toolkeel.content import Image, sniff
 from toolkeel.errors import SetupError, ToolError
+from toolkeel_workspace.files.open_beneath import Root, clean
+from toolkeel_workspace.pictures.too_large import MAX_BYTES, check_picture
 
 Given = bytes | str | os.PathLike[str]
 MOST = 200

@@ -15,20 +15,20 @@ from importlib import import_module
 from typing import Any, Literal
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel_workspace.code.code_limits import MAX_CODE, CodeLimits, Interpreter, Ran
-from toolkeel_workspace.code.folder import CodeFolder, Given, Written
-from toolkeel_workspace.code.tools import CodeTools
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.content import Block, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
-from toolkeel_workspace.sandbox.confine import Network
-from toolkeel_workspace.sandbox.secret_files import SecretFiles
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.code.code_limits import MAX_CODE, CodeLimits, Interpreter, Ran
+from toolkeel_workspace.code.folder import CodeFolder, Given, Written
+from toolkeel_workspace.code.tools import CodeTools
+from toolkeel_workspace.sandbox.confine import Network
+from toolkeel_workspace.sandbox.secret_files import SecretFiles
 
 Python = Literal["monty", "sandbox"]
 _KINDS: Mapping[Python, str] = {

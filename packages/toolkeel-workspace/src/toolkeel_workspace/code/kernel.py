@@ -22,14 +22,14 @@ from time import perf_counter
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel_workspace.code.code_limits import CodeLimits, Printed, Ran
-from toolkeel_workspace.code.kernel_sockets import Relay
 from toolkeel.content import Image
 from toolkeel.context import ToolContext
-from toolkeel.executors.process_tree import Command, Running, start
-from toolkeel.executors.command_limits import Limits
-from toolkeel_workspace.sandbox.confine import Network, Sandbox
 from toolkeel.errors import ToolError
+from toolkeel.executors.command_limits import Limits
+from toolkeel.executors.process_tree import Command, Running, start
+from toolkeel_workspace.code.code_limits import CodeLimits, Printed, Ran
+from toolkeel_workspace.code.kernel_sockets import Relay
+from toolkeel_workspace.sandbox.confine import Network, Sandbox
 
 with needs_extra("CodeInterpreterTool(python='sandbox')", "code"):
     import zmq.asyncio

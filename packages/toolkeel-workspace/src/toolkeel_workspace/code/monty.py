@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.context import RunContext, ToolContext
 from toolkeel_workspace.code.code_limits import CodeLimits, Printed, Ran, showing
 from toolkeel_workspace.code.tools import CodeTools, awaited_calls
-from toolkeel.context import RunContext, ToolContext
 
 with needs_extra("CodeInterpreterTool", "code"):
     import pydantic_monty as monty

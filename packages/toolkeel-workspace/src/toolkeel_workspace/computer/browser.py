@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.errors import SetupError, ToolError
 from toolkeel.executors.memory_used import used_below
 from toolkeel_workspace.sandbox.proxy import Proxy
 from toolkeel_workspace.sandbox.reachable_hosts import PORTS, Reach
-from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("Browser", "browser"):
     from playwright.async_api import BrowserContext, CDPSession, Page, Route, async_playwright

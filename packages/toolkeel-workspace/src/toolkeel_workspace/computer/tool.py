@@ -15,7 +15,6 @@ from typing import Any, Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel_workspace.computer.actions import Action, Hands, from_anthropic, from_openai
 from toolkeel.content import Block, Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -24,6 +23,7 @@ from toolkeel.effects import Effects
 from toolkeel.errors import Denied, SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolMessage, ToolOutput
+from toolkeel_workspace.computer.actions import Action, Hands, from_anthropic, from_openai
 
 SETTLE = 0.2
 """Seconds that a screen is given to change before it is looked at."""

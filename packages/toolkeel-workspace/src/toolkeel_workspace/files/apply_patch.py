@@ -14,18 +14,18 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Literal, NamedTuple
 
-from toolkeel_workspace.files.edit import encoded
-from toolkeel_workspace.files.encodings import as_shown, decode
-from toolkeel_workspace.files.open_beneath import FileResource
-from toolkeel_workspace.files.preview import Make
-from toolkeel_workspace.files.similar_passage import described
-from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.files.edit import encoded
+from toolkeel_workspace.files.encodings import as_shown, decode
+from toolkeel_workspace.files.open_beneath import FileResource
+from toolkeel_workspace.files.preview import Make
+from toolkeel_workspace.files.similar_passage import described
+from toolkeel_workspace.files.workspace import Workspace
 
 Kind = Literal["create_file", "update_file", "delete_file"]
 _NUMBERS = re.compile(r"@@ -(\d+)(?:,\d+)? \+\d+(?:,\d+)? @@")

@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.sandbox.protected_files import protected_part
-from toolkeel.errors import ToolError
 
 try:
     import fcntl

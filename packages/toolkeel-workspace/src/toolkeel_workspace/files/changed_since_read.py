@@ -10,9 +10,9 @@ import hashlib
 import os
 from typing import NamedTuple
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files.atomic_replace import CHANGED
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel.errors import ToolError
 
 MAX_FILE = 16 << 20
 """Largest file that is edited or written, in bytes."""

@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files.encodings import NAMES, Decoded, as_shown, decode
 from toolkeel_workspace.files.indentation import moved_along
 from toolkeel_workspace.files.similar_passage import described
-from toolkeel.errors import ToolError
 
 _PLAIN = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),

@@ -8,6 +8,14 @@ from dataclasses import replace
 from typing import BinaryIO, cast
 
 from toolkeel._records.kept_results import KEPT, PREFIX
+from toolkeel.call.truncate import KEEPS
+from toolkeel.content import Image, Text, sniff
+from toolkeel.context import CancelToken
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import Effects
+from toolkeel.errors import SetupError, ToolError
+from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.encodings import NAMES, as_shown, decode, is_utf_16
 from toolkeel_workspace.files.grep import Query, Search, open_kept
 from toolkeel_workspace.files.line_window import (
@@ -23,14 +31,6 @@ from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, FileResource, Roo
 from toolkeel_workspace.pictures.shrink import Shrunk, shrink
 from toolkeel_workspace.pictures.too_large import MAX_BYTES as MOST_OF_A_PICTURE
 from toolkeel_workspace.pictures.too_large import SIDE, check_picture, pixels
-from toolkeel.call.truncate import KEEPS
-from toolkeel.content import Image, Text, sniff
-from toolkeel.context import CancelToken
-from toolkeel.define.decorator import tool
-from toolkeel.define.tool import AnyTool
-from toolkeel.effects import Effects
-from toolkeel.errors import SetupError, ToolError
-from toolkeel.messages import ToolOutput
 
 MAX_PICTURE = 32 * 1024 * 1024
 """Largest picture that is read, in bytes; `toolkeel_workspace.pictures.shrink` makes it small enough."""

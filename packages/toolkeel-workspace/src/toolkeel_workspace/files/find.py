@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import MAX_BYTES, count, printable
 from toolkeel_workspace.files.linear_regex import compiled, escaped
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.walk import Walk
-from toolkeel.errors import ToolError
-from toolkeel.messages import ToolOutput
 
 MAX_WALK = 200_000
 """Most names looked at."""

@@ -16,6 +16,9 @@ from toolkeel._common.path_patterns import secret_part
 from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel._records.record import record
 from toolkeel._records.taint_sources import Source, as_details, mark_of
+from toolkeel.context import CancelToken
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files import ripgrep
 from toolkeel_workspace.files.encodings import as_shown, decode, is_utf_16
 from toolkeel_workspace.files.find import matcher
@@ -24,9 +27,6 @@ from toolkeel_workspace.files.line_window import MAX_BYTES, count, human, printa
 from toolkeel_workspace.files.linear_regex import compiled, escaped
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.walk import Walk, order
-from toolkeel.context import CancelToken
-from toolkeel.errors import ToolError
-from toolkeel.messages import ToolOutput
 
 MAX_LINE = 500
 """Longest line shown, in characters; of a longer one, as many around what was found."""

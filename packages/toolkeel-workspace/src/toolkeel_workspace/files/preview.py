@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
 from toolkeel._common.path_patterns import secret_part
+from toolkeel.content import sniff
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files.changed_since_read import Seen
 from toolkeel_workspace.files.edit import diff
 from toolkeel_workspace.files.encodings import as_shown, decode, is_utf_16
 from toolkeel_workspace.files.line_window import count, human, printable
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel.content import sniff
-from toolkeel.errors import ToolError
 
 Make: TypeAlias = Callable[[bytes | None], bytes]
 """Given a file's content, or None if it is not there, returns the new one."""

@@ -7,9 +7,9 @@ import re
 from collections.abc import Callable, Iterator
 from functools import cached_property
 
+from toolkeel.errors import ToolError
 from toolkeel_workspace.files.linear_regex import compiled, escaped
 from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, TEMPORARY, Entry, Root
-from toolkeel.errors import ToolError
 
 SKIPPED = frozenset(
     (".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache")

@@ -25,6 +25,15 @@ from typing_extensions import TypedDict
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.kept_results import KEPT, PREFIX
+from toolkeel.call.steps.approve import PREVIEW
+from toolkeel.call.steps.taint import BUILDS
+from toolkeel.call.truncate import KEEPS
+from toolkeel.context import ToolContext
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.effects import Effects
+from toolkeel.errors import Cancelled, SetupError, ToolError
+from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.atomic_replace import replace
 from toolkeel_workspace.files.changed_since_read import MAX_FILE, Seen
 from toolkeel_workspace.files.edit import Change, apply, diff
@@ -33,6 +42,14 @@ from toolkeel_workspace.files.find import find_files
 from toolkeel_workspace.files.line_window import MAX_LINES, count, human
 from toolkeel_workspace.files.open_beneath import FileResource, Root, clean
 from toolkeel_workspace.files.preview import Make, previewed
+from toolkeel_workspace.sandbox.confine import Mode, Sandbox
+from toolkeel_workspace.sandbox.mounts import imported_from
+from toolkeel_workspace.sandbox.protected_files import (
+    build_part,
+    protected_part,
+    protected_state,
+    set_aside,
+)
 from toolkeel_workspace.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
@@ -42,23 +59,6 @@ from toolkeel_workspace.shell.command import (
     telling_words,
 )
 from toolkeel_workspace.shell.output_tail import Tail
-from toolkeel.call.steps.approve import PREVIEW
-from toolkeel.call.steps.taint import BUILDS
-from toolkeel.call.truncate import KEEPS
-from toolkeel.context import ToolContext
-from toolkeel.define.decorator import tool
-from toolkeel.define.tool import AnyTool
-from toolkeel.effects import Effects
-from toolkeel_workspace.sandbox.confine import Mode, Sandbox
-from toolkeel_workspace.sandbox.mounts import imported_from
-from toolkeel_workspace.sandbox.protected_files import (
-    build_part,
-    protected_part,
-    protected_state,
-    set_aside,
-)
-from toolkeel.errors import Cancelled, SetupError, ToolError
-from toolkeel.messages import ToolOutput
 
 _WHY = "{!r} is protected: a change there may widen what the agent may do, or run code later"
 _READS = Effects(read_only=True, open_world=False, resources=("file:{path}",))

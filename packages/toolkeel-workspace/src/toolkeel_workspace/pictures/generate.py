@@ -18,8 +18,6 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel_workspace.pictures.too_large import check_picture
-from toolkeel_workspace.web.service import json_of, status_and_body
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -29,6 +27,8 @@ from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel_workspace.pictures.too_large import check_picture
+from toolkeel_workspace.web.service import json_of, status_and_body
 
 OPENAI_URL = "https://api.openai.com/v1"
 MODEL = "gpt-image-1.5"

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolkeel._records.record import record
-from toolkeel_workspace.pictures.too_large import MAX_BYTES, SIDE, pixels
 from toolkeel.content import sniff
-from toolkeel_workspace.sandbox.isolated_decode import decode, package_folder
 from toolkeel.errors import MissingExtraError, ToolError
+from toolkeel_workspace.pictures.too_large import MAX_BYTES, SIDE, pixels
+from toolkeel_workspace.sandbox.isolated_decode import decode, package_folder
 
 MAX_PIXELS = 64_000_000
 """Most pixels of a picture that is unpacked: 256 MB of memory."""

@@ -14,7 +14,6 @@ command started, remain. Whether anybody is asked first is another dial: approva
 from __future__ import annotations
 
 import copy
-import json
 import os
 import shutil
 import subprocess
@@ -28,7 +27,9 @@ from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
+from toolkeel.errors import SetupError
 from toolkeel.executors import cgroup_pids
+from toolkeel.executors.command_limits import Limits, shell_setting
 from toolkeel.executors.process_tree import (
     Command,
     Finished,
@@ -38,9 +39,8 @@ from toolkeel.executors.process_tree import (
     memory_file,
     start,
 )
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
+from toolkeel.executors.supervised import SUPERVISOR, Walls, process_group, supervised
 from toolkeel_workspace.sandbox import bubblewrap, landlock
-from toolkeel.executors.command_limits import Limits, shell_setting
 from toolkeel_workspace.sandbox.mounts import (
     Places,
     environment,
@@ -51,17 +51,15 @@ from toolkeel_workspace.sandbox.mounts import (
     runs_from,
 )
 from toolkeel_workspace.sandbox.network_gate import NetworkGate
+from toolkeel_workspace.sandbox.reachable_hosts import Reach
 from toolkeel_workspace.sandbox.seccomp import MACHINES
 from toolkeel_workspace.sandbox.start_stage import cannot_become, cannot_stage, stage_of
-from toolkeel.errors import SetupError
 
 Mode = Literal["read-only", "workspace", "off"]
 Backend = Literal["bubblewrap", "landlock", "none"]
 Network: TypeAlias = bool | Literal["machine"] | Sequence[str]
 _TRIAL = "(: >> /proc/sys/kernel/core_pattern) 2>/dev/null && exit 43; exit 42"
 """Opens a setting of the kernel, by which a command could leave, and writes nothing to it."""
-SUPERVISOR = Path(__file__).parents[1] / "supervise.py"
-"""The program above a command that bubblewrap does not stand above."""
 
 
 @checked
@@ -241,34 +239,26 @@ class Sandbox:
         if stage is not None:
             words = stage.words(given) + words
         ends = [gate.close] if gate else []
-        return Command(words, {}, tuple(given), ends=ends, group=self._group())
+        return Command(words, {}, tuple(given), ends=ends, group=process_group(self.limits))
 
     def _supervised(self, argv: list[str], cwd: str, terminal: bool) -> Command:
-        order: dict[str, object] = {"argv": argv, "cwd": cwd, "session": not terminal}
-        order["limits"] = limits = self.limits.values()
-        if "RLIMIT_NPROC" in limits:  # without a namespace all processes of the user count
-            limits["RLIMIT_NPROC"] += cgroup_pids.tasks_of_user()
-        home, held = "", dict[str, int]()
-        if self.backend == "landlock":
-            seen = self._places()
-            held = opened_all((*seen.readable, *seen.writable))
-            home = tempfile.mkdtemp(prefix="toolkeel-")
-            order["env"] = self._env(seen, home)
-            rules = [(held.get(path, path), right) for path, right in landlock.rules(seen, home)]
-            order["landlock"] = {"handled": landlock.handled(bool(self.network)), "rules": rules}
-            order["seccomp"] = landlock.seccomp(bool(self.network)).hex()
-        else:
-            order |= {"env": {**os.environ, **self.env}, "landlock": None, "seccomp": ""}
-        given = memory_file(json.dumps(order).encode())
-        ends, lifeline = os.pipe()
-        words = [sys.executable, "-I", "-S", str(SUPERVISOR), str(given), str(ends)]
-        env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-        after = [partial(shutil.rmtree, home, ignore_errors=True)] if home else []
-        return Command(words, env, (given, ends, *held.values()), lifeline, after, self._group())
+        walls = (
+            self._landlock() if self.backend == "landlock" else Walls({**os.environ, **self.env})
+        )
+        return supervised(argv, cwd, self.limits, walls, terminal=terminal)
 
-    def _group(self) -> Path | None:
-        most = self.limits.processes
-        return cgroup_pids.make(most) if most is not None and cgroup_pids.needed() else None
+    def _landlock(self) -> Walls:
+        seen = self._places()
+        opened = opened_all((*seen.readable, *seen.writable))
+        home = tempfile.mkdtemp(prefix="toolkeel-")
+        rules = [(opened.get(path, path), right) for path, right in landlock.rules(seen, home)]
+        return Walls(
+            self._env(seen, home),
+            landlock={"handled": landlock.handled(bool(self.network)), "rules": rules},
+            seccomp=landlock.seccomp(bool(self.network)).hex(),
+            descriptors=tuple(opened.values()),
+            ends=(partial(shutil.rmtree, home, ignore_errors=True),),
+        )
 
 
 # — what this machine has —

@@ -23,9 +23,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
+from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox.bubblewrap import HOME
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel.errors import SetupError
 
 ATTEMPTS = Path(__file__).with_name("escape_attempts.py")
 """The program that runs inside."""

@@ -17,9 +17,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from toolkeel.errors import ToolError
 from toolkeel.executors.command_limits import Limits
 from toolkeel_workspace.sandbox.confine import Sandbox, features
-from toolkeel.errors import ToolError
 
 WORKER = Path(__file__).with_name("decode_resize_worker.py")
 """The program that decodes."""

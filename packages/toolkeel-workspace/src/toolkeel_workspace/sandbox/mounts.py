@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from toolkeel._records.record import record
-from toolkeel_workspace.sandbox.protected_files import protected_below, shared_environments
 from toolkeel.errors import SetupError
+from toolkeel_workspace.sandbox.protected_files import protected_below, shared_environments
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 _SETTINGS = (

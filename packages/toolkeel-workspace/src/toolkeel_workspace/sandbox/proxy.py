@@ -20,8 +20,8 @@ from contextlib import suppress
 from types import TracebackType
 from urllib.parse import urlsplit
 
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
 from toolkeel.errors import ToolError
+from toolkeel_workspace.sandbox.reachable_hosts import Reach
 
 MOST = 128
 """Most connections at once."""

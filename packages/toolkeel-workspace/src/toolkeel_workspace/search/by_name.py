@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkeel_workspace.search.embeddings import OPENAI_URL, Embeddings
-from toolkeel_workspace.search.file_search import MAX_RESULTS, RESULTS, FileSearchTool
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
+from toolkeel_workspace.search.embeddings import OPENAI_URL, Embeddings
+from toolkeel_workspace.search.file_search import MAX_RESULTS, RESULTS, FileSearchTool
 
 
 def tools(

@@ -12,11 +12,11 @@ from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
-from toolkeel_workspace.search.hidden_html import visible, visible_text
 from toolkeel.content import sniff
+from toolkeel.errors import MissingExtraError, ToolError
 from toolkeel_workspace.sandbox.isolated_decode import decode as decode_apart
 from toolkeel_workspace.sandbox.isolated_decode import package_folder
-from toolkeel.errors import MissingExtraError, ToolError
+from toolkeel_workspace.search.hidden_html import visible, visible_text
 
 with needs_extra("reading web pages and documents", "web"):
     import html_to_markdown

@@ -13,10 +13,10 @@ from typing import TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel_workspace.web.bounded_decompression import Inflater
-from toolkeel_workspace.web.service import is_local, json_of
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import as_dict, as_list
+from toolkeel_workspace.web.bounded_decompression import Inflater
+from toolkeel_workspace.web.service import is_local, json_of
 
 with needs_extra("embeddings", "search"):
     import httpx2

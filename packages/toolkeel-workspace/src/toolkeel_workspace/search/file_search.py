@@ -11,10 +11,6 @@ from threading import Lock
 from typing import Any
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel_workspace.search.filters import as_filter, compile_filter
-from toolkeel_workspace.search.open_store import display_name, is_address, open_store, store_path
-from toolkeel_workspace.search.ranking import Hit, Ranking, search
-from toolkeel_workspace.search.stores import Embedder, Store
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -22,6 +18,10 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.search.filters import as_filter, compile_filter
+from toolkeel_workspace.search.open_store import display_name, is_address, open_store, store_path
+from toolkeel_workspace.search.ranking import Hit, Ranking, search
+from toolkeel_workspace.search.stores import Embedder, Store
 
 MAX_RESULTS = 50
 RESULTS = 8

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.document_text import read_document
 from toolkeel_workspace.search.stores import Source, Store, StoredFile
-from toolkeel.errors import SetupError, ToolError
 
 MAX_BYTES = 20 * 1024 * 1024
 """Largest file that is read."""

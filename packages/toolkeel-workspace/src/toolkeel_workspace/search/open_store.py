@@ -9,9 +9,9 @@ from pathlib import Path
 
 from toolkeel._common.data_folder import by_xdg
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.errors import SetupError
 from toolkeel_workspace.search.stores import Embedder, Store
 from toolkeel_workspace.search.vector_store import VectorStore
-from toolkeel.errors import SetupError
 
 _ID = re.compile(r"[\w.-]+")
 _ADDRESS = re.compile(r"(postgres|postgresql|qdrant\+https?)://.")

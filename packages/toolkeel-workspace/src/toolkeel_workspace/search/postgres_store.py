@@ -22,10 +22,10 @@ from typing import Any, Final
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search import stores
 from toolkeel_workspace.search.filters import FILE_ID, build
 from toolkeel_workspace.search.stores import Embedder, Passage, Source, Store, StoredFile
-from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("file search in PostgreSQL", "postgres"):
     import psycopg

@@ -24,10 +24,10 @@ from weakref import WeakKeyDictionary
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search import stores
 from toolkeel_workspace.search.filters import build
 from toolkeel_workspace.search.stores import Embedder, Passage, Source, Store, StoredFile
-from toolkeel.errors import SetupError, ToolError
 
 with needs_extra("file search in Qdrant", "qdrant"):
     from qdrant_client import QdrantClient, models

@@ -19,11 +19,11 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel._common.checked_arguments import checked
+from toolkeel.errors import SetupError
 from toolkeel_workspace.search import stores
 from toolkeel_workspace.search.chunks import Chunk
 from toolkeel_workspace.search.filters import FILE_ID, compile_filter
 from toolkeel_workspace.search.stores import Embedder, Passage, Source, Store, StoredFile
-from toolkeel.errors import SetupError
 
 FEW = 50
 """If a filter leaves at most so many passages, each is asked whether it has the words; above that the

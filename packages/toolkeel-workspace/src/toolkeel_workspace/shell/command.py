@@ -8,17 +8,17 @@ import functools
 import os
 from collections.abc import Callable
 
-from toolkeel_workspace.files.line_window import human
-from toolkeel_workspace.shell.git_identity import git_identity
-from toolkeel_workspace.shell.output_tail import Tail
 from toolkeel.call.body.stopped_text import told
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
+from toolkeel.errors import Cancelled, ToolError
 from toolkeel.executors.process_tree import Finished, NotStarted
+from toolkeel.messages import ToolOutput
+from toolkeel_workspace.files.line_window import human
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
-from toolkeel.errors import Cancelled, ToolError
-from toolkeel.messages import ToolOutput
+from toolkeel_workspace.shell.git_identity import git_identity
+from toolkeel_workspace.shell.output_tail import Tail
 
 TIMEOUT = 120.0
 """Seconds a command may take unless it is said otherwise."""

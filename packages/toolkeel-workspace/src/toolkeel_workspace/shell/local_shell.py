@@ -13,7 +13,17 @@ from typing import Any
 
 from toolkeel._records.kept_results import KEPT
 from toolkeel._records.record import NOTHING
+from toolkeel.content import Data
+from toolkeel.context import ToolContext
+from toolkeel.define.decorator import tool
+from toolkeel.define.tool import AnyTool
+from toolkeel.errors import ToolError
+from toolkeel.executors.process_tree import Finished
+from toolkeel.hosted import Hosted, Native, Where, Wire
+from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import MAX_BYTES
+from toolkeel_workspace.sandbox.confine import Sandbox
+from toolkeel_workspace.sandbox.secret_files import SecretFiles
 from toolkeel_workspace.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
@@ -24,16 +34,6 @@ from toolkeel_workspace.shell.command import (
 )
 from toolkeel_workspace.shell.escape_codes import TerminalOutput
 from toolkeel_workspace.shell.output_tail import Tail
-from toolkeel.content import Data
-from toolkeel.context import ToolContext
-from toolkeel.define.decorator import tool
-from toolkeel.define.tool import AnyTool
-from toolkeel.executors.process_tree import Finished
-from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel_workspace.sandbox.secret_files import SecretFiles
-from toolkeel.errors import ToolError
-from toolkeel.hosted import Hosted, Native, Where, Wire
-from toolkeel.messages import ToolOutput
 
 WIRE: Wire = "openai-responses"
 """The wire whose own tools these are."""

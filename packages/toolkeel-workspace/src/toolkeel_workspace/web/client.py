@@ -19,9 +19,9 @@ from typing import Any
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
-from toolkeel_workspace.web.bounded_decompression import Inflater, TooLarge
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
 from toolkeel.errors import SetupError, ToolError
+from toolkeel_workspace.sandbox.reachable_hosts import Reach
+from toolkeel_workspace.web.bounded_decompression import Inflater, TooLarge
 
 with needs_extra("toolkeel_workspace.web.fetch", "web"):
     import httpx2

@@ -11,19 +11,19 @@ from collections.abc import Iterable, Mapping
 from http import HTTPStatus
 from typing import Any, TypedDict, Unpack
 
-from toolkeel_workspace.pictures.too_large import check_picture
-from toolkeel_workspace.search.document_text import Document, read_document
-from toolkeel_workspace.web.client import Page, WebClient, WebLimits
 from toolkeel.call.steps.taint import TRUSTED, may_follow
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
-from toolkeel_workspace.sandbox.reachable_hosts import PORTS, Reach, Resolve
 from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.pictures.too_large import check_picture
+from toolkeel_workspace.sandbox.reachable_hosts import PORTS, Reach, Resolve
+from toolkeel_workspace.search.document_text import Document, read_document
+from toolkeel_workspace.web.client import Page, WebClient, WebLimits
 
 SHOWN = 20_000
 """Most characters of a page shown at once."""

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel_workspace.web.search_backends import Found, SearchBackend, SearchQuery, backend_of
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -16,6 +15,7 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
+from toolkeel_workspace.web.search_backends import Found, SearchBackend, SearchQuery, backend_of
 
 Size: TypeAlias = Literal["low", "medium", "high"]
 

@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
-from toolkeel_workspace.web.service import json_of, status_and_body
-from toolkeel_workspace.sandbox.reachable_hosts import is_below
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
+from toolkeel_workspace.sandbox.reachable_hosts import is_below
+from toolkeel_workspace.web.service import json_of, status_and_body
 
 BRAVE_URL = "https://api.search.brave.com"
 TAVILY_URL = "https://api.tavily.com"

@@ -10,8 +10,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel_workspace.web.bounded_decompression import Inflater
 from toolkeel.errors import ToolError
+from toolkeel_workspace.web.bounded_decompression import Inflater
 
 MOST = 8 << 20
 """Most bytes of an answer, unless more are asked for."""

@@ -22,6 +22,8 @@ def needs_extra(what: str, extra: str) -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        if (error.name or "").partition(".")[0] == "toolkeel":  # ours is broken, nothing is missing
+        if (
+            (error.name or "").partition(".")[0].startswith("toolkeel")
+        ):  # ours is broken, nothing is missing
             raise
         raise MissingExtraError(what, extra) from error

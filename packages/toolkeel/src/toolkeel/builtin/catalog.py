@@ -7,6 +7,7 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Any
 
+from toolkeel._common.installed import INSTALL, installed, load_installed
 from toolkeel._common.nearest_names import nearest_names
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.define.tool import AnyTool
@@ -15,18 +16,16 @@ from toolkeel.errors import SetupError
 BUILTINS: Mapping[str, str] = MappingProxyType(
     {
         "calculator": "toolkeel.builtin.calculator:tools",
-        "weather": "toolkeel_studio.weather:tools",
-        "files": "toolkeel_workspace.files.file_tools:tools",
         "clock": "toolkeel.builtin.clock:tools",
-        "workspace": "toolkeel_workspace.files.workspace:tools",
-        "fetch": "toolkeel_workspace.web.fetch:tools",
-        "web_search": "toolkeel_workspace.web.search:tools",
-        "file_search": "toolkeel_workspace.search.by_name:tools",
-        "image_generation": "toolkeel_workspace.pictures.generate:tools",
-        "code_interpreter": "toolkeel_workspace.code.interpreter:tools",
     }
 )
-"""Name of each builtin, and the function that makes its tools."""
+"""Name of each builtin of the runtime, and the function that makes its tools."""
+
+
+def builtin_names() -> tuple[str, ...]:
+    """List the builtins that are installed."""
+    return (*BUILTINS, *installed("toolkeel.builtins"))
+
 
 ELSEWHERE: Mapping[str, str] = MappingProxyType(
     {"mcp": "toolkeel.mcp.named_servers:tools", "mcp-server": "toolkeel.mcp.named_servers:server"}
@@ -63,20 +62,23 @@ def load(name: str, **options: object) -> tuple[AnyTool, ...]:
     """The tools of one builtin.
 
     Args:
-        name: A key of `BUILTINS`.
+        name: One of `builtin_names`.
         options: What its `tools` function takes, such as ``root`` for ``files``.
 
     Raises:
         SetupError: if there is no such builtin.
         MissingExtraError: if it needs a package that is not installed.
 
-    >>> [tool.name for tool in load("files", root=".")]
-    ['read', 'ls', 'grep']
+    >>> [tool.name for tool in load("clock")]
+    ['now']
     """
-    if name not in BUILTINS:
-        near = nearest_names(name, BUILTINS, 1)
-        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(BUILTINS)}."
+    if name in BUILTINS:
+        module, _, factory = BUILTINS[name].partition(":")
+        make = getattr(import_module(module), factory)
+    elif name in builtin_names() or name in INSTALL:
+        make = load_installed("toolkeel.builtins", name)
+    else:
+        near = nearest_names(name, builtin_names(), 1)
+        hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(builtin_names())}."
         raise SetupError(f"There is no builtin called {name!r}; {hint}")
-    module, _, factory = BUILTINS[name].partition(":")
-    made = getattr(import_module(module), factory)(**options)
-    return tuple(made)
+    return tuple(make(**options))

@@ -20,14 +20,14 @@
 
 from __future__ import annotations
 
-import atexit
 import re
 import types
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from toolkeel.builtin.catalog import BUILTINS, BY_NAME, load, load_from
+from toolkeel._common.installed import installed
+from toolkeel.builtin.catalog import BY_NAME, builtin_names, load, load_from
 from toolkeel.builtin.loading import files_of, load_file, load_module, short_path
 from toolkeel.builtin.tools_in_module import (
     Part,
@@ -40,7 +40,6 @@ from toolkeel.builtin.tools_in_module import (
     public_of,
     tools_in,
 )
-from toolkeel_studio.weather_fixture import WeatherFixture
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import DuplicateToolError, SetupError
@@ -73,7 +72,7 @@ def load_target(text: str) -> Toolset:
     base, name = _split(text)
     if not base.strip():
         raise SetupError("a target is a file, a folder, a module or a builtin; this one is empty")
-    if base in (ALL, DEMO) or base in BUILTINS:
+    if base in (ALL, DEMO) or base in builtin_names():
         return merge(_builtin(base, name))
     if Path(base).expanduser().is_dir():
         return merge(_from_folder(Path(base).expanduser(), name))
@@ -132,7 +131,7 @@ def module_of(text: str) -> tuple[types.ModuleType | None, object]:
         SetupError: as `load_target` does.
     """
     base, name = _split(text)
-    if base in (ALL, DEMO) or base in BUILTINS or Path(base).expanduser().is_dir():
+    if base in (ALL, DEMO) or base in builtin_names() or Path(base).expanduser().is_dir():
         return None, None
     module = _module(base)
     return module, _attribute(module, name, base) if name else None
@@ -143,7 +142,7 @@ def _split(text: str) -> tuple[str, str]:
     base, colon, name = text.rpartition(":")
     if not colon or Path(text).exists() or not base or name[:1] in ("/", "\\"):
         return text, ""
-    for builtin in BUILTINS:  # an option's value may hold a colon, as an address does
+    for builtin in builtin_names():  # an option's value may hold a colon, as an address does
         if text.startswith(f"{builtin}:"):
             return builtin, text.removeprefix(f"{builtin}:")
     return base, name
@@ -154,10 +153,9 @@ def _split(text: str) -> tuple[str, str]:
 
 def _builtin(base: str, name: str) -> Iterator[AnyTool]:
     if base in (ALL, DEMO):
-        names = [name] if name else [one for one in BUILTINS if one not in BY_NAME]
+        names = [name] if name else [one for one in builtin_names() if one not in BY_NAME]
         for each in names:
-            made_up = base == DEMO and each == "weather"
-            yield from load(each, **({"base_url": _fixture_url()} if made_up else {}))
+            yield from load(each, **(_demo_options().get(each, {}) if base == DEMO else {}))
         return
     options = _options(name)
     if name and not options:
@@ -184,11 +182,11 @@ def _options(text: str) -> dict[str, str]:
 
 
 @cache
-def _fixture_url() -> str:
-    """The address of a fixture that runs until the program ends."""
-    fixture = WeatherFixture()
-    atexit.register(fixture.__exit__, None, None, None)
-    return fixture.__enter__()
+def _demo_options() -> Mapping[str, Mapping[str, object]]:
+    """Ask the installed distributions which options keep each builtin on this machine."""
+    point = installed("toolkeel.hooks").get("demo_options")
+    options: Mapping[str, Mapping[str, object]] = point.load()() if point else {}
+    return options
 
 
 def _pick(tools: Toolset, name: str, base: str) -> AnyTool:
@@ -282,5 +280,5 @@ def _no_tools(module: types.ModuleType, base: str) -> str:
 
 
 def _nothing(base: str) -> str:
-    names = [ALL, DEMO, *BUILTINS, *(short_path(path) for path in files_of(Path()))]
+    names = [ALL, DEMO, *builtin_names(), *(short_path(path) for path in files_of(Path()))]
     return f"{base!r} is no file, no folder, no module and no builtin; {did_you_mean(base, names)}"

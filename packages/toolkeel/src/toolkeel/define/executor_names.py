@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from importlib import import_module
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from toolkeel.errors import DefinitionError
 
 ExecutorName = Literal["inline", "thread", "process", "sandbox", "ray"]
+EXECUTOR_NAMES: tuple[str, ...] = get_args(ExecutorName)
 EXECUTORS: Mapping[str, str] = MappingProxyType(
     {
         "inline": "toolkeel.executors.local:Inline",
         "thread": "toolkeel.executors.local:Thread",
         "process": "toolkeel.executors.process:Process",
-        "sandbox": "toolkeel.executors.process:walled_in",
-        "ray": "toolkeel_studio.ray.executor:Ray",
     }
 )
-"""By name: what makes it. Engines stand on this chapter, and are loaded when one is asked for."""
+"""By name: what makes it. Each is imported when it is first used."""
 
 
 def executor_named(name: str, **options: object) -> Callable[..., Any]:
@@ -30,10 +29,17 @@ def executor_named(name: str, **options: object) -> Callable[..., Any]:
         MissingExtraError: Ray is not installed.
         SetupError: this machine cannot have it.
     """
-    if name not in EXECUTORS:
-        raise DefinitionError(f"there is no executor {name!r}; there are {', '.join(EXECUTORS)}")
-    module, _, maker = EXECUTORS[name].partition(":")
-    made: Callable[..., Any] = getattr(import_module(module), maker)(**options)
+    if name in EXECUTORS:
+        module, _, maker = EXECUTORS[name].partition(":")
+        make = getattr(import_module(module), maker)
+    elif name in EXECUTOR_NAMES:
+        from toolkeel._common.installed import load_installed  # late: rarely needed
+
+        make = load_installed("toolkeel.executors", name)
+    else:
+        known = ", ".join(EXECUTOR_NAMES)
+        raise DefinitionError(f"there is no executor {name!r}; there are {known}")
+    made: Callable[..., Any] = make(**options)
     return made
 
 

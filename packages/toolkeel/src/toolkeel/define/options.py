@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import Any
 
 from toolkeel._common.other_libraries_words import unknown_option
-from toolkeel.define.executor_names import EXECUTORS, take_executor
+from toolkeel.define.executor_names import EXECUTOR_NAMES, take_executor
 from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import DefinitionError, Refused
 from toolkeel.hosted import Hosted
@@ -89,10 +89,10 @@ CHECKS: Mapping[str, Check] = {
     "executor": (
         maybe(
             lambda value: (
-                value in (*EXECUTORS,) or (callable(value) and not isinstance(value, type))
+                value in EXECUTOR_NAMES or (callable(value) and not isinstance(value, type))
             )
         ),
-        f"a name ({', '.join(EXECUTORS)}), or one such as Process(width=4) of toolkeel.executors",
+        f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(width=4) of toolkeel.executors",
     ),
     "resources": (maybe(of(Mapping)), "a dict"),
     "sequential": _FLAG,

@@ -1,12 +1,9 @@
 """Where bodies and commands run beyond the event loop: other processes, and sandboxes.
 
-sandbox               commands that see and change no more of the machine than they were given
 supervise             the process that starts a command, bounds it and ends all that it started
 cgroup_pids           how many processes a command may start, bounded by the kernel
 memory_used           how much memory a tree of processes holds
 process_tree          a command's processes from start to end; ended when they use too much memory together
-reachable_hosts       which hosts may be reached: public ones, and those that are listed
-proxy                 a proxy that lets out only to what may be reached: the gate of browsers and commands
 executor              executors: what each can do, how it is asked, and which tools it runs
 local                 executors of this process: on the loop, in threads
 frames                messages between a process and its workers
@@ -15,9 +12,8 @@ worker_request        a call as JSON for another process, and what came back
 warm_pool             worker processes that stay warm, ended whole
 process               an executor: bodies in worker processes
 futures               an executor: any pool of `concurrent.futures`
-ray                   an executor: the nodes of a Ray cluster
-isolated_decode       strangers' files (pictures, PDF) decoded in a confined process
-decode_resize_worker  the process that decodes one of them, makes pictures smaller, takes text out of PDFs
+command_limits        how much a command may use: memory, time, files, processes
+supervised            commands under a supervisor, without walls or with those that it applies
 """
 
 from typing import TYPE_CHECKING
@@ -25,6 +21,7 @@ from typing import TYPE_CHECKING
 from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
+    from toolkeel.executors.command_limits import Limits as Limits
     from toolkeel.executors.executor import Capabilities as Capabilities
     from toolkeel.executors.executor import Executor as Executor
     from toolkeel.executors.executor import placed as placed
@@ -32,10 +29,6 @@ if TYPE_CHECKING:
     from toolkeel.executors.local import Inline as Inline
     from toolkeel.executors.local import Thread as Thread
     from toolkeel.executors.process import Process as Process
-    from toolkeel_studio.ray.executor import Ray as Ray
-    from toolkeel.executors.command_limits import Limits as Limits
-    from toolkeel_workspace.sandbox.confine import Sandbox as Sandbox
-    from toolkeel_workspace.sandbox.protected_files import PROTECTED as PROTECTED
     from toolkeel.executors.worker_request import ProcessError as ProcessError
 else:
     __getattr__, __dir__, __all__ = door(
@@ -46,9 +39,6 @@ else:
             "toolkeel.executors.local": "Inline Thread",
             "toolkeel.executors.worker_request": "ProcessError",
             "toolkeel.executors.process": "Process",
-            "toolkeel_studio.ray.executor": "Ray",
-            "toolkeel_workspace.sandbox.confine": "Sandbox",
             "toolkeel.executors.command_limits": "Limits",
-            "toolkeel_workspace.sandbox.protected_files": "PROTECTED",
         },
     )

@@ -23,12 +23,12 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel.call.body.stopped_text import left_behind
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import SetupError
 from toolkeel.executors.executor import Capabilities
 from toolkeel.executors.frames import Message
 from toolkeel.executors.warm_pool import Room
 from toolkeel.executors.worker import run_order
 from toolkeel.executors.worker_request import check_sendable, order_of, tell, unknown, value_of
-from toolkeel.errors import SetupError
 
 WIDTH = 64
 

@@ -16,8 +16,8 @@ from toolkeel.call.body.stopped_text import left_behind
 from toolkeel.call.body.thread_pool import LEAKS, ThreadPool
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
-from toolkeel.executors.executor import Capabilities
 from toolkeel.errors import SetupError
+from toolkeel.executors.executor import Capabilities
 
 
 class _Here:

@@ -23,16 +23,16 @@ from pathlib import Path
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
+from toolkeel.errors import SetupError
 from toolkeel.executors import warm_pool
+from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.executor import Capabilities
 from toolkeel.executors.frames import Message, pack
 from toolkeel.executors.process_tree import Finished
-from toolkeel.executors.command_limits import Limits
-from toolkeel_workspace.sandbox.confine import Sandbox
+from toolkeel.executors.supervised import Confinement, Unconfined
 from toolkeel.executors.warm_pool import Room, Worker
 from toolkeel.executors.worker import TOO_LARGE
 from toolkeel.executors.worker_request import DIED, check_sendable, order_of, tell, value_of
-from toolkeel.errors import SetupError
 
 WIDTH = 8
 MAX_CALLS = 1000
@@ -74,7 +74,7 @@ class Process:
 
     def __init__(
         self,
-        sandbox: Sandbox | None = None,
+        sandbox: Confinement | None = None,
         *,
         limits: Limits | None = None,
         width: int = WIDTH,
@@ -82,9 +82,9 @@ class Process:
         queue_timeout: float | None = None,
         max_retries: int = 0,
     ) -> None:
-        self._bare = sandbox is None or sandbox.mode == "off"
-        self._sandbox = sandbox or Sandbox("off", [_LIBRARY], limits=limits)
-        self._max_calls = max_calls or (MAX_CALLS if self._bare else 1)
+        self._walls = None if sandbox is None or sandbox.mode == "off" else sandbox
+        self._unconfined = Unconfined(sandbox.limits if sandbox else limits)
+        self._max_calls = max_calls or (MAX_CALLS if self._walls is None else 1)
         self._queue_timeout = queue_timeout
         self._max_retries = max_retries
         if width < 1:
@@ -125,7 +125,7 @@ class Process:
         """
         starts = _FRESH_STARTS
         kind = self._kind(order)
-        folder = os.getcwd() if self._bare else str(self._sandbox.roots[0])
+        folder = str(self._walls.roots[0]) if self._walls else os.getcwd()
         packed = pack({**order, "folder": folder})
         while True:
             worker = warm_pool.take(kind)
@@ -148,17 +148,16 @@ class Process:
 
     def _kind(self, order: Message) -> Hashable:
         """What tells workers apart: who is given another's has what it would have started itself."""
-        if self._bare:
-            return repr(self._sandbox.limits), repr(self._sandbox.env), tuple(sys.path)
-        return self._sandbox, Path(order["file"]).parent, tuple(sys.path)
+        if self._walls is None:
+            return repr(self._unconfined.limits), tuple(sys.path)
+        return self._walls, Path(order["file"]).parent, tuple(sys.path)
 
     def _start(self, file: str) -> Worker:
-        sandbox = self._sandbox
-        if not self._bare:
-            sandbox = sandbox.reading(_LIBRARY, Path(file).parent)
         words = [sys.executable, "-I", "-c", _START, *map(os.path.abspath, sys.path)]
-        command = sandbox.command(words, cwd=os.getcwd() if self._bare else None)
-        return Worker(command, sandbox.limits.total_memory)
+        if self._walls is None:
+            return Worker(self._unconfined.command(words), self._unconfined.limits.total_memory)
+        inside = self._walls.reading(_LIBRARY, Path(file).parent)
+        return Worker(inside.command(words), inside.limits.total_memory)
 
     async def _put_back(self, kind: Hashable, worker: Worker, outcome: Message | None) -> None:
         if outcome is None:
@@ -173,8 +172,3 @@ def _died(worker: Worker, said: str) -> Message:
     how = f"was killed by {found.signal}" if found.signal else f"exited ({found.code})"
     details = {"exit_code": found.code, "signal": found.signal, "stderr": said}
     return {"kind": DIED, "text": how, "details": details}
-
-
-def walled_in() -> Process:
-    """The executor ``"sandbox"``."""
-    return Process(Sandbox())

@@ -18,10 +18,10 @@ from collections.abc import Callable, Hashable
 from contextlib import suppress
 from typing import Final
 
+from toolkeel.errors import LimitReached
 from toolkeel.executors import memory_used
 from toolkeel.executors.frames import MOST, Frames, Message, TooLarge, is_outcome
 from toolkeel.executors.process_tree import Command, Ended, memory_file
-from toolkeel.errors import LimitReached
 
 _LOOK = 0.25  # seconds between looks at memory and output
 _GOING = 2.0  # seconds for a process that has let go of its line to be gone

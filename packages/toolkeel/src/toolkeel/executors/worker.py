@@ -32,9 +32,9 @@ from toolkeel.call.body.run_body import invoke
 from toolkeel.call.result_message import render
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool
+from toolkeel.errors import CallError, Crashed, SetupError, describe
 from toolkeel.executors.frames import Message, TooLarge, pack, receive
 from toolkeel.executors.local import moved, run_by_hand
-from toolkeel.errors import CallError, Crashed, SetupError, describe
 from toolkeel.messages import ToolCall
 
 FAULT = "fault"

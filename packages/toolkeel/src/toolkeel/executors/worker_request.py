@@ -14,8 +14,6 @@ from toolkeel._records.messages_json import load_message
 from toolkeel.call.arguments.validate import as_json, without_defaults
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Tool
-from toolkeel.executors.frames import MOST, Message
-from toolkeel.executors.worker import FAULT, LOADING, SCRIPT, TOO_LARGE
 from toolkeel.errors import (
     Cancelled,
     Crashed,
@@ -25,6 +23,8 @@ from toolkeel.errors import (
     TimedOut,
     ToolError,
 )
+from toolkeel.executors.frames import MOST, Message
+from toolkeel.executors.worker import FAULT, LOADING, SCRIPT, TOO_LARGE
 from toolkeel.messages import ToolMessage
 
 DIED = "died"

@@ -13,7 +13,6 @@ pins            definitions as a person approved them (rug pulls), compared at e
 client          other programs' tools: connecting, reconnecting, calling
 named_servers   servers named on the command line, as one set of tools
 server          our tools for other programs
-gateway         many MCP servers behind one, for any host (gateway): ``toolkeel gateway mcp.json``
 hosts           files of servers as other hosts write them: each host a small table, read to one form
 server_entries  one server's entry in such a file: keys renamed, followed, left, refused or named
 variables       what stands for something else in such a file: variables, files of them, folders

@@ -6,7 +6,6 @@ attribute_names      attribute and metric names of OpenTelemetry's GenAI convent
 content              messages in the conventions' JSON form, for who lets content out
 trace_links          the trace of a run, saved with it, and the link of the run that goes on from it
 opentelemetry_spans  OpenTelemetry spans (and their names) and metrics of runs, from their events
-notebook             tools, results and runs as notebooks show them
 json_lines           every event as a line of JSON, for files and logs
 slow_listener        a listener that is told in a thread of its own, so that no run waits for it
 """

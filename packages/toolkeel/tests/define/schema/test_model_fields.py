@@ -7,13 +7,13 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 
-from toolkeel_compat.langchain import InjectedToolCallId
 from toolkeel.define.schema.model_fields import (
     input_model_fields,
     model_validators,
     sees_all,
     without,
 )
+from toolkeel_compat.langchain import InjectedToolCallId
 
 
 class Order(BaseModel):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.providers.toolkit import definition
 
 from tests.providers import toolkit as kit
-from tests.providers.toolkit import definition
 from toolkeel.builtin.catalog import load
-from toolkeel_workspace.files.workspace import Workspace
 from toolkeel.providers.offline.choose_tool import Scorer, plan
+from toolkeel_workspace.files.workspace import Workspace
 
 BUILTINS = [tool for name in ("calculator", "weather", "files", "clock") for tool in load(name)]
 

@@ -13,18 +13,18 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.providers.toolkit import Definition, definition
 
 from tests.providers import toolkit as kit
-from tests.providers.toolkit import Definition, definition
 from toolkeel import Agent, Settings, tool
 from toolkeel.builtin.catalog import load
-from toolkeel_studio.weather_fixture import WeatherFixture
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import ModelError, ToolError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ModelRequest, TextDelta
 from toolkeel.providers.model_by_name import connect
 from toolkeel.providers.offline.model import Offline, reply
+from toolkeel_studio.weather_fixture import WeatherFixture
 
 
 @pytest.fixture(scope="module")

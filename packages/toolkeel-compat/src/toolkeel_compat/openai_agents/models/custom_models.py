@@ -10,11 +10,6 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.agent.bind_tools import Binds
-from toolkeel_compat.openai_agents.context import Usage, plain, spent
-from toolkeel_compat.openai_agents.items import items_of, parted
-from toolkeel_compat.openai_agents.output import AgentOutputSchema, AgentOutputSchemaBase
-from toolkeel_compat.openai_agents.settings import ModelSettings
-from toolkeel_compat.openai_agents.tools import FunctionTool, Invoker
 from toolkeel.define.tool import Tool
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage
@@ -23,6 +18,11 @@ from toolkeel.model_interface import CallDelta, Delta, ModelRequest, TextDelta
 from toolkeel.providers.openai_responses import decode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
 from toolkeel.providers.openai_responses.profile import CALLS
+from toolkeel_compat.openai_agents.context import Usage, plain, spent
+from toolkeel_compat.openai_agents.items import items_of, parted
+from toolkeel_compat.openai_agents.output import AgentOutputSchema, AgentOutputSchemaBase
+from toolkeel_compat.openai_agents.settings import ModelSettings
+from toolkeel_compat.openai_agents.tools import FunctionTool, Invoker
 
 __all__ = ["Model", "ModelResponse", "ModelTracing"]
 

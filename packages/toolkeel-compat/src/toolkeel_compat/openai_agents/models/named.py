@@ -12,9 +12,6 @@ from typing import Any, Literal, get_args
 
 from toolkeel.agent.bind_tools import Binds, Bound
 from toolkeel.call.toolset import as_toolset
-from toolkeel_compat.openai_agents.items import messages_of
-from toolkeel_compat.openai_agents.models.custom_models import ModelResponse, response_of
-from toolkeel_compat.openai_agents.settings import ModelSettings
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage
 from toolkeel.model_interface import (
@@ -26,6 +23,9 @@ from toolkeel.model_interface import (
 )
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.model_by_name import connect
+from toolkeel_compat.openai_agents.items import messages_of
+from toolkeel_compat.openai_agents.models.custom_models import ModelResponse, response_of
+from toolkeel_compat.openai_agents.settings import ModelSettings
 
 __all__ = [
     "AnyLLMModel", "LitellmModel", "ModelProvider", "OpenAIChatCompletionsModel", "OpenAIProvider",

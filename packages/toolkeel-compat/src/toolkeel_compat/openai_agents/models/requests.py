@@ -13,6 +13,11 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from toolkeel._records.record import record
 from toolkeel.agent.turn.steps import Ask, ModelStep
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage
+from toolkeel.model_interface import ModelRequest
+from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.check_options import value_of
 from toolkeel_compat.openai_agents.context import RunContextWrapper, Seen
 from toolkeel_compat.openai_agents.items import (
@@ -22,11 +27,6 @@ from toolkeel_compat.openai_agents.items import (
     parted,
     result_item,
 )
-from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage
-from toolkeel.model_interface import ModelRequest
-from toolkeel.providers.wire.plain_json import dumps
 
 __all__ = [
     "CallModelData", "CallModelInputFilter", "DynamicPromptFunction", "FunctionToolResult",

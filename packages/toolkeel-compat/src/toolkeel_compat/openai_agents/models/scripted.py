@@ -7,10 +7,10 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel_compat.openai_agents.context import Raw, Usage, plain
-from toolkeel_compat.openai_agents.models.custom_models import Model, ModelResponse
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
+from toolkeel_compat.openai_agents.context import Raw, Usage, plain
+from toolkeel_compat.openai_agents.models.custom_models import Model, ModelResponse
 
 __all__ = ["ModelCall", "ScriptedModel", "assistant_message", "function_call"]
 

@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any, Literal, TypeAlias, TypedDict
 
 from toolkeel._records.record import record
-from toolkeel_workspace.code.interpreter import CodeInterpreterTool as CoreTool
-from toolkeel_workspace.computer import tool as core
 from toolkeel.builtin.hosted_mcp import HostedMCP
-from toolkeel_workspace.shell.local_shell import WIRE
-from toolkeel_compat.openai_agents.context import RunContextWrapper
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel.hosted import Hosted
+from toolkeel_compat.openai_agents.context import RunContextWrapper
+from toolkeel_workspace.code.interpreter import CodeInterpreterTool as CoreTool
+from toolkeel_workspace.computer import tool as core
+from toolkeel_workspace.shell.local_shell import WIRE
 
 __all__ = [
     "AsyncComputer", "Button", "CodeInterpreterTool", "Computer", "ComputerTool",

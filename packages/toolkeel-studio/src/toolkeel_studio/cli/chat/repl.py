@@ -19,6 +19,10 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 
 from toolkeel._common.data_folder import sessions_file
 from toolkeel.agent.agent import Agent
+from toolkeel.context import CancelToken
+from toolkeel.errors import ToolkeelError
+from toolkeel.observe.wording import count, visible_line
+from toolkeel.sessions import Sessions
 from toolkeel_studio.cli.chat.steering import SIGN, Steering
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
@@ -47,11 +51,7 @@ from toolkeel_studio.cli.terminal.streams import (
     width_of,
 )
 from toolkeel_studio.cli.terminal.two_columns import beside
-from toolkeel.context import CancelToken
-from toolkeel.errors import ToolkeelError
 from toolkeel_studio.inspector.compare import compare
-from toolkeel.observe.wording import count, visible_line
-from toolkeel.sessions import Sessions
 
 HINT = "Enter sends, Alt+Enter: new line, /help, Ctrl+D ends"
 

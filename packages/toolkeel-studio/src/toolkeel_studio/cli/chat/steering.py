@@ -27,11 +27,18 @@ from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.output import Output, create_output
 
 from toolkeel.agent.run import Run
+from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.chat.print_above_prompt import Above
 from toolkeel_studio.cli.terminal.markdown import Markdown
-from toolkeel_studio.cli.terminal.streams import BOLD, DIM, is_lively, note, stdout_is_terminal, styled
+from toolkeel_studio.cli.terminal.streams import (
+    BOLD,
+    DIM,
+    is_lively,
+    note,
+    stdout_is_terminal,
+    styled,
+)
 from toolkeel_studio.cli.terminal.text import wrapped
-from toolkeel.observe.wording import visible_line
 
 RUNNING = "Enter: said to it now · Tab: after it · Esc: stop"
 COMMAND = "Enter: done at its end · Tab completes · Esc: stop"

@@ -12,10 +12,6 @@ import typer
 
 from toolkeel._common.data_folder import state_folder
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel_studio.cli.commands.launch import heading
-from toolkeel_studio.cli.suspended_run import Saved, load
-from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask
-from toolkeel_studio.cli.terminal.streams import DIM, RED, YELLOW, echo, note
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import (
     count,
@@ -27,6 +23,10 @@ from toolkeel.observe.wording import (
 )
 from toolkeel.sessions.approval_desk import LOOK, Desk
 from toolkeel.sessions.tool_memory import KeyValueStore
+from toolkeel_studio.cli.commands.launch import heading
+from toolkeel_studio.cli.suspended_run import Saved, load
+from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask
+from toolkeel_studio.cli.terminal.streams import DIM, RED, YELLOW, echo, note
 
 Store = Annotated[
     str,

@@ -11,16 +11,16 @@ from toolkeel._common.nearest_names import nearest_names
 from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.builtin.tools_in_module import did_you_mean
 from toolkeel.call.toolset import Toolset
-from toolkeel_studio.cli.arguments import read_arguments
-from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, UsageProblem
-from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
-from toolkeel_studio.cli.terminal.progress import view
-from toolkeel_studio.cli.terminal.streams import DIM, RED, echo, note, stdout_kept_clean
 from toolkeel.context import CancelToken, RunContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.events import Event, ToolFinished, event_dict
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.observe.wording import compact, duration, pretty
+from toolkeel_studio.cli.arguments import read_arguments
+from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, UsageProblem
+from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
+from toolkeel_studio.cli.terminal.progress import view
+from toolkeel_studio.cli.terminal.streams import DIM, RED, echo, note, stdout_kept_clean
 
 
 def command(

@@ -12,8 +12,6 @@ import typer
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.builtin.tools_in_module import did_you_mean
-from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note
 from toolkeel.define.import_definition import parse_definition
 from toolkeel.errors import DefinitionError, ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage
@@ -21,6 +19,8 @@ from toolkeel.model_interface import ModelRequest, ToolDefinition
 from toolkeel.observe.wording import pretty
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.bedrock.profile import packed
+from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note
 
 WIRES: Mapping[str, Any] = {
     "openai": openai_chat,

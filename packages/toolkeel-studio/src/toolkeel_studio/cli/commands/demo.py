@@ -15,12 +15,8 @@ import typer
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.result import RunResult
 from toolkeel.builtin.catalog import load
-from toolkeel_studio.weather_fixture import WeatherFixture
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
-from toolkeel_studio.cli.terminal.progress import JsonView
-from toolkeel_studio.cli.terminal.streams import BOLD, CYAN, DIM, GREEN, RED, layout, styled, width_of
-from toolkeel_studio.cli.terminal.text import cells, padded, signature, wrapped
 from toolkeel.context import RunContext
 from toolkeel.define.decorator import tool
 from toolkeel.events import Event, ToolFinished, ToolStarted
@@ -34,6 +30,19 @@ from toolkeel.messages import (
 )
 from toolkeel.observe.wording import compact, duration, one_line
 from toolkeel.providers.model_by_name import connect
+from toolkeel_studio.cli.terminal.progress import JsonView
+from toolkeel_studio.cli.terminal.streams import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    layout,
+    styled,
+    width_of,
+)
+from toolkeel_studio.cli.terminal.text import cells, padded, signature, wrapped
+from toolkeel_studio.weather_fixture import WeatherFixture
 
 INDENT = 13
 BAR = 28

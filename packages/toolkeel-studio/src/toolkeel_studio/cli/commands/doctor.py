@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from toolkeel.observe.wording import one_line, pretty
 from toolkeel_studio.cli.doctor import extras as check_extras
 from toolkeel_studio.cli.doctor import keys as check_keys
 from toolkeel_studio.cli.doctor import models as check_models
@@ -17,7 +18,6 @@ from toolkeel_studio.cli.doctor.section import Check, Look, Section
 from toolkeel_studio.cli.exit_codes import FAILED
 from toolkeel_studio.cli.terminal.streams import BOLD, DIM, GREEN, YELLOW, echo, layout, styled
 from toolkeel_studio.cli.terminal.text import cells, padded
-from toolkeel.observe.wording import one_line, pretty
 
 SECTIONS: tuple[Look, ...] = (
     check_python.look,

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from toolkeel_workspace.files.line_window import count
-from toolkeel_studio.cli.terminal.streams import YELLOW, echo, is_lively, note
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import pretty
+from toolkeel_studio.cli.terminal.streams import YELLOW, echo, is_lively, note
+from toolkeel_workspace.files.line_window import count
 
 if TYPE_CHECKING:
     from toolkeel_workspace.search.indexing import Progress, Report
@@ -45,7 +45,12 @@ def command(
     """
     from toolkeel_workspace.search.embeddings import OPENAI_URL, Embeddings
     from toolkeel_workspace.search.indexing import index_folder
-    from toolkeel_workspace.search.open_store import display_name, is_address, open_store, store_path
+    from toolkeel_workspace.search.open_store import (  # fmt: skip
+        display_name,
+        is_address,
+        open_store,
+        store_path,
+    )
 
     if not folder.is_dir():  # before a store is made for it
         raise SetupError(f"there is no folder {str(folder)!r} to index")

@@ -10,10 +10,10 @@ import typer
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.tools_by_place import ALL
+from toolkeel.sessions import Desk, KeyValueStore, Sessions
 from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
-from toolkeel.sessions import Desk, KeyValueStore, Sessions
 
 
 def command(

@@ -24,6 +24,15 @@ from toolkeel.agent.run_state import RunState
 from toolkeel.builtin.tools_by_place import ALL, DEMO, load_object, load_targets
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
+from toolkeel.context import CancelToken
+from toolkeel.errors import SetupError
+from toolkeel.events import Event, Replied, ToolFinished
+from toolkeel.messages import AssistantMessage
+from toolkeel.model_interface import Model
+from toolkeel.observe.wording import count, describe_call, duration, visible_line
+from toolkeel.providers.model_by_name import AUTO, chosen, connect
+from toolkeel.testing.cassette import Cassette
+from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED
 from toolkeel_studio.cli.suspended_run import deciding, save, short
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask, checked_by
@@ -38,15 +47,6 @@ from toolkeel_studio.cli.terminal.streams import (
     stdout_is_terminal,
     stdout_kept_clean,
 )
-from toolkeel.context import CancelToken
-from toolkeel.errors import SetupError
-from toolkeel.events import Event, Replied, ToolFinished
-from toolkeel.messages import AssistantMessage
-from toolkeel.model_interface import Model
-from toolkeel.observe.wording import count, describe_call, duration, visible_line
-from toolkeel.providers.model_by_name import AUTO, chosen, connect
-from toolkeel.testing.cassette import Cassette
-from toolkeel.testing.taped import TapedModel, TapedTools
 
 MODEL_VARIABLE = "TOOLKEEL_MODEL"
 OFFLINE = "offline"

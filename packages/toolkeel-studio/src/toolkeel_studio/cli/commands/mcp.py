@@ -19,6 +19,14 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.messages_json import is_text_type
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
+from toolkeel.errors import SetupError
+from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_all, read_config
+from toolkeel.mcp.consent import ConsentStore
+from toolkeel.mcp.consent_files import home
+from toolkeel.mcp.hosts import write_server
+from toolkeel.mcp.launch_facts import launch_facts, shown_lines
+from toolkeel.mcp.pins import Pin, Pins, difference
+from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 from toolkeel_studio.cli.commands.call import call_one
 from toolkeel_studio.cli.commands.tools import described, table
 from toolkeel_studio.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
@@ -38,14 +46,6 @@ from toolkeel_studio.cli.terminal.streams import (
     styled,
     width_of,
 )
-from toolkeel.errors import SetupError
-from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_all, read_config
-from toolkeel.mcp.consent import ConsentStore
-from toolkeel.mcp.consent_files import home
-from toolkeel.mcp.hosts import write_server
-from toolkeel.mcp.launch_facts import launch_facts, shown_lines
-from toolkeel.mcp.pins import Pin, Pins, difference
-from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 
 if TYPE_CHECKING:
     from toolkeel.mcp.client.mcp_server import MCPServer

@@ -11,10 +11,10 @@ from typing import Annotated
 
 import typer
 
+from toolkeel.errors import SetupError
+from toolkeel_compat.migrate import LIBRARIES, lines_of, migrate, migrate_notebook
 from toolkeel_studio.cli import exit_codes
 from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note
-from toolkeel_compat.migrate import LIBRARIES, lines_of, migrate, migrate_notebook
-from toolkeel.errors import SetupError
 
 
 def command(

@@ -10,6 +10,9 @@ from typing import Annotated
 
 import typer
 
+from toolkeel.messages import SystemMessage
+from toolkeel.observe.wording import count
+from toolkeel.testing.cassette import Cassette, CassetteMismatch, keys_of
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
     Instructions,
@@ -21,9 +24,6 @@ from toolkeel_studio.cli.commands.launch import (
 )
 from toolkeel_studio.cli.exit_codes import FAILED, UsageProblem
 from toolkeel_studio.cli.terminal.streams import DIM, GREEN, RED, note, stdout_kept_clean
-from toolkeel.messages import SystemMessage
-from toolkeel.observe.wording import count
-from toolkeel.testing.cassette import Cassette, CassetteMismatch, keys_of
 
 Tape = Annotated[Path, typer.Argument(metavar="FILE", help="The cassette, JSON.")]
 

@@ -15,6 +15,8 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.used_tickets import check_decision
 from toolkeel.agent.agent import MAX_TURNS, Agent
 from toolkeel.agent.resume import check_waiting
+from toolkeel.errors import CallError
+from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
     AnswerWithin,
@@ -34,8 +36,6 @@ from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.suspended_run import Saved, answers, claim, free, keep, load
 from toolkeel_studio.cli.terminal.approve import Arguments, can_ask, checked_by
 from toolkeel_studio.cli.terminal.streams import DIM, note, stdout_kept_clean
-from toolkeel.errors import CallError
-from toolkeel.observe.wording import visible_line
 
 StatePath = Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")]
 Approved = Annotated[

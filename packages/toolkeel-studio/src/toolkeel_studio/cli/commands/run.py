@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from toolkeel.agent.agent import MAX_TURNS
+from toolkeel.sessions import Sessions
 from toolkeel_studio.cli.commands.launch import (
     OFFLINE,
     AnswerWithin,
@@ -29,7 +30,6 @@ from toolkeel_studio.cli.commands.launch import (
 from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
 from toolkeel_studio.cli.suspended_run import free
 from toolkeel_studio.cli.terminal.streams import stdout_kept_clean
-from toolkeel.sessions import Sessions
 
 Continue = Annotated[bool, typer.Option("--continue", "-c", help="Go on with the latest session.")]
 

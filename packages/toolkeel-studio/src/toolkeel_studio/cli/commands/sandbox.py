@@ -8,10 +8,10 @@ from typing import Annotated
 
 import typer
 
+from toolkeel.observe.wording import pretty
 from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import echo
 from toolkeel_workspace.sandbox.confine import Features, Mode, Sandbox, features
-from toolkeel.observe.wording import pretty
 
 
 def command(

@@ -8,12 +8,12 @@ import typer
 
 from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.builtin.tools_in_module import did_you_mean
-from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note, stdout_kept_clean
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.names import POLICIES, wire_names
 from toolkeel.define.tool import AnyTool
 from toolkeel.observe.wording import pretty
+from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note, stdout_kept_clean
 
 _FORMS: tuple[Form, ...] = get_args(Form)
 FORMS: dict[str, Form] = {**{form: form for form in _FORMS}, "openai": "openai-chat"}

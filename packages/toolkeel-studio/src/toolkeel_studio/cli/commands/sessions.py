@@ -12,16 +12,16 @@ from typing import Annotated
 import typer
 
 from toolkeel._records.used_tickets import check_decision
+from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
+from toolkeel.observe.wording import count, escaped, pretty, visible_line
+from toolkeel.sessions import Sessions
+from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel_studio.cli.commands.launch import show
 from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
 from toolkeel_studio.cli.suspended_run import answers, named
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note, width_of
 from toolkeel_studio.cli.terminal.two_columns import beside
 from toolkeel_studio.inspector.compare import compare
-from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
-from toolkeel.observe.wording import count, escaped, pretty, visible_line
-from toolkeel.sessions import Sessions
-from toolkeel.sessions.sql_queries import SessionInfo
 
 app = typer.Typer(help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS)
 File = Annotated[

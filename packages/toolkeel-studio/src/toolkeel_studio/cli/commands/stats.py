@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from toolkeel_studio.cli.commands.sessions import AsJson, File
-from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, layout, note
-from toolkeel_studio.cli.terminal.text import table
 from toolkeel.observe.stats import ModelStats, Stats, ToolStats, stats_of
 from toolkeel.observe.wording import dollars, duration, pretty, visible_line
 from toolkeel.sessions import Sessions
+from toolkeel_studio.cli.commands.sessions import AsJson, File
+from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, layout, note
+from toolkeel_studio.cli.terminal.text import table
 
 TOOL_HEAD = ("tool", "calls", "first try", "mended", "median", "95 %", "failures", "wrong fields")
 MODEL_HEAD = ("model", "requests", "tokens in", "tokens out", "median", "95 %", "accepted", "cost")

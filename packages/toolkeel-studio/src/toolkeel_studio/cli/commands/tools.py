@@ -9,6 +9,8 @@ from typing import Annotated, Any
 import typer
 
 from toolkeel.builtin.tools_by_place import ALL, load_target
+from toolkeel.define.tool import AnyTool
+from toolkeel.observe.wording import compact, one_line, pretty
 from toolkeel_studio.cli.terminal.streams import (
     BOLD,
     CYAN,
@@ -20,8 +22,6 @@ from toolkeel_studio.cli.terminal.streams import (
     width_of,
 )
 from toolkeel_studio.cli.terminal.text import cells, padded, wrapped
-from toolkeel.define.tool import AnyTool
-from toolkeel.observe.wording import compact, one_line, pretty
 
 _ENUM = 40
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 
-from toolkeel_studio.cli.doctor.section import Check, Section
 from toolkeel.providers.chat_servers import PRESETS
 from toolkeel.providers.default_model import HOSTED
+from toolkeel_studio.cli.doctor.section import Check, Section
 
 
 def look() -> Section:

@@ -7,9 +7,9 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from toolkeel_studio.cli.doctor.section import Check, Section
 from toolkeel.providers.default_model import OFFLINE, choose
 from toolkeel.providers.discover import LocalModel, Server, find_servers
+from toolkeel_studio.cli.doctor.section import Check, Section
 
 _SHOWN = 8
 _START = {

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 
+from toolkeel.errors import SetupError
 from toolkeel_studio.cli.doctor.section import Check, Section
 from toolkeel_workspace.sandbox.confine import Backend, Features, Sandbox, features
 from toolkeel_workspace.sandbox.escape_probe import Hole, probe
-from toolkeel.errors import SetupError
 
 _INSTALL = "apt-get install bubblewrap, or Workspace(..., sandbox=None) to run no commands"
 

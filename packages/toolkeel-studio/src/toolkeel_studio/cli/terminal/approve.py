@@ -20,6 +20,9 @@ from typing import TextIO, TypeAlias
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.call.arguments.validate import as_json, prepare
 from toolkeel.call.toolset import Toolset
+from toolkeel.errors import CallError, InvalidArguments
+from toolkeel.messages import ToolCall
+from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND
 from toolkeel_studio.cli.terminal.keys import POSSIBLE, Gone, Keyboard
 from toolkeel_studio.cli.terminal.streams import (
@@ -33,9 +36,6 @@ from toolkeel_studio.cli.terminal.streams import (
     styled,
 )
 from toolkeel_studio.cli.terminal.text import cells, chopped
-from toolkeel.errors import CallError, InvalidArguments
-from toolkeel.messages import ToolCall
-from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
 
 Arguments: TypeAlias = Mapping[str, object]
 Check: TypeAlias = Callable[[Ticket, Arguments], Arguments]

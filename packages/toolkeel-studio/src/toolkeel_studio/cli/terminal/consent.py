@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import sys
 
+from toolkeel.mcp.consent import ConsentRequest
+from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.terminal.approve import can_ask
 from toolkeel_studio.cli.terminal.keys import Gone, Keyboard
 from toolkeel_studio.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
-from toolkeel.mcp.consent import ConsentRequest
-from toolkeel.observe.wording import visible_line
 
 
 def ask(request: ConsentRequest) -> bool:

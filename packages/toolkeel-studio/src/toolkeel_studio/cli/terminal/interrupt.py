@@ -13,8 +13,8 @@ from types import FrameType
 from typing import Any, NoReturn, TypeVar
 
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel_studio.cli.terminal.streams import YELLOW, note
 from toolkeel.context import CancelToken
+from toolkeel_studio.cli.terminal.streams import YELLOW, note
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from toolkeel_workspace.pictures.shrink import shrink, unpacked
 from toolkeel.content import Block, Content, Image, sniff
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import count
+from toolkeel_workspace.pictures.shrink import shrink, unpacked
 
 CELLS = 60
 """Widest a picture is drawn."""

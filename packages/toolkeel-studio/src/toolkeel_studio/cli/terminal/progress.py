@@ -18,11 +18,11 @@ from rich.live import Live
 from rich.text import Text
 
 from toolkeel import events
-from toolkeel_studio.cli.terminal.streams import echo, is_lively, note
-from toolkeel_studio.cli.terminal.text import fit, signature, wrapped
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import TextDelta
 from toolkeel.observe.wording import compact, count, duration, escaped, one_line
+from toolkeel_studio.cli.terminal.streams import echo, is_lively, note
+from toolkeel_studio.cli.terminal.text import fit, signature, wrapped
 
 EVERY = 1.0
 """Seconds between two plain lines about how far one call is."""

@@ -8,12 +8,18 @@ from __future__ import annotations
 import os
 import sys
 
-from toolkeel_studio.cli.terminal.pictures import drawing_protocol, drawn, keep, pictures_in, place_line
-from toolkeel_studio.cli.terminal.progress import Display
-from toolkeel_studio.cli.terminal.streams import DIM, echo, note, width_of
 from toolkeel.content import Image
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
 from toolkeel.model_interface import TextDelta
+from toolkeel_studio.cli.terminal.pictures import (
+    drawing_protocol,
+    drawn,
+    keep,
+    pictures_in,
+    place_line,
+)
+from toolkeel_studio.cli.terminal.progress import Display
+from toolkeel_studio.cli.terminal.streams import DIM, echo, note, width_of
 
 
 class Spoken:

@@ -6,10 +6,10 @@ import sys
 from collections.abc import Iterable, Iterator
 from itertools import chain, groupby, zip_longest
 
+from toolkeel.observe.wording import count, escaped, one_line
 from toolkeel_studio.cli.terminal.streams import DIM, GREEN, RED, styled
 from toolkeel_studio.cli.terminal.text import fit, padded, table, wrapped
 from toolkeel_studio.inspector.compare import Compared, Line
-from toolkeel.observe.wording import count, escaped, one_line
 
 COLUMNS = 100
 """Cells from which on there is room for two columns."""

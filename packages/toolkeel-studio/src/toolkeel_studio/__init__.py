@@ -1,0 +1,11 @@
+"""What people and programs look at and connect to.
+
+cli              the command ``toolkeel``, with chat and doctor
+inspector        pages to try tools, watch runs, approve and compare
+gateway          many MCP servers behind one, with rules
+durable          runs that outlive their worker, on DBOS
+ray              an executor: the nodes of a Ray cluster
+notebook         runs and results as HTML
+weather          the example tool: current weather from a public service
+weather_fixture  a stand-in for that service, on loopback
+"""

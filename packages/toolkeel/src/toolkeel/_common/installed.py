@@ -1,0 +1,85 @@
+"""Find what the installed distributions add to this one, and name the command that installs the rest.
+
+The runtime never imports a higher distribution. Each of those lists what it adds as entry points:
+
+``toolkeel.names``      names that public modules show, ``toolkeel.tools.Workspace``
+``toolkeel.builtins``   builtin tools by name, as functions that make them
+``toolkeel.executors``  executors by name, as functions that make them
+``toolkeel.hooks``      single functions: ``cli``, ``html``, ``demo_options``
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal
+
+from toolkeel.errors import SetupError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+Group = Literal["toolkeel.names", "toolkeel.builtins", "toolkeel.executors", "toolkeel.hooks"]
+
+_WORKSPACE = (
+    "Browser CodeInterpreterTool Computer ComputerTool Embedder Embeddings FileSearchTool "
+    "ImageGenerationTool PostgresStore QdrantStore SafetyCheck Source Store UserLocation "
+    "VectorStore WebLimits WebSearchTool WebSearchToolFilters Workspace Brave Ddgs SearXNG "
+    "SearchBackend Tavily apply_patch fetch_tool index_folder local_shell open_store shell"
+)
+INSTALL: dict[str, str] = {
+    **{f"toolkeel.tools.{name}": "toolkeel[workspace]" for name in _WORKSPACE.split()},
+    "toolkeel.tools.Weather": "toolkeel[studio]",
+    "toolkeel.executors.Sandbox": "toolkeel[workspace]",
+    "toolkeel.executors.PROTECTED": "toolkeel[workspace]",
+    "toolkeel.executors.Ray": "toolkeel[ray]",
+    "toolkeel.durable.Durable": "toolkeel[dbos]",
+    "toolkeel.durable.Ended": "toolkeel[dbos]",
+    "toolkeel.compat": "toolkeel[compat]",
+    "cli": "toolkeel[cli]",
+    "sandbox": "toolkeel[workspace]",
+    "ray": "toolkeel[ray]",
+    "weather": "toolkeel[studio]",
+    **dict.fromkeys(("files", "workspace"), "toolkeel[workspace]"),
+    **dict.fromkeys(("fetch", "web_search"), "toolkeel[web]"),
+    "file_search": "toolkeel[search]",
+    "image_generation": "toolkeel[pictures]",
+    "code_interpreter": "toolkeel[code]",
+}
+"""What to install for names of other distributions: a public name, an executor, a builtin, a hook."""
+
+
+@cache
+def installed(group: Group) -> dict[str, EntryPoint]:
+    """List the entry points of a group by name, in the order of their names."""
+    from importlib.metadata import entry_points  # late: costs as much as half of this package
+
+    found = sorted(entry_points(group=group), key=lambda point: point.name)
+    return {point.name: point for point in found}
+
+
+def load_installed(group: Group, name: str) -> Any:
+    """Import what an installed distribution adds under a name.
+
+    Raises:
+        SetupError: no installed distribution has it; the message names the command to install it.
+    """
+    point = installed(group).get(name)
+    if point is None:
+        raise SetupError(install_hint(name))
+    return point.load()
+
+
+def install_hint(name: str) -> str:
+    """Say how to install what is known but missing.
+
+    >>> install_hint("toolkeel.tools.Workspace")
+    "toolkeel.tools.Workspace is not installed: pip install 'toolkeel[workspace]'"
+    """
+    wanted = INSTALL.get(name)
+    return f"{name} is not installed" + (f": pip install '{wanted}'" if wanted else "")
+
+
+def render_html(value: object) -> str | None:
+    """Render a value for a notebook; None where no installed distribution can."""
+    point = installed("toolkeel.hooks").get("html")
+    return None if point is None else point.load()(value)
