@@ -13,7 +13,7 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import settings
 
-from tests.shared import NOT_RUN
+from tests.shared import NOT_RUN, TESTS
 
 # "steady" tries the same examples every time: what make and CI run. "wander" tries new ones.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
@@ -23,6 +23,11 @@ settings.load_profile("steady" if os.environ.get("CI") == "true" else "wander")
 # Ray reads both as it is imported, and whatever test looks at every public name imports it: so all heads
 # that tests start share them, and they stand here, before any test is read.
 os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
+
+# Processes that tests start find the tests, too.
+os.environ["PYTHONPATH"] = os.pathsep.join(
+    filter(None, (os.environ.get("PYTHONPATH"), *map(str, TESTS)))
+)
 
 # Programs in the background of a shell are started deaf to Ctrl-C, and so would be all they start.
 signal.signal(signal.SIGINT, signal.default_int_handler)

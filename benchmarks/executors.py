@@ -19,7 +19,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.executors import executor_tools as tools
-
 from toolkeel import ToolCall, Toolset
 from toolkeel.executors import Executor, Futures, Inline, Process, Thread
 

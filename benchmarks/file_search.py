@@ -28,11 +28,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from qdrant_client import QdrantClient
-from tests.search.engines import pgvector
-from tests.sessions.postgres_server import serving
 
 from benchmarks.documents import SEED, Corpus, Question, corpus
 from benchmarks.embedding_server import MODEL, served
+from tests.search.engines import pgvector
+from tests.sessions.postgres_server import serving
 from toolkeel_workspace.search.embeddings import Embeddings
 from toolkeel_workspace.search.file_search import FileSearchTool
 from toolkeel_workspace.search.indexing import index_folder

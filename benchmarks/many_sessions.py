@@ -18,7 +18,6 @@ from statistics import median
 from time import perf_counter, sleep
 
 from tests.sessions.postgres_server import serving
-
 from toolkeel import Agent, ToolContext, tool
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call

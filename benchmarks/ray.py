@@ -23,7 +23,6 @@ os.environ.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=secrets.token_hex(32))
 
 from tests.executors import executor_tools as tools
 from tests.ray.head import CPUS, started
-
 from toolkeel import ToolCall, Toolset
 
 

@@ -22,7 +22,6 @@ sys.path.insert(0, str(ROOT))
 
 from tests.inspector.serving import GATE, Served, busy, served  # noqa: E402
 from tests.mcp.peers import PEER  # noqa: E402
-
 from toolkeel import ToolContext  # noqa: E402
 from toolkeel.define.tool import AnyTool  # noqa: E402
 from toolkeel.mcp.client import MCPServer  # noqa: E402

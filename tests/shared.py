@@ -21,8 +21,10 @@ SHARED = Path(os.environ.get("TOOLKEEL_SHARED") or ROOT.parent / "shared").resol
 NOT_RUN = "NOT RUN: "
 SOURCES = sorted(ROOT.glob("packages/*/src"))
 """Folders of the sources of the four distributions."""
-PYTHONPATH = os.pathsep.join(map(str, SOURCES))
-"""What lets a process that a test starts import them."""
+TESTS = [ROOT, *sorted(ROOT.glob("packages/*/"))]
+"""Folders whose ``tests`` are one namespace package."""
+PYTHONPATH = os.pathsep.join(map(str, [*SOURCES, *TESTS]))
+"""What lets a process that a test starts import the library and the tests."""
 
 
 def cannot_run(reason: str) -> NoReturn:

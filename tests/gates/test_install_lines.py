@@ -15,11 +15,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from tests.mcp.peers import free_port
 
 from tests.gates.brought import README
 from tests.gates.documents import blocks, program, prose
 from tests.gates.test_docs import DOCUMENTS, _script
+from tests.mcp.peers import free_port
 from tests.shared import ROOT, cannot_run
 
 pytestmark = pytest.mark.slow

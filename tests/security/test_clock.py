@@ -9,9 +9,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+
 from tests.inspector.serving import busy, served
 from tests.testing.test_faults import World, go
-
 from tests.waiting import run
 from toolkeel import SetupError
 from toolkeel._records.tickets import Ticket, new_id

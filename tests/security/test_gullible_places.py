@@ -14,9 +14,9 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import pytest
+
 from tests.builtin.webserver import Asked, Write, always, redirect, response, serving
 from tests.executors.walls import need
-
 from tests.security.test_gullible import ORDER
 from tests.shared import cannot_run
 from toolkeel import Agent, Text, tool

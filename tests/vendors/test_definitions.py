@@ -14,8 +14,8 @@ from typing import Any
 
 import pytest
 from pydantic import TypeAdapter
-from tests.define.schema_cases import MODEL_SCHEMAS
 
+from tests.define.schema_cases import MODEL_SCHEMAS
 from tests.shared import cannot_run, shared_file
 from toolkeel.define.dialect.definition import Form, definition
 from toolkeel.define.names import POLICIES, wire_names

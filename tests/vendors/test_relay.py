@@ -9,12 +9,12 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+
 from tests.providers.gemini.test_public import check_body as check_gemini
 from tests.providers.judge import check_body as check_chat
 from tests.providers.openai_responses.test_public import check_body as check_responses
 from tests.providers.tools import TOOLS
 from tests.providers.vendors import check_anthropic, check_bedrock
-
 from toolkeel.content import Image, Text
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest

@@ -12,8 +12,8 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.seeds import IMPORTS, NOT_PYTHON, RUNS, Case, Ran
 
+from tests.seeds import IMPORTS, NOT_PYTHON, RUNS, Case, Ran
 from toolkeel import ToolCall, Toolset
 from toolkeel.messages import ToolMessage
 from toolkeel.providers import openai_responses

@@ -11,8 +11,8 @@ from typing import Annotated, Any, Literal, Optional, TypeVar
 
 import pytest
 from pydantic import BaseModel, Field
-from tests.seeds import BROKEN, IMPORTS, NOT_PYTHON, RUNS, Case, Ran, examples
 
+from tests.seeds import BROKEN, IMPORTS, NOT_PYTHON, RUNS, Case, Ran, examples
 from toolkeel.define.inject import marker_of
 from toolkeel.errors import InjectionError, InvalidArguments
 from toolkeel.testing.scripted import Scripted, call

@@ -13,7 +13,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from tests.seeds import BROKEN, NOT_PYTHON, RUNS, Case, Ran, examples
-
 from toolkeel import Agent, RunContext, ToolCall, ToolMessage, ToolOutput, Toolset, tool, unanswered
 from toolkeel.events import Event, ToolFinished, ToolStarted
 from toolkeel.providers import openai_chat

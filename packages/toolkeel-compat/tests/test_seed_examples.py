@@ -7,6 +7,8 @@ from collections import Counter
 from collections.abc import Mapping
 
 import pytest
+
+from tests import cases_agents, cases_langchain, cases_loop
 from tests.seeds import (
     BROKEN,
     IMPORTS,
@@ -19,8 +21,6 @@ from tests.seeds import (
     mended,
     run,
 )
-
-from tests import cases_agents, cases_langchain, cases_loop
 from toolkeel import SetupError
 
 CASES: Mapping[str, Case] = {**cases_langchain.CASES, **cases_loop.CASES, **cases_agents.CASES}

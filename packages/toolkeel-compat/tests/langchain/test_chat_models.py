@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from tests.langchain.test_tool_node import CONFIG, remember
 
+from tests.langchain.test_tool_node import CONFIG, remember
 from toolkeel import Settings
 from toolkeel.errors import SetupError
 from toolkeel.messages import Usage

@@ -6,8 +6,8 @@ import copy
 from typing import Any
 
 import pytest
-from tests.petshop import DOCUMENT
 
+from tests.petshop import DOCUMENT
 from toolkeel import SetupError
 from toolkeel.define.tool import Tool
 from toolkeel_compat.openapi.document import Parameter, operations, server_url

@@ -16,8 +16,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.petshop import DOCUMENT, Petshop
 
+from tests.petshop import DOCUMENT, Petshop
 from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.content import File, Image

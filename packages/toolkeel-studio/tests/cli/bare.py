@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.cli.conftest import Here
 from tests.providers.test_default_model import EVERY_KEY
 from tests.providers.test_discover import AWAY
-
 from toolkeel_studio.cli.doctor.keys import _other_vendors
 
 

@@ -6,8 +6,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from tests.cli.commandline import Ended, write_tools
 
+from tests.cli.commandline import Ended, write_tools
 from toolkeel_studio.cli.main import main
 
 Here = Callable[..., Ended]

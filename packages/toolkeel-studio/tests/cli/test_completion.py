@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from tests.cli.conftest import Here
 
+from tests.cli.conftest import Here
 from toolkeel_studio.cli.main import COMMANDS
 
 TRY = """

@@ -19,9 +19,9 @@ import httpx2
 import pytest
 from mcp.client.client import Client as Peer
 from mcp.client.streamable_http import streamable_http_client
+
 from tests.mcp.peers import free_port
 from tests.mcp.serving import text
-
 from tests.waiting import run, until, until_sync
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.consent import ConsentStore

@@ -9,9 +9,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.cli.commandline import environment, toolkeel
 from tests.cli.conftest import Here
-
 from tests.gates.brought import HIDE, hidden
 from tests.shared import ROOT
 from toolkeel_studio.cli.main import COMMANDS, main

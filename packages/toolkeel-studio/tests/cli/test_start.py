@@ -7,9 +7,9 @@ import shlex
 from pathlib import Path
 
 import pytest
+
 from tests.cli.commandline import Terminal, readable, toolkeel
 from tests.cli.conftest import Here
-
 from toolkeel_studio.cli.main import COMMANDS
 from toolkeel_studio.cli.start import FIRST, files_of_tools, start
 

@@ -13,8 +13,8 @@ from pathlib import Path
 from shutil import which
 
 import pytest
-from tests.cli.commandline import environment
 
+from tests.cli.commandline import environment
 from tests.shared import cannot_run
 
 pytestmark = pytest.mark.slow  # real processes: `make test-all`

@@ -11,9 +11,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import pytest
+
 from tests.durable.working import STEPS, done_in, durable_of, left_in, workers
 from tests.sessions.postgres_server import Server, serving
-
 from tests.waiting import until_sync
 from toolkeel.sessions import Sessions
 from toolkeel_studio.durable import Durable

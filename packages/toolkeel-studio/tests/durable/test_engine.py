@@ -14,8 +14,8 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from tests.durable.working import STEPS, done_in, durable_of
 
+from tests.durable.working import STEPS, done_in, durable_of
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
 from toolkeel_studio.durable import Durable

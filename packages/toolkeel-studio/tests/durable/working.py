@@ -26,7 +26,7 @@ from toolkeel.testing.scripted import Scripted, call
 from toolkeel_studio.durable import Durable
 
 STEPS = 10
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 ANY = {"PENDING", "ENQUEUED", "DELAYED"}
 
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import mcp_types as types
 from mcp import Client
-from tests.mcp.peers import OLD_PEER, PEER
 
+from tests.mcp.peers import OLD_PEER, PEER
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.multi_round_calls import Exchange
 from toolkeel_studio.gateway.gateway import Gateway

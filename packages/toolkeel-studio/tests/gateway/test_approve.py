@@ -7,8 +7,8 @@ from time import time
 from typing import Any
 
 import pytest
-from tests.gateway.behind import Asked
 
+from tests.gateway.behind import Asked
 from toolkeel._records.tickets import Approver, Decision, Ticket, new_id
 from toolkeel_studio.gateway import approve
 from toolkeel_studio.gateway.approve import decided

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
+
 from tests.gateway.behind import client_of, config
 from tests.gateway.test_gateway import text
-
 from tests.waiting import run, until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Ticket

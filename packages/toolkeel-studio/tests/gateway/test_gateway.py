@@ -13,9 +13,9 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
+
 from tests.gateway.behind import client_of, config
 from tests.mcp.authorizing import agreeing, authorized
-
 from tests.waiting import until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Decision, Ticket

@@ -18,8 +18,8 @@ import uvicorn
 from mcp import Client
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.exceptions import MCPError
-from tests.gateway.behind import config
 
+from tests.gateway.behind import config
 from tests.waiting import until
 from toolkeel import Rules, SetupError
 from toolkeel.mcp.config import ServerConfig

@@ -16,8 +16,8 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
-from tests.mcp.peers import OLD_PEER, PEER
 
+from tests.mcp.peers import OLD_PEER, PEER
 from tests.waiting import run, until
 from toolkeel_studio.gateway.raw_calls import RawCalls, _line
 

@@ -11,9 +11,9 @@ from typing import Any
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
+
 from tests.gateway.behind import PROGRAM, client_of, config
 from tests.mcp.serving import deprecations
-
 from tests.waiting import until
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.routes import Table

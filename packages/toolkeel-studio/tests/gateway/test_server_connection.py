@@ -9,8 +9,8 @@ from typing import Any
 
 import mcp_types as types
 import pytest
-from tests.gateway.behind import Asked, config
 
+from tests.gateway.behind import Asked, config
 from tests.waiting import run, until
 from toolkeel.mcp.client import elicitation
 from toolkeel.mcp.client.elicitation import at_most

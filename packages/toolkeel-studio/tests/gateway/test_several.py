@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack
 
 import pytest
 from mcp import Client
+
 from tests.gateway.behind import client_of, config
 from tests.gateway.test_gateway import READER, text
 from tests.sessions.postgres_server import serving
-
 from tests.waiting import run, until
 from toolkeel import Rules
 from toolkeel.sessions import Desk, KeyValueStore

@@ -8,8 +8,8 @@ import sys
 import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
-from tests.gateway.behind import PEERS, Asked, config
 
+from tests.gateway.behind import PEERS, Asked, config
 from tests.waiting import until
 from toolkeel.mcp.client.mend_responses import of_peer
 from toolkeel.mcp.config import ServerConfig

@@ -8,8 +8,8 @@ from contextlib import ExitStack, suppress
 
 import httpx2
 import pytest
-from tests.inspector.serving import Served, served
 
+from tests.inspector.serving import Served, served
 from toolkeel.mcp.server import kept_connections
 
 

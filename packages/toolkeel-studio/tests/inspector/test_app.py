@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.inspector.serving import GATE, REMOVED, Served, busy, served
 from tests.mcp.peers import PEER
-
 from tests.shared import ROOT, cannot_run, peer
 from toolkeel import Agent
 from toolkeel.define.tool import Tool

@@ -9,8 +9,8 @@ from pathlib import Path
 from time import time
 
 import pytest
-from tests.inspector.serving import served
 
+from tests.inspector.serving import served
 from tests.waiting import until_sync
 from toolkeel import Rules
 from toolkeel._records.tickets import Decision, Ticket, new_id

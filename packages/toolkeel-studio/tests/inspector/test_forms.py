@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
-from tests.inspector.serving import draw, search
 
+from tests.inspector.serving import draw, search
 from toolkeel import tool
 from toolkeel_studio.inspector import forms
 from toolkeel_studio.inspector.alternatives import TOGETHER, parted

@@ -7,8 +7,8 @@ from pathlib import Path
 from time import time
 
 import pytest
-from tests.inspector.serving import GATE, HELD, REMOVED, TOOLS, busy, in_loop
 
+from tests.inspector.serving import GATE, HELD, REMOVED, TOOLS, busy, in_loop
 from toolkeel import Agent, ToolContext, tool
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError

@@ -14,9 +14,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+
 from tests.inspector.serving import GATE, REMOVED, Served, busy, served
 from tests.mcp.peers import OLD_PEER, PEER
-
 from toolkeel import Agent, AssistantMessage, Usage
 from toolkeel.mcp.client import MCPServer
 from toolkeel.sessions import Sessions

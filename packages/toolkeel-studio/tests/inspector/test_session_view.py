@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.inspector.serving import GATE, TOOLS, busy
 
+from tests.inspector.serving import GATE, TOOLS, busy
 from toolkeel import Agent
 from toolkeel._records.entries import (
     CallEnded,

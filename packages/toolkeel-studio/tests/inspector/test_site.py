@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from tests.inspector.serving import GATE, HOSTILE, Served, busy, served
 
+from tests.inspector.serving import GATE, HOSTILE, Served, busy, served
 from toolkeel import Agent
 from toolkeel.content import Image, Text
 from toolkeel.testing import Scripted

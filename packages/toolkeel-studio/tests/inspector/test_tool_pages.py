@@ -9,8 +9,8 @@ import shlex
 from pathlib import Path
 
 import pytest
-from tests.inspector.serving import REMOVED, Served, served
 
+from tests.inspector.serving import REMOVED, Served, served
 from toolkeel import tool
 
 

@@ -21,7 +21,6 @@ from pathlib import Path
 
 from tests.executors import executor_tools as tools
 from tests.ray.head import address_in, start_words
-
 from toolkeel import ToolCall, Toolset
 
 SET_ADDRESS, SET_MASK, SET_FLAGS, UP = 0x8916, 0x891C, 0x8914, 1

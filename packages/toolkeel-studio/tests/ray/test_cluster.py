@@ -14,9 +14,9 @@ from importlib import import_module
 from pathlib import Path
 
 import pytest
-from tests.ray.head import started
 
-from tests.shared import ROOT, cannot_run
+from tests.ray.head import started
+from tests.shared import PYTHONPATH, cannot_run
 
 pytestmark = pytest.mark.slow
 APART = ["unshare", "-rn", "--pid", "--fork", "--kill-child", "--mount-proc"]
@@ -40,7 +40,7 @@ def head() -> Iterator[str]:
 
 
 def said_by(*words: str, **env: str) -> str:
-    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(ROOT))))
+    path = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), PYTHONPATH)))
     whole = {**os.environ, "PYTHONPATH": path, **env}
     done = subprocess.run(
         words, env=whole, stdout=subprocess.PIPE, check=True, timeout=120, text=True

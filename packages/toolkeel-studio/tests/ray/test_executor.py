@@ -18,12 +18,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+
 from tests.executors import executor_tools as tools
 from tests.executors.walls import survivors
 from tests.ray import ray_tools
 from tests.ray.head import CPUS, joined, started
-
-from tests.shared import ROOT
+from tests.shared import PYTHONPATH
 from tests.waiting import run, until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset, tool
 from toolkeel.context import RunContext
@@ -204,7 +204,7 @@ Toolset([tool]).run_sync([ToolCall("c", "rests", {"mark": sys.argv[2]})])
 
 def test_bodies_die_with_the_program_that_called_them(head: str) -> None:
     mark = f"97{secrets.randbelow(10**9)}.5"
-    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    env = {**os.environ, "PYTHONPATH": PYTHONPATH}
     driver = subprocess.Popen([sys.executable, "-c", DRIVER, head, mark], env=env)
     try:
         until_sync(lambda: survivors(f"sleep\0{mark}"), 30)

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.executors import executor_tools as tools
 from tests.executors.walls import survivors
 from tests.ray import ray_tools
-
 from tests.waiting import until_sync
 from toolkeel.executors.frames import Frames
 from toolkeel_studio.ray import node

@@ -6,7 +6,6 @@ import os
 from pathlib import Path
 
 from tests.pictures.test_too_large import png
-
 from toolkeel_workspace.code.folder import CodeFolder
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(20)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.builtin.code_cases import ESCAPES, STARVATION
 
+from tests.builtin.code_cases import ESCAPES, STARVATION
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset, tool
 from toolkeel.builtin.hosted_calls import hosted_items

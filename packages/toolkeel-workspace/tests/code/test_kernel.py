@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.builtin.code_cases import ESCAPES, STARVATION
 from tests.code.test_interpreter import check_escape, results
-
 from tests.shared import cannot_run
 from toolkeel import Image
 from toolkeel_workspace.code.code_limits import CodeLimits

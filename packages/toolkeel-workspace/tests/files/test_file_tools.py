@@ -10,10 +10,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from PIL import Image as Picture
-from tests.pictures.test_too_large import png
 
+from tests.pictures.test_too_large import png
 from toolkeel import Toolset
 from toolkeel._records.kept_results import KEPT
+from toolkeel.builtin.catalog import load
 from toolkeel.content import Image, Text
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall
@@ -255,3 +256,9 @@ def test_any_text_is_shown_as_it_was_written(tmp_path: Path, text: str) -> None:
     content = shown(Files(tmp_path), "t")
     assert content.startswith(text)
     assert content.endswith("]")
+
+
+def test_options_go_to_the_builtin_that_is_loaded_by_name(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("hello")
+    read, *_ = load("files", root=tmp_path)
+    assert "hello" in str(read.invoke({"path": "a.txt"}).content)

@@ -14,9 +14,9 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+
 from tests.executors.walls import need
 from tests.pictures.test_too_large import png
-
 from tests.waiting import until
 from toolkeel import Agent, Rules, RunContext, Toolset, tool
 from toolkeel._records.tickets import Ticket

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
+
 from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
 from tests.pictures.test_too_large import png
-
 from toolkeel import SetupError, ToolCall, Toolset
 from toolkeel.agent.run_state import RunState
 from toolkeel.builtin.hosted_calls import hosted_items

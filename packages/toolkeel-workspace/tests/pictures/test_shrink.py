@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image
-from tests.pictures.test_too_large import png
 
+from tests.pictures.test_too_large import png
 from toolkeel.content import sniff
 from toolkeel.errors import ToolError
 from toolkeel_workspace.pictures.shrink import MAX_PIXELS, shrink

@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.executors.walls import everywhere, need, rest_slow, run, survivors, walled, walls
 
+from tests.executors.walls import everywhere, need, rest_slow, run, survivors, walled, walls
 from tests.shared import cannot_run
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError

@@ -10,8 +10,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
-from tests.executors.walls import need, run
 
+from tests.executors.walls import need, run
 from toolkeel.errors import SetupError
 from toolkeel_workspace import Sandbox
 from toolkeel_workspace.sandbox.confine import Network

@@ -12,8 +12,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.executors.walls import survivors, walled
 
+from tests.executors.walls import survivors, walled
 from tests.shared import cannot_run
 from toolkeel.executors.process_tree import memory_file
 from toolkeel_workspace.sandbox import stage

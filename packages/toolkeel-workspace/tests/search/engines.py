@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import TypeAlias
 
 from qdrant_client import QdrantClient
-from tests.sessions.postgres_server import serving
 
+from tests.sessions.postgres_server import serving
 from toolkeel_workspace.search.postgres_store import PostgresStore
 from toolkeel_workspace.search.qdrant_store import QdrantStore
 from toolkeel_workspace.search.stores import Embedder, Store

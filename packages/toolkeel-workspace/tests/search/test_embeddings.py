@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.builtin.webserver import Asked, WebServer, Write, always, response, serving
 
+from tests.builtin.webserver import Asked, WebServer, Write, always, response, serving
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.embeddings import BATCH, Embeddings
 

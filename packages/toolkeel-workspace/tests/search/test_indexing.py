@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from tests.search.test_document_text import PAGE, pdf
 
+from tests.search.test_document_text import PAGE, pdf
 from toolkeel.errors import SetupError
 from toolkeel_workspace.search import indexing
 from toolkeel_workspace.search.indexing import MAX_BYTES, Report, index_folder

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.search.engines import postgres
 
+from tests.search.engines import postgres
 from toolkeel.errors import SetupError
 from toolkeel_workspace.search.file_search import FileSearchTool
 from toolkeel_workspace.search.open_store import (

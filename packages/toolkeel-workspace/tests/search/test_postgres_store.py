@@ -6,10 +6,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.search.engines import pgvector
 from tests.search.test_vector_store import Lengths
 from tests.sessions.postgres_server import Server, serving
-
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.postgres_store import PostgresStore
 from toolkeel_workspace.search.ranking import Ranking, search

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 from qdrant_client import QdrantClient
-from tests.search.test_vector_store import Lengths
 
+from tests.search.test_vector_store import Lengths
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.qdrant_store import BATCH, QdrantStore
 from toolkeel_workspace.search.stores import Source

@@ -13,10 +13,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.builtin.webserver import serving
 from tests.search.engines import Make
 from tests.search.test_embeddings import embeds
-
 from toolkeel_workspace.search.embeddings import Embeddings
 from toolkeel_workspace.search.ranking import Hit, Ranking, search
 from toolkeel_workspace.search.stores import Source, Store

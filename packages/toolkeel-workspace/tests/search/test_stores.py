@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.search.engines import Make
 from tests.search.test_vector_store import Broken, Lengths
-
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.filters import KINDS, compile_filter
 from toolkeel_workspace.search.indexing import index_folder

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.executors.walls import need
 
+from tests.executors.walls import need
 from toolkeel import Toolset
 from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.workspace import Workspace

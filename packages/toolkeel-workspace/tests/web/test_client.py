@@ -10,8 +10,8 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import TypeVar
 
 import pytest
-from tests.builtin.webserver import Asked, WebServer, Write, always, redirect, response, serving
 
+from tests.builtin.webserver import Asked, WebServer, Write, always, redirect, response, serving
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.sandbox.reachable_hosts import Reach
 from toolkeel_workspace.web.bounded_decompression import TooLarge

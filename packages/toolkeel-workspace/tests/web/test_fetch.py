@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, response, serving
 from tests.pictures.test_too_large import png
 from tests.search.test_document_text import PAGE, pdf
-
 from toolkeel import Agent, ToolCall, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.builtin.hosted_calls import hosted_items

@@ -10,8 +10,8 @@ from urllib.parse import parse_qs, urlsplit
 
 import pytest
 from ddgs.engines.duckduckgo import Duckduckgo
-from tests.builtin.webserver import Answer, Asked, always, response, serving
 
+from tests.builtin.webserver import Answer, Asked, always, response, serving
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.web.search_backends import (
     Brave,

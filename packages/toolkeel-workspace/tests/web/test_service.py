@@ -6,8 +6,8 @@ import asyncio
 import gzip
 
 import pytest
-from tests.builtin.webserver import Answer, Asked, Write, always, redirect, response, serving
 
+from tests.builtin.webserver import Answer, Asked, Write, always, redirect, response, serving
 from toolkeel.errors import ToolError
 from toolkeel_workspace.web.service import MOST, is_local, json_of, status_and_body
 

@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.agent.valid import problems
 
+from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, Image, SetupError, Text, ToolContext, tool
 from toolkeel.errors import ModelError
@@ -155,7 +155,7 @@ def test_agents_run_side_by_side_without_seeing_each_other() -> None:
 @pytest.mark.parametrize("checker", ["mypy", "basedpyright"])
 def test_type_checkers_find_deps_that_do_not_fit_and_nothing_else(checker: str) -> None:
     sample = Path(__file__).with_name("typed_deps.py")
-    root = Path(__file__).parents[2]
+    root = Path(__file__).parents[4]
     options = {
         "mypy": ["--strict", "--no-incremental", "--config-file", str(root / "pyproject.toml")],
         "basedpyright": ["--pythonpath", sys.executable, "--level", "error"],

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tests.agent.valid import problems
 
+from tests.agent.valid import problems
 from toolkeel import Agent, Rules, RunState, SetupError, ToolContext, ToolError, Toolset, tool
 from toolkeel.agent.handoff import (
     Handoff,

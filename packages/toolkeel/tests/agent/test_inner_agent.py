@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tests.agent.valid import problems
 
+from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunState, SetupError, ToolContext, ToolError, Usage, tool
 from toolkeel.agent.inner_agent import tool_name

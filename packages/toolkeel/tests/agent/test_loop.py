@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agent.valid import problems
 
+from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunContext, ToolCall, ToolContext, ToolError, tool
 from toolkeel.agent.run import Run

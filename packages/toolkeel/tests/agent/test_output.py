@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import settings as examples
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field, TypeAdapter
-from tests.agent.valid import problems
 from typing_extensions import TypedDict
 
+from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, Effects, Rules, Settings, SetupError, ToolMessage, UserMessage, tool
 from toolkeel.agent.output import OUTPUT_TOOL, RETRIES

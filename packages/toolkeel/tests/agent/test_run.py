@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.agent.valid import problems
 
+from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from tests.waiting import until
 from toolkeel import (

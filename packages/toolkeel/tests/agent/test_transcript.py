@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.agent.valid import problems
 from tests.providers.transcripts import transcripts
-
 from toolkeel.agent.transcript import no_result, order_results, repair, was_called
 from toolkeel.messages import (
     AssistantMessage,

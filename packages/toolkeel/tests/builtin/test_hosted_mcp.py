@@ -7,8 +7,8 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from tests.mcp.peers import http_peer
 
+from tests.mcp.peers import http_peer
 from toolkeel import RunContext, ToolCall, Toolset
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.tool_sources import gather

@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.call.test_result_message import PNG, rendered
 
+from tests.call.test_result_message import PNG, rendered
 from toolkeel import Image, Text, ToolMessage, ToolOutput
 from toolkeel.call.truncate import shorten
 

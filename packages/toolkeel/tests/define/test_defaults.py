@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
-from tests.define.calling import called
 
+from tests.define.calling import called
 from toolkeel import tool
 from toolkeel.define.subschemas import misfits
 from toolkeel.errors import DefinitionError

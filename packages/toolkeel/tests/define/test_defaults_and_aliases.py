@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import pytest
 from pydantic import AliasChoices, BaseModel, Field
-from tests.define.calling import answered, called
 
+from tests.define.calling import answered, called
 from toolkeel import Prepared, ToolCall, Toolset, tool
 from toolkeel.errors import DefinitionError
 

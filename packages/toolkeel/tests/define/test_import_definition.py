@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.define.schema_cases import MODEL_SCHEMAS, is_valid
 
+from tests.define.schema_cases import MODEL_SCHEMAS, is_valid
 from tests.shared import shared_file
 from toolkeel.define.dialect.definition import FORMS, Definition, Form, definition
 from toolkeel.define.import_definition import ForeignDefinition, parse_definition

@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import Field
-from tests.define.calling import called
 
+from tests.define.calling import called
 from toolkeel import (
     CancelToken,
     Injected,

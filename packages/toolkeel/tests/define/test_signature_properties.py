@@ -16,9 +16,9 @@ from typing import Annotated, Any, Literal, TypedDict
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
+
 from tests.define.calling import answered
 from tests.define.schema_cases import is_valid
-
 from toolkeel import Injected, RunContext, Tool, ToolContext, tool
 
 P = inspect.Parameter

@@ -28,9 +28,9 @@ from typing import (
 import pytest
 import typing_extensions
 from pydantic import BaseModel, ConfigDict, Field, HttpUrl, SecretStr, field_validator
-from tests.define.calling import answered, called, taking
 from typing_extensions import TypeAliasType
 
+from tests.define.calling import answered, called, taking
 from toolkeel import Injected, Prepared, RunContext, ToolCall, Toolset, tool
 from toolkeel.errors import DefinitionError
 

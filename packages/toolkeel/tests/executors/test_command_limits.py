@@ -8,6 +8,7 @@ import secrets
 from pathlib import Path
 
 import pytest
+
 from tests.executors.walls import (
     everywhere,
     need_number_of_processes,
@@ -17,7 +18,6 @@ from tests.executors.walls import (
     walled,
     walls,
 )
-
 from tests.waiting import until_sync
 from toolkeel.executors.command_limits import Limits, shell_setting
 from toolkeel_workspace.sandbox.confine import Backend

@@ -13,10 +13,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.executors import executor_tools as tools
 from tests.executors.walls import survivors
 from tests.ray.head import started
-
 from tests.waiting import until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.content import Image
@@ -87,7 +87,7 @@ def test_values_of_every_kind_cross_and_prints_do_not(executor: Executor) -> Non
     assert called(on(executor, tools.counts), {"n": 3}).text == "012"
     assert called(on(executor, tools.power), {"n": 4400}).text == "1" + "0" * 4400
     many = [ToolCall(str(n), "number", {"n": n}) for n in range(20)]
-    few = many[:3] if isinstance(executor, Process) and not executor._bare else many
+    few = many[:3] if isinstance(executor, Process) and executor._walls is not None else many
     given = Toolset([on(executor, tools.number)]).run_sync(few)
     assert [message.text for message in given] == [str(n) for n in range(len(few))]
 

@@ -9,8 +9,8 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from typing import Any
 
 import pytest
-from tests.executors import executor_tools as tools
 
+from tests.executors import executor_tools as tools
 from tests.waiting import until
 from toolkeel import ToolCall, ToolMessage, Toolset
 from toolkeel.errors import SetupError

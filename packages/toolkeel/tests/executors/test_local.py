@@ -7,7 +7,6 @@ import dataclasses
 from pathlib import Path
 
 from tests.executors import executor_tools as tools
-
 from tests.waiting import until
 from toolkeel import ToolCall, Toolset
 from toolkeel.executors import Thread

@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
+
 from tests.executors import process_tools as tools
 from tests.executors.walls import survivors, walled
-
 from tests.shared import PYTHONPATH
 from tests.waiting import until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset, tool

@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.executors import executor_tools as tools
 from tests.executors.walls import survivors
-
-from tests.shared import ROOT, SOURCES
+from tests.shared import PYTHONPATH
 from tests.waiting import run, until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.executors import Process, warm_pool
@@ -123,7 +123,7 @@ print(dataclasses.replace(tools.where, executor=Process(), timeout=60).invoke({{
 
 @pytest.mark.parametrize("then", ["time.sleep(600)", "import os; os._exit(0)", "pass"])
 def test_warm_workers_die_with_their_parent_however_it_dies(then: str) -> None:
-    script = SCRIPT.format(paths=[str(ROOT), *map(str, SOURCES)], then=then)
+    script = SCRIPT.format(paths=PYTHONPATH.split(os.pathsep), then=then)
     with subprocess.Popen(
         [sys.executable, "-c", script], stdout=subprocess.PIPE, text=True
     ) as parent:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.executors import process_tools
 
+from tests.executors import process_tools
 from toolkeel import ToolCall
 from toolkeel.errors import SetupError
 from toolkeel.executors import worker

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
-from tests.executors import executor_tools as tools
 
+from tests.executors import executor_tools as tools
 from toolkeel import ToolCall
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.context import RunContext, ToolContext

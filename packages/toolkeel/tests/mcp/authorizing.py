@@ -30,8 +30,8 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
-from tests.mcp.peers import free_port
 
+from tests.mcp.peers import free_port
 from tests.waiting import until_sync
 from toolkeel import ToolContext
 from toolkeel.mcp.server.http import asgi

@@ -11,8 +11,8 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from tests.mcp.peers import OLD_PEER, PEER, http_peer
 
+from tests.mcp.peers import OLD_PEER, PEER, http_peer
 from toolkeel import Agent
 from toolkeel.mcp.client import MCPServer
 from toolkeel.observe import OpenTelemetry

@@ -12,8 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from tests.mcp.peers import answers, free_port
 
+from tests.mcp.peers import answers, free_port
 from tests.shared import ROOT, node_command
 from tests.waiting import until_sync
 

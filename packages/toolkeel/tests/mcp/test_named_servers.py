@@ -7,8 +7,8 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.mcp.peers import PEER
 
+from tests.mcp.peers import PEER
 from toolkeel import ToolCall
 from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.mcp.config import read_config

@@ -14,9 +14,9 @@ import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters
 from mcp.shared.exceptions import MCPError
+
 from tests.gateway.behind import client_of
 from tests.mcp.test_everything import _for_model, _plain, _said, _timeless
-
 from tests.shared import node_command
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.mcp_server import MCPServer

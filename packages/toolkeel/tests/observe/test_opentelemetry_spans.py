@@ -16,8 +16,8 @@ from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanKind, StatusCode
-from tests.mcp.peers import PEER
 
+from tests.mcp.peers import PEER
 from toolkeel import Agent, AssistantMessage, SetupError, Usage, tool
 from toolkeel.errors import ModelUnavailable
 from toolkeel.mcp.client import MCPServer

@@ -18,9 +18,9 @@ from typing import Any
 
 import pytest
 from opentelemetry.sdk.trace import TracerProvider
-from tests.observe.test_opentelemetry_spans import SECRET, everything
 
-from tests.shared import PYTHONPATH, ROOT, cannot_run
+from tests.observe.test_opentelemetry_spans import SECRET, everything
+from tests.shared import PYTHONPATH, cannot_run
 from toolkeel.observe.opentelemetry_spans import OpenTelemetry
 
 EXPORTER = "opentelemetry-exporter-otlp-proto-http"
@@ -99,7 +99,7 @@ def exporter(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def python(exporter: str, code: str, *words: str, stdin: str = "") -> str:
     """What a program says that finds the exporter."""
-    path = os.pathsep.join([PYTHONPATH, str(ROOT), exporter])
+    path = os.pathsep.join([PYTHONPATH, exporter])
     done = subprocess.run(
         [sys.executable, "-c", code, *words],
         input=stdin,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.providers.loopback import Loopback
-
 from toolkeel.providers.anthropic.model import AnthropicMessages
 from toolkeel.providers.bedrock.model import BedrockConverse
 from toolkeel.providers.gemini.model import Gemini

@@ -13,10 +13,10 @@ from typing import Any
 import anthropic as anthropic_sdk
 import openai
 import pytest
+
 from tests.providers.bedrock.test_model import streamed
 from tests.providers.loopback import Json, Loopback, answer, events, saying
 from tests.providers.models import anthropic, bedrock, chat, gemini, responses
-
 from toolkeel import Agent, tool
 from toolkeel.agent.result import RunResult
 from toolkeel.messages import AssistantMessage

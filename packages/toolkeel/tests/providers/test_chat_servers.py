@@ -5,8 +5,8 @@ from __future__ import annotations
 from urllib.parse import urlsplit
 
 import pytest
-from tests.providers.judge import check_body
 
+from tests.providers.judge import check_body
 from toolkeel import connect
 from toolkeel.define.names import POLICIES
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage

@@ -7,9 +7,9 @@ import typing
 import pytest
 from anthropic.types.model import Model as ClaudeName
 from openai.types.shared import ChatModel
+
 from tests.providers.serving import OLLAMA, paths
 from tests.providers.test_discover import AWAY
-
 from toolkeel import Agent
 from toolkeel.providers import default_model
 from toolkeel.providers.default_model import HOSTED, choose

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.providers.serving import OLLAMA, paths
 
+from tests.providers.serving import OLLAMA, paths
 from toolkeel.providers.chat_servers import base_url_of
 from toolkeel.providers.discover import LocalModel, Server, find_servers
 

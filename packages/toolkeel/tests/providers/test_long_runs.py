@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from tests.agent.valid import problems
+from tests.providers.gemini import test_public as test_gemini
 from tests.providers.judge import check_body
 from tests.providers.loopback import Json
-from tests.providers.vendors import check_anthropic, check_bedrock
-
-from tests.providers.gemini import test_public as test_gemini
 from tests.providers.openai_responses import test_public as test_openai_responses
+from tests.providers.vendors import check_anthropic, check_bedrock
 from toolkeel import Agent, tool
 from toolkeel.messages import (
     AssistantMessage,

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.providers.loopback import Json, answer, events, saying
 from tests.providers.models import (
     MODELS,
@@ -20,7 +21,6 @@ from tests.providers.models import (
     responses,
 )
 from tests.providers.test_every_wire import PNG, SEEN
-
 from toolkeel import Agent
 from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel.agent.reply_assembly import assemble

@@ -8,8 +8,8 @@ import sys
 from typing import Any
 
 import pytest
-from tests.providers.loopback import answer, saying
 
+from tests.providers.loopback import answer, saying
 from toolkeel import Agent
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import provider_of

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pytest
+
 from tests.providers.bedrock.test_model import streamed
 from tests.providers.loopback import HANG, Loopback, answer, chunk, events, saying
 from tests.providers.models import (
@@ -17,7 +18,6 @@ from tests.providers.models import (
     gemini,
     responses,
 )
-
 from toolkeel.errors import ModelError
 from toolkeel.messages import UserMessage
 from toolkeel.model_interface import ModelRequest, TextDelta

@@ -8,8 +8,8 @@ from importlib import import_module
 from typing import Any
 
 import pytest
-from tests.providers.tools import TOOLS
 
+from tests.providers.tools import TOOLS
 from toolkeel.content import Image
 from toolkeel.messages import (
     AssistantMessage,

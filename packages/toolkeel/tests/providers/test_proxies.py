@@ -10,10 +10,10 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from tests.providers.loopback import Json, answer, saying
 from tests.providers.models import anthropic, chat, gemini, responses
 from tests.providers.test_aliases import parts
-
 from toolkeel import Agent, tool
 from toolkeel.hosted import Hosted, Native
 from toolkeel.providers.gemini.model import Gemini

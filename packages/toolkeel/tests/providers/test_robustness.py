@@ -13,10 +13,10 @@ import pytest
 from openai import LengthFinishReasonError
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
+
 from tests.providers.bedrock.test_public import raw_events
 from tests.providers.loopback import chunk
 from tests.providers.recorded import Row, body_of, pieces, rows
-
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage

@@ -9,8 +9,8 @@ from types import SimpleNamespace
 
 import httpx2
 import pytest
-from tests.providers.loopback import Json, answer, events, saying
 
+from tests.providers.loopback import Json, answer, events, saying
 from toolkeel import Agent, Toolset, tool
 from toolkeel.content import Block, text_of
 from toolkeel.errors import ModelError

@@ -11,6 +11,7 @@ import botocore.session
 from anthropic.types import message_create_params as params
 from botocore.validate import ParamValidator
 from pydantic import TypeAdapter
+
 from tests.providers.judge import exhaust
 
 Json = dict[str, Any]

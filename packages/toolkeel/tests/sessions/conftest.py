@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from tests.sessions.postgres_server import Server, serving
 from tests.sessions.slow_store import delayed, locked_often
-
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.postgres import is_postgres
 

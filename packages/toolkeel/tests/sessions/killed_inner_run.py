@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import Any
 
 from tests.sessions.killed_run import serve
-
 from toolkeel import Agent, Effects, ToolContext, tool
 from toolkeel.approvals import Decision, Ticket
 from toolkeel.messages import AssistantMessage

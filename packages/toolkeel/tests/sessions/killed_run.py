@@ -25,7 +25,7 @@ from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
 STEPS = 10
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[4]
 
 
 def run(folder: Path, when: str, step: int, safe: bool, asks: str = "a person") -> str:

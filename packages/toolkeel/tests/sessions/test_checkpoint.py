@@ -7,8 +7,8 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.sessions.test_journal_state import entries, folded
 
+from tests.sessions.test_journal_state import entries, folded
 from toolkeel import ToolMessage
 from toolkeel._records.entries import Compacted
 from toolkeel._records.entries_json import dump_entry, load_entry

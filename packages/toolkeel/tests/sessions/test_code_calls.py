@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import pytest
-from tests.sessions.talking import opened
 
+from tests.sessions.talking import opened
 from toolkeel import (
     Agent,
     AssistantMessage,

@@ -9,8 +9,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from tests.sessions.talking import agent, say
 
+from tests.sessions.talking import agent, say
 from toolkeel import ToolMessage, tool
 from toolkeel._records.entries import (
     CallEnded,

@@ -15,10 +15,10 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.agent.test_history import talk
 from tests.agent.valid import problems
 from tests.sessions.talking import say
-
 from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
 from toolkeel.agent.handoff import Handoff, without_calls
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow, View

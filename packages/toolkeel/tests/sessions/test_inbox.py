@@ -7,9 +7,9 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+
 from tests.sessions.posting import at_once, paid, payer
 from tests.sessions.talking import agent, say
-
 from toolkeel import tool
 from toolkeel._records.entries import Decided, Queued
 from toolkeel.sessions import Sessions

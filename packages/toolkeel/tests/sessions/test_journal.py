@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.sessions.talking import opened, say
 from tests.sessions.test_journal_state import entries
-
 from toolkeel import Agent, AssistantMessage, UserMessage
 from toolkeel._records.entries import (
     ModelReplied,

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.sessions.talking import add
 
+from tests.sessions.talking import add
 from toolkeel import Agent, ToolContext, ToolMessage, tool
 from toolkeel._records.entries import (
     CallEnded,

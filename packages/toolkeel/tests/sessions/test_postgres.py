@@ -4,6 +4,7 @@ which run on both.
 
 from __future__ import annotations
 
+import os
 import re
 import signal
 import subprocess
@@ -16,10 +17,10 @@ from threading import Event
 from time import sleep
 
 import pytest
+
 from tests.sessions.postgres_server import Server, serving
 from tests.sessions.talking import opened, say
-
-from tests.shared import ROOT
+from tests.shared import PYTHONPATH
 from tests.waiting import until_sync
 from toolkeel import Agent, tool
 from toolkeel._records.entries import RunEnded
@@ -44,7 +45,7 @@ def address(server: Server) -> str:
 
 
 def python(script: str, *words: str) -> subprocess.Popen[str]:
-    paths = f"import sys; sys.path[:0] = {[str(ROOT), str(ROOT / 'src')]!r}\n"
+    paths = f"import sys; sys.path[:0] = {PYTHONPATH.split(os.pathsep)!r}\n"
     started = [sys.executable, "-c", paths + script, *words]
     return subprocess.Popen(started, stdout=subprocess.PIPE, text=True)
 

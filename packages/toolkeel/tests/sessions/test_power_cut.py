@@ -13,9 +13,9 @@ from shutil import rmtree
 from typing import Any
 
 import pytest
+
 from tests.sessions.disk import Disk, Op, record
 from tests.sessions.work_recorded import TALK
-
 from toolkeel import Agent, tool
 from toolkeel._records.entries import CallIntended, ModelAsked, key_of
 from toolkeel.sessions import Sessions

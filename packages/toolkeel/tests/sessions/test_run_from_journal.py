@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.sessions.killed_run import work_through
 from tests.sessions.talking import opened
-
 from toolkeel import Agent, AssistantMessage, Effects, Settings, ToolCall, tool
 from toolkeel._records.entries import CallEnded, RunBegan, RunEnded
 from toolkeel.messages import Usage

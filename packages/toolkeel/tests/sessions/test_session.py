@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from tests.agent.valid import problems
 from tests.sessions.talking import add, agent, say
-
 from tests.waiting import run, until
 from toolkeel import Agent, CancelToken, RunState, SetupError, ToolContext, UserMessage, tool
 from toolkeel._records import tickets

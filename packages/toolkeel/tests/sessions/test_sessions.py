@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from tests.sessions.talking import agent, say
 
+from tests.sessions.talking import agent, say
 from toolkeel import Agent, tool
 from toolkeel._records.entries import Forked
 from toolkeel.sessions import Session, Sessions, session

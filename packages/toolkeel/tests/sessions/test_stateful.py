@@ -22,9 +22,9 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_state_machine_as_test
-from tests.sessions.tree_of_runs import Tree, check_wires
 
 from tests.contract import check_transcript
+from tests.sessions.tree_of_runs import Tree, check_wires
 from toolkeel import CancelToken, RunState, UserMessage
 from toolkeel._records.entries import CallEnded, CallIntended, key_of
 from toolkeel._records.messages_json import dump_message

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
-from tests.sessions.killed_run import STEPS, done_in, work_through
 
+from tests.sessions.killed_run import STEPS, done_in, work_through
 from toolkeel import Agent, ToolMessage, tool
 from toolkeel.approvals import Ticket
 from toolkeel.runs import RunLimits

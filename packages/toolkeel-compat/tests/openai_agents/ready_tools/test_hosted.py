@@ -7,9 +7,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+
 from tests.computer.test_tool import WARNING, Small
 from tests.mcp.peers import http_peer
-
 from toolkeel import Agent, RunContext, ToolCall, Toolset, UserMessage
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.tool_sources import gather

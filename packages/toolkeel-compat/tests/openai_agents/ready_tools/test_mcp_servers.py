@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.mcp.peers import PEER
 
+from tests.mcp.peers import PEER
 from toolkeel import SetupError
 from toolkeel.define.tool import Tool
 from toolkeel.testing.scripted import Scripted, call

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.executors.walls import need
 
+from tests.executors.walls import need
 from toolkeel import Agent as CoreAgent
 from toolkeel import SetupError, Toolset
 from toolkeel.content import Data

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.cli.asking import KEYS, make, written
 from tests.cli.commandline import Terminal, readable, toolkeel
 

@@ -7,8 +7,8 @@ from pathlib import Path
 from time import process_time
 
 import pytest
-from tests.cli.commandline import Terminal, readable
 
+from tests.cli.commandline import Terminal, readable
 from toolkeel_studio.cli.chat.print_above_prompt import Above
 from toolkeel_studio.cli.chat.steering import ROWS, RUNNING, begun
 

@@ -9,9 +9,9 @@ from pathlib import Path
 from time import time
 
 import pytest
+
 from tests.cli.asking import KEYS, ids, make, saved, words
 from tests.cli.commandline import Terminal, toolkeel
-
 from tests.waiting import until
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.sessions import Desk, KeyValueStore

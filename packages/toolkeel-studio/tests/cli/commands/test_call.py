@@ -8,6 +8,7 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.cli.commandline import Terminal, readable, toolkeel
 from tests.cli.conftest import Here
 

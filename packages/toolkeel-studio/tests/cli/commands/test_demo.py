@@ -9,8 +9,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.commandline import Ended, Terminal, readable, toolkeel
 
+from tests.cli.commandline import Ended, Terminal, readable, toolkeel
 from tests.shared import ROOT
 from toolkeel_studio.cli.commands.demo import stock
 from toolkeel_studio.cli.terminal.text import cells

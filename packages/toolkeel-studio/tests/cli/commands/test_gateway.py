@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from mcp import Client
 from mcp.client.stdio import StdioServerParameters, stdio_client
-from tests.mcp.peers import PEER
 
+from tests.mcp.peers import PEER
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.consent import ConsentStore
 from toolkeel_studio.cli.exit_codes import SETUP

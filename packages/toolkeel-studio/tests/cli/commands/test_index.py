@@ -6,7 +6,6 @@ import json
 from pathlib import Path
 
 from tests.cli.commandline import Terminal, readable, toolkeel
-
 from toolkeel_workspace.search.embeddings import Embeddings
 from toolkeel_workspace.search.vector_store import VectorStore
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+
 from tests.cli.commandline import environment
 from tests.cli.conftest import Here
 

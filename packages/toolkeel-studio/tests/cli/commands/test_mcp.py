@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from tests.gateway.behind import PROGRAM
 from tests.mcp.peers import PEER
-
 from tests.shared import PYTHONPATH
 
 Say = Callable[..., subprocess.CompletedProcess[str]]

@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.cli.asking import KEYS, at_terminal, ids, make, resume, saved, words, written
 from tests.cli.commandline import environment, toolkeel
 from tests.cli.conftest import Here
-
 from toolkeel import RunState
 
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`

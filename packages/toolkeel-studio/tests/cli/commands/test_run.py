@@ -10,9 +10,9 @@ import time
 from pathlib import Path
 
 import pytest
+
 from tests.cli.commandline import environment, toolkeel
 from tests.cli.conftest import Here
-
 from toolkeel import RunState
 
 FIVE = [

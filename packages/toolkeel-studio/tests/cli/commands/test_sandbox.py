@@ -10,8 +10,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.executors.walls import need
 
+from tests.executors.walls import need
 from toolkeel_studio.cli.commands.sandbox import rows
 from toolkeel_workspace.sandbox.confine import Features, features
 

@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 
 import pytest
+
 from tests.cli.commandline import toolkeel
 from tests.cli.conftest import Here
-
 from toolkeel_studio.cli.commands.schema import FORMS
 
 

@@ -8,9 +8,9 @@ import sys
 from pathlib import Path
 
 import pytest
+
 from tests.cli.asking import make
 from tests.cli.commandline import Ended, toolkeel
-
 from toolkeel import Agent
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted

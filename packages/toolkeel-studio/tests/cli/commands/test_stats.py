@@ -7,7 +7,6 @@ from pathlib import Path
 
 from tests.cli.conftest import Here
 from tests.inspector.serving import TOOLS
-
 from toolkeel import Agent
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call

@@ -8,7 +8,6 @@ from typing import Literal
 
 from tests.cli.commandline import Terminal, readable
 from tests.cli.conftest import Here
-
 from toolkeel import Effects, tool
 from toolkeel_studio.cli.commands.tools import described, table, usage
 from toolkeel_studio.cli.terminal.text import cells

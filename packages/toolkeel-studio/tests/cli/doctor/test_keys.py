@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.bare import bare, sections  # noqa: F401
 from tests.cli.conftest import Here
 

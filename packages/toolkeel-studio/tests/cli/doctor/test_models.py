@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from tests.cli.bare import bare, sections  # noqa: F401
 from tests.cli.conftest import Here
 from tests.providers.serving import OLLAMA, paths

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+
 from tests.cli.bare import bare, sections  # noqa: F401
 from tests.cli.conftest import Here
-
 from toolkeel_studio.cli.commands import doctor
 from toolkeel_studio.cli.doctor.section import Check, Section
 

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.cli.asking import KEYS, at_terminal, make, words, written
 from tests.cli.commandline import Terminal, readable
-
 from toolkeel import Effects, tool
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.rules import Rules

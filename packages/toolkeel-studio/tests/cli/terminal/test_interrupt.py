@@ -10,8 +10,8 @@ import time
 from pathlib import Path
 
 import pytest
-from tests.cli.commandline import Terminal, readable, toolkeel
 
+from tests.cli.commandline import Terminal, readable, toolkeel
 from toolkeel import CancelToken
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
 

@@ -6,9 +6,9 @@ import re
 from pathlib import Path
 
 import pytest
+
 from tests.cli.commandline import Terminal, readable, toolkeel
 from tests.cli.conftest import Here
-
 from toolkeel.errors import FieldError
 from toolkeel.events import Progress, Retrying
 from toolkeel.messages import ToolMessage

@@ -7,8 +7,8 @@ import sys
 from pathlib import Path
 
 import pytest
-from tests.cli.commandline import Terminal, toolkeel
 
+from tests.cli.commandline import Terminal, toolkeel
 from toolkeel_studio.cli.terminal.streams import (
     echo,
     layout,

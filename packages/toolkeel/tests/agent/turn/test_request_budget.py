@@ -6,8 +6,8 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.agent.valid import problems
 
+from tests.agent.valid import problems
 from toolkeel import Agent, AssistantMessage, ModelError, RunState, Settings, SetupError, tool
 from toolkeel.messages import ToolCall, Usage
 from toolkeel.spending import Price, RunLimits

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 
 from tests.agent.valid import problems
-
 from toolkeel import Agent, tool
 from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call

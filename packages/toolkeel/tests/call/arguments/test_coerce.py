@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.call.arguments.test_parse import JSON
 
+from tests.call.arguments.test_parse import JSON
 from toolkeel.call.arguments.coerce import Coercion, coerce
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 

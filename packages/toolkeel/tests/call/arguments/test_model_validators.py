@@ -15,8 +15,8 @@ from pydantic import (
     field_validator,
     model_validator,
 )
-from tests.define.calling import answered, called
 
+from tests.define.calling import answered, called
 from toolkeel import Injected, RunContext, Tool, ToolCall, Toolset, tool
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.steps.guard import Allow, input_guard

@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from tests.call.body.running import result_of
 from typing_extensions import TypedDict
 
+from tests.call.body.running import result_of
 from tests.contract import progress_of
 from toolkeel import (
     RunContext,

@@ -9,8 +9,8 @@ import time
 from typing import Any
 
 import pytest
-from tests.call.body.running import result_of
 
+from tests.call.body.running import result_of
 from tests.waiting import run
 from toolkeel import (
     CallError,

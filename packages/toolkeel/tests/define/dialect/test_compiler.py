@@ -4,8 +4,8 @@ import re
 from typing import Any
 
 import pytest
-from tests.define.schema_cases import MODEL_SCHEMAS, is_valid, parameters, report
 
+from tests.define.schema_cases import MODEL_SCHEMAS, is_valid, parameters, report
 from toolkeel.define.dialect import Target, compile_schema, restore_keys
 from toolkeel.define.dialect.provider_facts import DIALECTS
 from toolkeel.errors import DefinitionError

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.define.schema_cases import JSON_VALUES, is_valid, tool_schemas, values_of
 
+from tests.define.schema_cases import JSON_VALUES, is_valid, tool_schemas, values_of
 from toolkeel.define.dialect.merge import admits_null, conjoin, disjoint, nullable, one_object
 
 Json = Any

@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.define.schema_cases import is_valid, parameters, report, sent
 
+from tests.define.schema_cases import is_valid, parameters, report, sent
 from toolkeel.define.dialect import Target, compile_schema
 from toolkeel.define.dialect.normal_form import normalise
 from toolkeel.define.dialect.provider_facts import DIALECTS, words

@@ -10,6 +10,7 @@ import jsonschema_rs
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
+
 from tests.define.schema_cases import (
     MODEL_SCHEMAS,
     fill_unset,
@@ -17,7 +18,6 @@ from tests.define.schema_cases import (
     tool_schemas,
     values_of,
 )
-
 from tests.shared import shared_file
 from toolkeel.define.dialect import Compiled, Target, compile_schema, restore_keys
 from toolkeel.define.dialect.provider_facts import DIALECTS, words

@@ -3,8 +3,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from tests.define.schema_cases import parameters, report, sent
 
+from tests.define.schema_cases import parameters, report, sent
 from toolkeel.define.dialect import compile_schema
 
 Json = Any

@@ -3,7 +3,6 @@ from __future__ import annotations
 from typing import Any
 
 from tests.define.schema_cases import MODEL_SCHEMAS, parameters, report, sent
-
 from toolkeel.define.dialect import compile_schema
 
 Json = Any

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from hypothesis import given, reject
+
 from tests.call.arguments.test_parse import JSON
 from tests.define.schema.test_from_json_schema import SCHEMAS
-
 from toolkeel.define.explain.flat_unions import Unionless
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import DefinitionError

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.call.arguments.test_parse import JSON
 
+from tests.call.arguments.test_parse import JSON
 from toolkeel.define.explain.phrases import (
     alternatives,
     describe_type,

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
-from tests.call.arguments.test_parse import JSON
 
+from tests.call.arguments.test_parse import JSON
 from toolkeel.define.explain.pydantic_errors import pydantic_errors
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.errors import FieldError

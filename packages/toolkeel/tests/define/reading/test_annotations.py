@@ -10,8 +10,8 @@ import typing_extensions
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel
-from tests.define.calling import answered, called, taking
 
+from tests.define.calling import answered, called, taking
 from toolkeel.define.reading.annotations import modern
 
 

@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Annotated, Any, Required, Unpack
 
 import pytest
 from pydantic import BaseModel, Field
-from tests.define.calling import answered, called
 from typing_extensions import TypedDict
 
+from tests.define.calling import answered, called
 from toolkeel import Injected, RunContext, Tool, ToolCall, ToolContext, Toolset, tool
 from toolkeel.define.reading.signature import function_name, read_signature
 from toolkeel.errors import DefinitionError, InvalidArguments

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
-from tests.call.arguments.test_parse import JSON
 
+from tests.call.arguments.test_parse import JSON
 from tests.shared import shared_file
 from toolkeel.define.schema.from_json_schema import (
     JsonSchemaValidator,

@@ -7,8 +7,8 @@ from typing import Annotated, Any, NamedTuple
 
 import pytest
 from pydantic import AliasChoices, AliasPath, BaseModel, ConfigDict, Field, SecretStr
-from tests.define.calling import answered, called
 
+from tests.define.calling import answered, called
 from toolkeel import tool
 from toolkeel.errors import DefinitionError
 

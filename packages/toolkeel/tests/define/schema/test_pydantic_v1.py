@@ -8,8 +8,8 @@ from typing import Any, Optional
 
 import pydantic.v1 as old
 import pytest
-from tests.define.calling import answered, called
 
+from tests.define.calling import answered, called
 from toolkeel import Prepared, ToolCall, Toolset, tool
 from toolkeel.define.schema.pydantic_v1 import is_old_model
 from toolkeel.errors import DefinitionError

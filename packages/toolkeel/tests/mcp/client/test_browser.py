@@ -15,9 +15,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+
 from tests.mcp.authorizing import agreeing, authorized
 from tests.mcp.peers import free_port
-
 from tests.waiting import until_sync
 from toolkeel import SetupError
 from toolkeel.mcp.client.browser import Browser, query_of

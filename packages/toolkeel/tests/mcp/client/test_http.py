@@ -16,8 +16,8 @@ import httpx2
 import mcp_types as types
 import pytest
 from mcp.shared.message import SessionMessage
-from tests.mcp.peers import SSE_PEER, free_port, http_peer
 
+from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.http import Bounded, Network, http
 from toolkeel.mcp.client.mcp_server import MCPServer

@@ -12,8 +12,8 @@ from typing import Any
 
 import httpx2
 import pytest
-from tests.mcp.authorizing import Authority, agreeing, answering, authorized
 
+from tests.mcp.authorizing import Authority, agreeing, answering, authorized
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
 from toolkeel.mcp.client.login import OAuth, _Login, _path, authorization, forget
 from toolkeel.mcp.client.mcp_server import MCPServer

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.mcp.peers import OLD_PEER, PEER
 
+from tests.mcp.peers import OLD_PEER, PEER
 from tests.waiting import until
 from toolkeel import (
     Agent,

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import httpx2
 import pytest
+
 from tests.mcp.certificates import make_certificates
 from tests.mcp.peers import http_peer
-
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.mcp.client.mcp_server import MCPServer

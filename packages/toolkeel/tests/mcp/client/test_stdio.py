@@ -9,9 +9,9 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from tests.mcp.peers import PEER
 
 import toolkeel
+from tests.mcp.peers import PEER
 from tests.waiting import until
 from toolkeel.mcp.client.mend_responses import Sift
 from toolkeel.mcp.client.raw_requests import RawRequests

@@ -13,8 +13,8 @@ import pytest
 import uvicorn
 from mcp.client.client import Client as Peer
 from mcp.client.streamable_http import streamable_http_client
-from tests.mcp.serving import ERAS, both_eras, text
 
+from tests.mcp.serving import ERAS, both_eras, text
 from tests.waiting import run, until
 from toolkeel import SetupError, tool
 from toolkeel.mcp.server import http

@@ -14,8 +14,8 @@ import uvicorn
 from mcp.client.client import Client as Peer
 from mcp.client.streamable_http import streamable_http_client
 from sse_starlette.sse import AppStatus
-from tests.mcp.serving import both_eras, text
 
+from tests.mcp.serving import both_eras, text
 from tests.waiting import run, until
 from toolkeel import tool
 from toolkeel.mcp.server import keep_alive

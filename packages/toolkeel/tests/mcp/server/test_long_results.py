@@ -8,8 +8,8 @@ import re
 import pytest
 from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
-from tests.mcp.serving import both_eras, call, talk, text
 
+from tests.mcp.serving import both_eras, call, talk, text
 from toolkeel import Toolset, tool
 from toolkeel.mcp.server import ToolServer, stored_results
 

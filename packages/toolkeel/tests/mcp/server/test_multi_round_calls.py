@@ -11,8 +11,8 @@ import pytest
 from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
-from tests.mcp.serving import deprecations, person, talk, text
 
+from tests.mcp.serving import deprecations, person, talk, text
 from tests.waiting import run, until
 from toolkeel import tool
 from toolkeel.mcp.server.calling import Client

@@ -9,8 +9,8 @@ import mcp_types as types
 import pytest
 from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
-from tests.mcp.serving import both_eras, deprecations, talk
 
+from tests.mcp.serving import both_eras, deprecations, talk
 from toolkeel import (
     AssistantMessage,
     File,

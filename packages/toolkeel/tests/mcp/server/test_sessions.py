@@ -14,8 +14,8 @@ from mcp.server.connection import Connection
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated, ToolsListChanged
 from pydantic import BaseModel
-from tests.mcp.serving import deprecations, talk
 
+from tests.mcp.serving import deprecations, talk
 from tests.waiting import run, until
 from toolkeel import Toolset, tool
 from toolkeel.mcp.server import sessions

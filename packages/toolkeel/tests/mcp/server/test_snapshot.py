@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
-from tests.mcp.serving import both_eras, call, talk, text
 
+from tests.mcp.serving import both_eras, call, talk, text
 from toolkeel import ToolOutput, Toolset, tool
 from toolkeel.define.returns import Output
 from toolkeel.mcp.server.snapshot import paginate, unknown_name_error

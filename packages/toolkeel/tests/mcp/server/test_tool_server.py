@@ -10,8 +10,8 @@ import pytest
 from mcp.client.client import Client as Peer
 from mcp.shared.exceptions import MCPError
 from pydantic import BaseModel
-from tests.mcp.serving import answering, both_eras, call, talk, text
 
+from tests.mcp.serving import answering, both_eras, call, talk, text
 from tests.waiting import run
 from toolkeel import (
     Audio,

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 from tests.providers.vendors import check_anthropic
-
 from toolkeel.content import File, Image, Text
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import PDF, PNG
 from tests.providers.vendors import check_anthropic
-
 from toolkeel.content import Audio, Content, Data, File, Image, Text
 from toolkeel.messages import (
     AssistantMessage,

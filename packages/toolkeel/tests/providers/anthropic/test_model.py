@@ -10,13 +10,13 @@ import anthropic
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
+from tests import aimock
 from tests.providers.loopback import Json, Loopback, answer, saying
 from tests.providers.recorded import body_of, rows
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import PNG
 from tests.providers.vendors import check_anthropic
-
-from tests import aimock
 from toolkeel import Agent, Toolset, tool
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.content import Image

@@ -12,11 +12,11 @@ import httpx2
 import pytest
 from anthropic.types import Message as SDKMessage
 from hypothesis import given
+
 from tests.providers.recorded import Row, body_of, pieces, rows
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
 from tests.providers.vendors import check_anthropic
-
 from toolkeel import Toolset, tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError, SetupError

@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
-
 from toolkeel import tool
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings

@@ -20,10 +20,10 @@ from botocore.config import Config
 from botocore.exceptions import ClientError, CredentialRetrievalError, EndpointConnectionError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+
 from tests.providers.bedrock.accounts import KEYS, Lent, account, by_boto3, lending, text
 from tests.providers.loopback import saying
 from tests.providers.recorded import frames, pieces
-
 from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, SetupError
 from toolkeel.messages import UserMessage
 from toolkeel.model_interface import ModelRequest

@@ -15,14 +15,14 @@ from botocore.serialize import create_serializer
 from botocore.session import Session
 from hypothesis import given
 from hypothesis import strategies as st
+
+from tests import aimock
 from tests.providers.bedrock.accounts import KEYS, account, by_boto3, text
 from tests.providers.loopback import Json, Loopback, answer, saying
 from tests.providers.recorded import body_of, frames, rows
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import PNG, transcripts
 from tests.providers.vendors import check_bedrock
-
-from tests import aimock
 from toolkeel import Agent, Toolset, tool
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.content import Block, File, Image, Text

@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 from google import genai
 from google.genai import types
+
+from tests import aimock
 from tests.providers.gemini.test_public import check_body
 from tests.providers.loopback import Json, Loopback, answer, saying
 from tests.providers.loopback import events as all_events
 from tests.providers.recorded import examples
 from tests.providers.tools import TOOLS
-
-from tests import aimock
 from toolkeel import Agent, ToolError, Toolset, tool
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.content import Image, Text

@@ -15,10 +15,10 @@ from google import genai
 from google.genai import types
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.providers.recorded import Row, body_of, damaged, examples, pieces
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
-
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolMessage, UserMessage

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from tests.providers.toolkit import definition
 
 from tests.providers import toolkit as kit
+from tests.providers.toolkit import definition
 from toolkeel.builtin.catalog import load
 from toolkeel.providers.offline.choose_tool import Scorer, plan
 from toolkeel_workspace.files.workspace import Workspace

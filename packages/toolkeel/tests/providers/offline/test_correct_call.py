@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.providers.toolkit import definition
 
 from tests.providers import toolkit as kit
+from tests.providers.toolkit import definition
 from toolkeel import Toolset
 from toolkeel.messages import ToolCall
 from toolkeel.providers.offline.correct_call import mended, suggestions

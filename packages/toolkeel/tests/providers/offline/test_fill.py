@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
-from tests.providers.toolkit import definition
 
 from tests.providers import toolkit as kit
+from tests.providers.toolkit import definition
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.providers.offline.fill import fill

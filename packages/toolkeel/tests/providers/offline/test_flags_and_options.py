@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.providers.toolkit import definition
 
+from tests.providers.toolkit import definition
 from toolkeel.providers.offline.flags_and_options import flag, mention, read
 from toolkeel.providers.offline.slots import Slot, slots_of
 from toolkeel.providers.offline.words import ideas

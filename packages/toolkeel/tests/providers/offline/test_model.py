@@ -13,9 +13,9 @@ import jsonschema_rs
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.providers.toolkit import Definition, definition
 
 from tests.providers import toolkit as kit
+from tests.providers.toolkit import Definition, definition
 from toolkeel import Agent, Settings, tool
 from toolkeel.builtin.catalog import load
 from toolkeel.define.tool import AnyTool

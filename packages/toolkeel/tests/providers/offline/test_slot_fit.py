@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.providers.toolkit import definition
 
+from tests.providers.toolkit import definition
 from toolkeel.providers.offline.slot_fit import Pair, affinity, convert, neighbours, pair
 from toolkeel.providers.offline.slots import Checker, Slot, slots_of
 from toolkeel.providers.offline.values import Value, find_values

@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.providers.toolkit import definition
 
+from tests.providers.toolkit import definition
 from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline.slots import slots_of
 from toolkeel.providers.offline.text_to_replace import swapped

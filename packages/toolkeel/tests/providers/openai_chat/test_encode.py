@@ -9,9 +9,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.providers.judge import check_body
 from tests.providers.transcripts import transcripts
-
 from toolkeel.content import Audio, Block, Data, File, Image, Text
 from toolkeel.messages import (
     AssistantMessage,

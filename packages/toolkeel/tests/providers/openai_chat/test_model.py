@@ -10,10 +10,10 @@ from typing import Any
 
 import openai
 import pytest
-from tests.providers.loopback import Json, Loopback, answer, chunk, events, saying
-from tests.providers.tools import TOOLS
 
 from tests import aimock
+from tests.providers.loopback import Json, Loopback, answer, chunk, events, saying
+from tests.providers.tools import TOOLS
 from tests.shared import shared_file
 from toolkeel import Agent
 from toolkeel.agent.reply_assembly import Assembly

@@ -11,11 +11,11 @@ import openai
 import pytest
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletionChunk
+
+from tests import aimock
 from tests.providers.judge import check_body
 from tests.providers.loopback import answer, saying
 from tests.providers.tools import TOOLS
-
-from tests import aimock
 from tests.shared import shared_file
 from toolkeel.agent.reply_assembly import Assembly, assemble
 from toolkeel.content import Image

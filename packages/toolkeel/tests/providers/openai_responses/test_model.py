@@ -8,12 +8,12 @@ from typing import Any
 
 import openai
 import pytest
+
+from tests import aimock
 from tests.providers.loopback import Json, Loopback, answer, events, saying
 from tests.providers.openai_responses.test_public import check_body
 from tests.providers.recorded import examples
 from tests.providers.tools import TOOLS
-
-from tests import aimock
 from toolkeel import Agent, ToolError, Toolset, tool
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.content import Image, Text

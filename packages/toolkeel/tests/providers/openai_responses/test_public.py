@@ -17,11 +17,11 @@ from hypothesis import strategies as st
 from openai.types.responses import Response, ResponseFunctionToolCall
 from openai.types.responses import response_create_params as params
 from pydantic import TypeAdapter
+
 from tests.providers.judge import exhaust
 from tests.providers.recorded import Row, body_of, damaged, examples, pieces
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
-
 from toolkeel import Toolset, tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import File, Image, Text

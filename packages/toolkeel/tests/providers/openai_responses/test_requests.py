@@ -6,9 +6,9 @@ import json
 
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.providers.tools import TOOLS
 from tests.providers.transcripts import transcripts
-
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers import openai_responses

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
-from tests.providers.loopback import answer, chunk, events, saying
 
+from tests.providers.loopback import answer, chunk, events, saying
 from toolkeel import Agent, tool
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import Image, Text

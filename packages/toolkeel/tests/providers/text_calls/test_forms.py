@@ -7,8 +7,8 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.providers.text_calls.test_decoder import ABOUT, WRITTEN
 
+from tests.providers.text_calls.test_decoder import ABOUT, WRITTEN
 from toolkeel import tool
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers.text_calls.decoder import find_calls

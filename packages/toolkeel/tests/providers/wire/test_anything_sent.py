@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
 from tests.providers.loopback import Loopback, answer, saying
 from tests.providers.models import (
     anthropic,
@@ -22,7 +23,6 @@ from tests.providers.models import (
 )
 from tests.providers.recorded import frame
 from tests.providers.wire.test_decoder import ANYTHING, SAYING, WORDS
-
 from toolkeel._records.messages_json import dump_message, json_text, load_message
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.errors import ModelError, ModelUnavailable

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from tests.providers.bedrock.test_model import streamed
 from tests.providers.loopback import Json, answer, events, saying
 from tests.providers.models import (
@@ -16,7 +17,6 @@ from tests.providers.models import (
     gemini,
     responses,
 )
-
 from toolkeel import Agent
 from toolkeel.errors import ModelError, OutputError
 from toolkeel.events import Event, Retrying

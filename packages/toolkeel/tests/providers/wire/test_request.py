@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from tests.providers.tools import TOOLS
 
+from tests.providers.tools import TOOLS
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.anthropic.encode import AnthropicEncoder

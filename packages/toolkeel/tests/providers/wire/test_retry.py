@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from tests.providers.loopback import answer, chunk, events, saying
 from tests.providers.models import MODELS, anthropic, chat, responses
-
 from toolkeel import Agent
 from toolkeel.errors import (
     AccessDenied,

@@ -14,10 +14,10 @@ from hypothesis import given
 from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import TypeAdapter
+
 from tests.providers.judge import check_body
 from tests.providers.transcripts import transcripts
 from tests.providers.vendors import check_anthropic, check_bedrock
-
 from toolkeel.agent.transcript import repair
 from toolkeel.content import Image, Text
 from toolkeel.errors import ModelError

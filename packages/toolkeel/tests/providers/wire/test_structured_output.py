@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 from pydantic import BaseModel
-from tests.providers.loopback import Json, answer, chunk, events, saying
 
 from tests.providers import judge, vendors
 from tests.providers.gemini import test_public as test_gemini
+from tests.providers.loopback import Json, answer, chunk, events, saying
 from tests.providers.openai_responses import test_public as test_openai_responses
 from toolkeel import Agent, tool
 from toolkeel.define.output_type import output_form

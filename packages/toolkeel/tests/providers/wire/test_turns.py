@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 from hypothesis import given
+
 from tests.providers.transcripts import transcripts
 from tests.providers.vendors import check_turns
-
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
     AssistantMessage,
