@@ -6,10 +6,10 @@ from typing import Any
 
 from tests.waiting import run
 from toolkeel import Agent, tool
-from toolkeel_studio.durable.journaled import Order, cancel, end_now, go_on
 from toolkeel.model_interface import Model
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
+from toolkeel_studio.durable.journaled import Order, cancel, end_now, go_on
 
 
 def order(prompt: str | None = "hello", since: int = 0, id: str = "one") -> Order:

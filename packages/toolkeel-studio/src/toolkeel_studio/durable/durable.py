@@ -15,11 +15,11 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.tickets import Decision, new_id
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.options import RunOptions
-from toolkeel_studio.durable.engine import Queue, Worker, ended, order_of
-from toolkeel_studio.durable.journaled import Ended, Order, cancel, end_now, go_on
 from toolkeel.errors import SetupError
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sessions import Sessions
+from toolkeel_studio.durable.engine import Queue, Worker, ended, order_of
+from toolkeel_studio.durable.journaled import Ended, Order, cancel, end_now, go_on
 
 WIDTH: Final = 10
 """Runs that go on in one worker at a time."""

@@ -27,6 +27,9 @@ from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSE
 from toolkeel.mcp.client.outcome import failed
 from toolkeel.mcp.client.raw_requests import UNTOLD, Progressed
 from toolkeel.mcp.content import STRUCTURE
+from toolkeel.mcp.pins import Pins, difference
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
+from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 from toolkeel_studio.gateway.approve import decided, ticket_for
 from toolkeel_studio.gateway.audit import Audit, digest_of_arguments
 from toolkeel_studio.gateway.cache import ResultCache, key_of
@@ -34,9 +37,6 @@ from toolkeel_studio.gateway.ledger import Ledger
 from toolkeel_studio.gateway.policy import Policy
 from toolkeel_studio.gateway.routes import Route
 from toolkeel_studio.gateway.upstream import Upstream, as_it_came, is_first
-from toolkeel.mcp.pins import Pins, difference
-from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
-from toolkeel.mcp.server.prometheus_metrics import CallMetrics
 
 PASSED = "upstream "
 """Before the state of a round that is the server's own, and not that of a call waiting here."""

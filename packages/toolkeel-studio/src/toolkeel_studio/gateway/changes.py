@@ -21,8 +21,8 @@ from mcp.shared.subscriptions import (
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.resource_subscriptions import Tell, Watches
-from toolkeel_studio.gateway.routes import Table
 from toolkeel.mcp.server.sessions import MAX_SUBSCRIPTIONS, limit_subscriptions
+from toolkeel_studio.gateway.routes import Table
 
 SOON = 0.05
 """Seconds within which several notes of one change come together."""

@@ -23,6 +23,10 @@ from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, T
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.pins import Pins
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_id, is_modern
+from toolkeel.mcp.server.snapshot import paginate
+from toolkeel.mcp.server.tool_server import Paginated, ToolServer
 from toolkeel_studio.gateway.audit import Audit
 from toolkeel_studio.gateway.calls import (
     PASSED,
@@ -43,10 +47,6 @@ from toolkeel_studio.gateway.raw_calls import RawCalls
 from toolkeel_studio.gateway.routes import Route, Table, for_revision
 from toolkeel_studio.gateway.search import DEFINITION, NAME, find
 from toolkeel_studio.gateway.upstream import Upstream, instructions_of, told
-from toolkeel.mcp.pins import Pins
-from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_id, is_modern
-from toolkeel.mcp.server.snapshot import paginate
-from toolkeel.mcp.server.tool_server import Paginated, ToolServer
 
 LISTING = 20.0
 """Seconds a list waits for servers that have not been reached yet."""

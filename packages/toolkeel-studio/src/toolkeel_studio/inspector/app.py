@@ -19,6 +19,10 @@ from starlette.routing import Route
 
 from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
+from toolkeel.mcp.server.keep_alive import BACKLOG, BoundedConnection
+from toolkeel.sessions.approval_desk import Desk
+from toolkeel.sessions.errors import SessionError
+from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.inspector.access_guard import Guard
 from toolkeel_studio.inspector.desk_pages import DeskPages
 from toolkeel_studio.inspector.runs import Runs
@@ -26,10 +30,6 @@ from toolkeel_studio.inspector.server_pages import ServerPages
 from toolkeel_studio.inspector.session_pages import SessionPages
 from toolkeel_studio.inspector.site import LANGUAGES, page
 from toolkeel_studio.inspector.tool_pages import ToolPages
-from toolkeel.mcp.server.keep_alive import BACKLOG, BoundedConnection
-from toolkeel.sessions.approval_desk import Desk
-from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.sessions import Sessions
 
 ADDRESS = "127.0.0.1"
 KINDS = {"style.css": "text/css", "live.js": "text/javascript", "mark.svg": "image/svg+xml"}

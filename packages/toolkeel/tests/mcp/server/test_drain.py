@@ -20,12 +20,12 @@ from tests.mcp.serving import both_eras, text
 from tests.waiting import run, until
 from toolkeel import tool
 from toolkeel.call.steps.rules import Rules
-from toolkeel_studio.gateway.gateway import Gateway
-from toolkeel_studio.gateway.http import gateway_app
-from toolkeel_studio.gateway.policy import Policy
 from toolkeel.mcp.server.drain import graceful_shutdown
 from toolkeel.mcp.server.http import asgi
 from toolkeel.mcp.server.tool_server import ToolServer
+from toolkeel_studio.gateway.gateway import Gateway
+from toolkeel_studio.gateway.http import gateway_app
+from toolkeel_studio.gateway.policy import Policy
 
 HELLO = {
     "jsonrpc": "2.0",

@@ -12,6 +12,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
+from toolkeel.errors import SetupError
+from toolkeel.mcp.config import ServerConfig, read_config
+from toolkeel.mcp.consent import check_consent
+from toolkeel.mcp.consent_files import home
+from toolkeel.mcp.pins import Pins
+from toolkeel.observe.wording import count, visible_line
+from toolkeel.sessions import Desk, KeyValueStore
 from toolkeel_studio.cli.commands.serve import (
     Drain,
     Hosts,
@@ -27,14 +34,7 @@ from toolkeel_studio.cli.commands.serve import (
 )
 from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
-from toolkeel.errors import SetupError
-from toolkeel.mcp.config import ServerConfig, read_config
-from toolkeel.mcp.consent import check_consent
-from toolkeel.mcp.consent_files import home
 from toolkeel_studio.gateway.policy import SEARCH_ABOVE, Policy, read_policy
-from toolkeel.mcp.pins import Pins
-from toolkeel.observe.wording import count, visible_line
-from toolkeel.sessions import Desk, KeyValueStore
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -159,8 +159,8 @@ def _worker(
     make: Callable[[], Gateway], host: str, token: str, hosts: list[str] | None
 ) -> Starlette:
     """What a worker serves; of older clients, too, each request may come to another worker."""
-    from toolkeel_studio.cli.http_workers import end_with_parent
     from toolkeel.mcp.server.http import with_graceful_shutdown
+    from toolkeel_studio.cli.http_workers import end_with_parent
 
     end_with_parent()
     with stdout_kept_clean():

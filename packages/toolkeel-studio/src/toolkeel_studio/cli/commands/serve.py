@@ -20,10 +20,10 @@ from toolkeel.builtin.tools_by_place import load_target, module_of
 from toolkeel.builtin.tools_in_module import public_of
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
-from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 from toolkeel.errors import SetupError
 from toolkeel.observe.wording import count
+from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
@@ -150,8 +150,8 @@ def serve_app_at(
 
 def _app_of(said: _Said, host: str, token: str, hosts: list[str]) -> Starlette:
     """What a worker serves; of older clients, too, each request may come to another worker."""
-    from toolkeel_studio.cli.http_workers import end_with_parent
     from toolkeel.mcp.server.http import asgi, with_graceful_shutdown
+    from toolkeel_studio.cli.http_workers import end_with_parent
 
     end_with_parent()
     with stdout_kept_clean():
