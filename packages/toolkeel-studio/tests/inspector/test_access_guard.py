@@ -10,7 +10,7 @@ import httpx2
 import pytest
 
 from tests.inspector.serving import Served, served
-from toolkeel.mcp.server import kept_connections
+from toolkeel.mcp.server import keep_alive
 
 
 @pytest.fixture(scope="module")
@@ -101,8 +101,8 @@ def test_every_answer_lets_nothing_run_but_our_script(page: Served) -> None:
 def test_who_says_half_of_something_or_reads_nothing_keeps_nobody_out(
     page: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(kept_connections, "MOST", 20)
-    monkeypatch.setattr(kept_connections, "ARRIVES", 1.0)
+    monkeypatch.setattr(keep_alive, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(keep_alive, "REQUEST_SECONDS", 1.0)
     place = page.origin.removeprefix("http://").split(":")
     token = page.inspector.token.encode()
     half = b"GET /sessions HTTP/1.1\r\nHost: " + ":".join(place).encode() + b"\r\nX: "
