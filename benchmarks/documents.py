@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from toolkeel_workspace.search.split_words import STOPWORDS
+from toolkeel._common.split_words import STOPWORDS
 
 A_PACKAGE = 80
 """Most documents of one package: some have thousands that say the same."""

@@ -33,12 +33,12 @@ from benchmarks.documents import SEED, Corpus, Question, corpus
 from benchmarks.embedding_server import MODEL, served
 from tests.search.engines import pgvector
 from tests.sessions.postgres_server import serving
+from toolkeel._common.split_words import STOPWORDS
 from toolkeel_workspace.search.embeddings import Embeddings
 from toolkeel_workspace.search.file_search import FileSearchTool
 from toolkeel_workspace.search.indexing import index_folder
 from toolkeel_workspace.search.postgres_store import PostgresStore
 from toolkeel_workspace.search.qdrant_store import QdrantStore
-from toolkeel_workspace.search.split_words import STOPWORDS
 from toolkeel_workspace.search.stores import Embedder, Source
 from toolkeel_workspace.search.vector_store import VectorStore
 

@@ -20,9 +20,8 @@ def tools(**described: str) -> dict[str, types.Tool]:
 def test_a_query_of_many_words_holds_nobody_up() -> None:
     many = tools(**{f"tool{n}": "Does this and that." for n in range(500)}, last="Sends.")
     began = process_time()
-    assert [tool.name for tool in find(" ".join(map(str, range(20_000))) + " sends", many)] == [
-        "last"
-    ]
+    found = find(" ".join(map(str, range(500, 20_000))) + " 7 sends", many)
+    assert [tool.name for tool in found] == ["last", "tool7"]
     assert process_time() - began < 2
 
 

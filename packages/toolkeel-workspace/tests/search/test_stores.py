@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 
 from tests.search.engines import Make
 from tests.search.test_vector_store import Broken, Lengths
+from toolkeel._common.split_words import terms
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.filters import KINDS, compile_filter
 from toolkeel_workspace.search.indexing import index_folder
-from toolkeel_workspace.search.split_words import terms
 from toolkeel_workspace.search.stores import Source, Store, weights
 
 

@@ -2,7 +2,6 @@
 
 hidden_html     text of a page that nobody sees: taken out, and counted
 document_text   bytes of any kind as text: HTML, Markdown, PDF, plain text and code
-split_words     what a text is found by: its words, in one spelling, in any script
 chunks          cutting a text into passages that can be found and read by themselves
 filters         which files are searched: comparisons of their attributes, joined by and / or
 embeddings      meaning as numbers: vectors of texts, from any server with a ``/v1/embeddings`` endpoint

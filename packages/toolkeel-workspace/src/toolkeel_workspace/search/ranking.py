@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from itertools import islice
 from typing import Any
 
+from toolkeel._common.split_words import query_terms, terms
 from toolkeel._common.word_index import rarity
 from toolkeel._records.record import record
-from toolkeel_workspace.search.split_words import query_terms, terms
 from toolkeel_workspace.search.stores import PassageView, Store
 
 POOL = 60

@@ -12,11 +12,11 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol, Self
 
+from toolkeel._common.split_words import terms
 from toolkeel._common.word_index import term_weight
 from toolkeel._records.record import NOTHING, record
 from toolkeel.providers.wire.plain_json import clean, clean_text
 from toolkeel_workspace.search.chunks import Chunk, split
-from toolkeel_workspace.search.split_words import terms
 
 FORMAT: Final = "1"
 """Changes whenever what stands in an index of words would be made in another way."""

@@ -1,6 +1,7 @@
 """What every chapter uses and none owns: checks at front doors, secrets, addresses, folders, queues.
 
 nearest_names          names that resemble a misspelt one, for "did you mean"
+split_words            the words that a text is found by, in one spelling, in any script
 word_index             ranking by words (BM25): the weight of a word, and an index of texts
 checked_arguments      constructors that check the kinds of their arguments
 other_libraries_words  other libraries' words for our options, attributes and names: what is refused names ours

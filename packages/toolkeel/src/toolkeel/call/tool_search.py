@@ -2,37 +2,27 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
+from toolkeel._common.split_words import cjk_characters, terms
 from toolkeel._common.word_index import WordIndex
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
 
-_EAST = r"\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af"
-_WORD = re.compile(rf"[{_EAST}]+|[^\W_{_EAST}]+")
-_EAST_WORD = re.compile(rf"[{_EAST}]")
-_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 NAME_WEIGHT = 3
 
 
 def words(text: str) -> list[str]:
-    """The words of a text, without a plural's s; of Chinese, Japanese and Korean, each character
-    and each pair of them.
+    """Split a text into the words that tools are found by.
 
-    >>> words("getHTTPWeather_now cities' names 天气")
-    ['get', 'http', 'weather', 'now', 'citie', 'name', '天', '气', '天气']
+    They are the terms of a search in documents and, since a name is short, each Chinese, Japanese
+    or Korean character.
+
+    >>> words("getHTTPWeather_now cities' 天气")
+    ['gethttpweather', 'get', 'http', 'weather', 'now', 'citi', '天气', '天', '气']
     """
-    found: list[str] = []
-    for word in _WORD.findall(_HUMP.sub(" ", text).casefold()):
-        if _EAST_WORD.match(word):
-            found += [*word, *(word[i : i + 2] for i in range(len(word) - 1))]
-        elif len(word) > 3 and word.endswith("s") and not word.endswith("ss"):
-            found.append(word[:-1])
-        else:
-            found.append(word)
-    return found
+    return [*terms(text), *cjk_characters(text)]
 
 
 class Index:

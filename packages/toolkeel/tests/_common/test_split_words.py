@@ -7,7 +7,7 @@ import sqlite3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.search.split_words import query_terms, stem, terms
+from toolkeel._common.split_words import query_terms, stem, terms
 
 
 def test_forms_of_a_word_are_one_term() -> None:

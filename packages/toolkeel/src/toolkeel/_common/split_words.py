@@ -42,6 +42,15 @@ def terms(text: str) -> list[str]:
     return found
 
 
+def cjk_characters(text: str) -> list[str]:
+    """Return every Chinese, Japanese and Korean character of a text, in order.
+
+    >>> cjk_characters("北京 weather")
+    ['北', '京']
+    """
+    return _IS_CJK.findall(text)
+
+
 def query_terms(text: str) -> list[str]:
     """The terms a question is asked by: each once, without those that say nothing.
 
