@@ -24,13 +24,19 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-slow test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
+.PHONY: help demo fast figures test test-for test-slow test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
 
 demo: $(VENV)/run.stamp ## a two-minute tour, offline
 	@$(BIN)/toolkeel demo
+
+fast: $(VENV)/dev.stamp ## the runtime's quick tests: a minute
+	$(PYTEST) $(SPREAD) -m "not slow and not long" --timeout=60 packages/toolkeel/tests
+
+test-for: $(VENV)/dev.stamp ## the tests of one file and of what imports it: make test-for F=path
+	$(PYTEST) -q -m "not slow" --timeout=120 $$($(BIN)/python scripts/tests_for.py $(F))
 
 test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
@@ -62,6 +68,9 @@ mypy: $(VENV)/dev.stamp
 
 basedpyright: $(VENV)/dev.stamp
 	$(BIN)/basedpyright --pythonpath $(BIN)/python
+
+figures: $(VENV)/dev.stamp ## size, complexity and wording of the code, beside the last release's
+	@$(BIN)/python -m scripts.figures
 
 bench: .venv-bench/bench.stamp ## speed beside its peers: writes docs/performance.md (ROUNDS=3: half an hour)
 	.venv-bench/bin/python -m benchmarks --rounds $(ROUNDS) --out docs

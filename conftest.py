@@ -13,7 +13,10 @@ from collections.abc import Generator, Iterator
 import pytest
 from hypothesis import settings
 
-from tests.shared import NOT_RUN, TESTS
+from tests.shared import NOT_RUN, ROOT, TESTS
+
+LONG = ROOT / "tests" / "long_tests.txt"
+"""Tests above 0.3 s of processor time, measured by `make measure`."""
 
 # "steady" tries the same examples every time: what make and CI run. "wander" tries new ones.
 settings.register_profile("steady", derandomize=True, deadline=None, print_blob=True)
@@ -55,6 +58,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Processes that share the tests must all call them the same: no name holds an address."""
     if shifting := [item.nodeid for item in items if re.search(r" at 0x[\da-f]{6}", item.nodeid)]:
         raise pytest.UsageError(f"the name of a test changes each time: {shifting[0]}")
+    long = set(LONG.read_text("utf-8").split("\n"))
+    for item in items:
+        if item.nodeid.partition("[")[0] in long:
+            item.add_marker("long")
 
 
 @pytest.hookimpl(wrapper=True)
