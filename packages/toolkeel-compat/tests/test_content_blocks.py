@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel.compat.content_blocks import read_fields, to_block, to_content, to_langchain_content
 from toolkeel.content import Audio, Block, File, Image, Text
 from toolkeel.errors import SetupError
 from toolkeel_compat.content_blocks import block_of, content_of, fields_of, written
@@ -53,7 +54,7 @@ WEB = "https://a.example/b.png"
     ids=str,
 )  # fmt: skip
 def test_a_part_of_any_library_is_a_block(part: Any, block: Block | str) -> None:
-    made = block_of(part)
+    made = to_block(part)
     if isinstance(block, str):
         assert made == Audio(PNG, block)
     else:
@@ -73,17 +74,17 @@ def test_a_part_of_any_library_is_a_block(part: Any, block: Block | str) -> None
     ids=str,
 )
 def test_what_cannot_be_shown_to_a_model_is_no_block_and_named(part: object) -> None:
-    assert block_of(part) is None
-    with pytest.raises(SetupError, match=str(fields_of(part).get("type"))):
-        content_of([part])
+    assert to_block(part) is None
+    with pytest.raises(SetupError, match=str(read_fields(part).get("type"))):
+        to_content([part])
 
 
 def test_texts_alone_are_one_text_and_others_stay_apart() -> None:
     texts = [{"type": "text", "text": "a"}, "b"]
-    assert content_of(texts) == "ab"
-    assert content_of([*texts, Image(url=WEB)]) == (Text("a"), Text("b"), Image(url=WEB))
+    assert to_content(texts) == "ab"
+    assert to_content([*texts, Image(url=WEB)]) == (Text("a"), Text("b"), Image(url=WEB))
     with pytest.raises(SetupError, match="no content"):
-        content_of(3)
+        to_content(3)
 
 
 @given(
@@ -98,7 +99,7 @@ def test_texts_alone_are_one_text_and_others_stay_apart() -> None:
     )
 )
 def test_what_was_written_is_read_again(blocks: list[Block]) -> None:
-    read = content_of(written(tuple(blocks)))
+    read = to_content(to_langchain_content(tuple(blocks)))
     if isinstance(read, str):
         assert read == "".join(block.text for block in blocks if isinstance(block, Text))
     else:

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from toolkeel_compat.missing import missing
+from toolkeel.compat.missing import make_module_getattr
 
 
 def test_a_missing_name_says_what_to_write_at_its_import() -> None:
@@ -22,7 +22,7 @@ def test_a_name_nobody_knows_is_no_attribute_as_of_any_module() -> None:
 
 
 def test_the_first_answer_that_fits_the_whole_name_counts() -> None:
-    ask = missing("x", {"Ab": "first", "A.*": "second"})
+    ask = make_module_getattr("x", {"Ab": "first", "A.*": "second"})
     for name, told in (("Ab", "first"), ("Abc", "second")):
         with pytest.raises(AttributeError, match=told):
             ask(name)

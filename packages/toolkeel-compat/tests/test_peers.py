@@ -197,7 +197,7 @@ def unread(function: ast.FunctionDef | ast.AsyncFunctionDef) -> Iterator[str]:
             yield one.arg
 
 
-EXPLAINED = ("othing", "nobody", "Taken", "taken", "no difference", "in a subclass")
+EXPLAINED = ("othing", "nobody", "gnored", "Refused", "no difference", "no effect", "in a subclass")
 """One of these in a docstring says why an option changes nothing."""
 
 

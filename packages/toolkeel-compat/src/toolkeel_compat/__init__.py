@@ -1,11 +1,11 @@
-"""Other libraries' names over this core: tools come along with their import lines changed.
+"""Other libraries' names over this core: change the import lines, keep the tools.
 
 langchain        LangChain's names: `tool`, `BaseTool`, `ToolNode`, `create_agent`
 openai_agents    the OpenAI Agents SDK's names: `function_tool`, `Runner`, guardrails, hosted tools
-bridges          tool objects of other libraries become ours, and ours theirs
+bridges          converts tool objects of other libraries to ours, and ours to theirs
 openapi          tools from an OpenAPI document
-migrate          programs of other libraries: imports rewritten, what has no counterpart said
-content_blocks   one reader for parts of messages and results, and one writer
-check_options    what programs give: options that are known or refused, functions to await
-missing          names of another library that are not here: each import says what to write instead
+migrate          rewrites a program's imports and reports names without a counterpart
+content_blocks   converts message and result parts of any library to blocks, and back
+check_options    rejects unknown options; awaits results that may be awaitable
+missing          the `__getattr__` of a compat package: names that are missing, with their replacement
 """

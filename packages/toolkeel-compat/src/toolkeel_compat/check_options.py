@@ -1,4 +1,4 @@
-"""What programs of other libraries give: options, which are known or refused, and functions."""
+"""Check the options that programs of other libraries pass, and await what they may return."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ from typing import Any
 from toolkeel.errors import SetupError
 
 
-def only_known(
-    options: Mapping[str, Any], known: type, taker: str, refused: Mapping[str, str] | None = None
+def check_options(
+    options: Mapping[str, Any],
+    known: type,
+    function_name: str,
+    refused: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """The options, each of which is one.
+    """Return the options that `known` declares; raise for any other.
 
     Args:
-        options: By name.
-        known: The `TypedDict` that lists them.
-        taker: Who takes them, for the message.
-        refused: By option that would not be honoured: what to write instead. One that is off
-            asks for nothing, and is left out.
+        options: Values by option name.
+        known: The `TypedDict` that declares the options.
+        function_name: The called function, for the message.
+        refused: Replacement text by option that is not supported. A refused option with a falsy value
+            requests nothing and is dropped.
 
     Raises:
-        SetupError: one is refused.
-        TypeError: naming those that nobody knows.
+        SetupError: A refused option has a truthy value.
+        TypeError: An option is neither known nor refused.
 
     >>> class Known(dict):
     ...     a: int
-    >>> only_known({"a": 1, "debug": False}, Known, "run()", {"debug": "write a listener"})
+    >>> check_options({"a": 1, "debug": False}, Known, "run()", {"debug": "write a listener"})
     {'a': 1}
     """
     refused = refused or {}
     if asked := [name for name in options if name in refused and options[name]]:
-        raise SetupError(f"{taker}({asked[0]}=...): {refused[asked[0]]}")
+        raise SetupError(f"{function_name}({asked[0]}=...): {refused[asked[0]]}")
     names = known.__annotations__
     if strange := sorted(options.keys() - names.keys() - refused.keys()):
         raise TypeError(
-            f"{taker} has no option {', '.join(map(repr, strange))}; it has {', '.join(names)}"
+            f"{function_name} has no option {', '.join(map(repr, strange))}; it has {', '.join(names)}"
         )
     return {name: value for name, value in options.items() if name in names}
 
 
-async def value_of(answer: Any) -> Any:
-    """What a function has given, which may have to be awaited."""
+async def maybe_await(answer: Any) -> Any:
+    """Return a function's result, awaiting it if it is awaitable."""
     return await answer if inspect.isawaitable(answer) else answer

@@ -1,7 +1,7 @@
-"""Rewrite the imports of a program written for another library, and say what it cannot take.
+"""Rewrite the imports of a program written for another library, and report what has no counterpart.
 
-Only import statements change; everything else stays byte for byte. Each name that has no
-counterpart keeps its old import and gets a line with what to write instead.
+Only import statements change; everything else stays byte for byte. A name without a counterpart
+keeps its old import and gets a note with the replacement to write.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ LIBRARIES: Mapping[str, str] = {
     "langgraph": _LANGCHAIN,
 }
 """Packages of other libraries, and what stands for them here; their modules count with them."""
-_MODULES: Mapping[str, str] = {
+_SUBMODULES: Mapping[str, str] = {
     _AGENTS: "handoff_filters|handoff_prompt|memory|mcp|decorators|tool|items|tracing|lifecycle",
     _LANGCHAIN: "tools|messages|prebuilt|types|function_calling|middleware|agents|chat_models",
 }
 """By place here: their modules that programs import by name; all they hold stands in that place."""
-_PAGES: Mapping[str, str] = {
+_GUIDES: Mapping[str, str] = {
     "pydantic_ai": "docs/coming-from-pydantic-ai.md shows each counterpart",
     "fastmcp": "toolkeel.mcp.server has the counterparts: docs/mcp-server.md",
 }
@@ -48,11 +48,11 @@ _Import: TypeAlias = ast.Import | ast.ImportFrom
 
 @record
 class Note:
-    """What a program uses that is not taken over.
+    """Something in a program that was not migrated.
 
     Args:
         line: Line number, from 1.
-        text: What, and what to write instead.
+        text: The name or statement, and what to write instead.
     """
 
     line: int
@@ -60,22 +60,22 @@ class Note:
 
 
 @record
-class Migrated:
-    """A program with its imports rewritten.
+class MigrationResult:
+    """A program with rewritten imports.
 
     Args:
-        source: Its new text.
-        notes: What it still needs, by line.
+        source: The rewritten source text.
+        notes: What remains to be done by hand, ordered by line.
     """
 
     source: str
     notes: tuple[Note, ...]
 
 
-def migrate(source: str, own: Container[str] = ()) -> Migrated:
-    """Rewrite a program's imports.
+def migrate(source: str, local_packages: Container[str] = ()) -> MigrationResult:
+    r"""Rewrite a program's imports.
 
-    >>> made = migrate("from agents import Agent, tool_namespace\\n")
+    >>> made = migrate("from agents import Agent, tool_namespace\n")
     >>> print(made.source, end="")
     from toolkeel_compat.openai_agents import Agent
     from agents import tool_namespace
@@ -83,39 +83,46 @@ def migrate(source: str, own: Container[str] = ()) -> Migrated:
     1
 
     Args:
-        source: Python.
-        own: Packages that are the program's own, though they are called as another library's.
+        source: Python source text.
+        local_packages: Packages of the program itself that share a name with another library.
 
     Raises:
-        SyntaxError: it is none, or nested too deeply.
+        SyntaxError: `source` is not valid Python, or is nested too deeply.
     """
     try:
         with warnings.catch_warnings(action="ignore"):  # of what Python warns when it runs
-            return _migrated(source, own)
+            return _migrate_source(source, local_packages)
     except (RecursionError, MemoryError) as error:
         raise SyntaxError(f"it is nested too deeply: {error}") from None
 
 
-def _migrated(source: str, own: Container[str]) -> Migrated:
+def _migrate_source(source: str, own: Container[str]) -> MigrationResult:
     nodes = [*ast.walk(ast.parse(source))]
-    lines = lines_of(source)
+    lines = split_lines(source)
     notes: list[Note] = []
     edits: list[tuple[_Import, list[str]]] = []
     modules: dict[str, str] = {}
     for node in nodes:
         if isinstance(node, ast.Import | ast.ImportFrom):
-            made = _changed(node, own, notes, modules)
+            made = _replace_import(node, own, notes, modules)
             edits += [] if made is None else [(node, made)]
-    notes += [*(_used([*nodes, *_quoted(nodes)], modules) if modules else ()), *_named(nodes)]
-    for node, statements in sorted(edits, key=lambda edit: _place(edit[0]), reverse=True):
-        _replace(lines, node, statements)
-    return Migrated("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
+    notes += [
+        *(
+            _find_missing_attributes([*nodes, *_walk_quoted_annotations(nodes)], modules)
+            if modules
+            else ()
+        ),
+        *_find_quoted_modules(nodes),
+    ]
+    for node, statements in sorted(edits, key=lambda edit: _get_position(edit[0]), reverse=True):
+        _replace_statement(lines, node, statements)
+    return MigrationResult("".join(lines), tuple(sorted(notes, key=lambda note: note.line)))
 
 
-def _changed(
+def _replace_import(
     node: _Import, own: Container[str], notes: list[Note], modules: dict[str, str]
 ) -> list[str] | None:
-    """The statements in place of an import; None if it stays."""
+    """Return the statements that replace an import; None to leave it unchanged."""
     relative = isinstance(node, ast.ImportFrom) and (node.level or not node.module)
     names = [str(getattr(node, "module", None) or alias.name) for alias in node.names]
     mine = [name for name in names if name.split(".")[0] in own]
@@ -125,43 +132,43 @@ def _changed(
     if mine or relative:
         return None
     if isinstance(node, ast.Import):
-        return _module_imports(node, notes, modules)
-    return _rewritten(node, notes, modules)
+        return _rewrite_module_imports(node, notes, modules)
+    return _rewrite_from_import(node, notes, modules)
 
 
-def _quoted(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
-    """What stands in annotations that are texts, each on the line of its text."""
+def _walk_quoted_annotations(nodes: Sequence[ast.AST]) -> Iterator[ast.AST]:
+    """Yield the syntax nodes of string annotations, each with the line of its string."""
     for node in nodes:
         for annotation in (getattr(node, "annotation", None), getattr(node, "returns", None)):
             for part in ast.walk(annotation) if annotation is not None else ():
-                yield from _read(part)
+                yield from _parse_quoted(part)
 
 
-def _read(part: ast.AST) -> Iterator[ast.AST]:
-    """What stands in a text of an annotation; nothing if it is no Python, as in ``Annotated[...]``."""
+def _parse_quoted(part: ast.AST) -> Iterator[ast.AST]:
+    """Yield the nodes in a string annotation; none if it is not Python, as in ``Annotated[...]``."""
     if isinstance(part, ast.Constant) and isinstance(part.value, str):
         with contextlib.suppress(SyntaxError):
             read = ast.parse(part.value.strip(), mode="eval")
             yield from ast.walk(ast.increment_lineno(read, part.lineno - 1))
 
 
-def lines_of(text: str) -> list[str]:
-    """Lines as Python counts them: a form feed, or U+2028, ends none."""
+def split_lines(text: str) -> list[str]:
+    """Split text into lines as Python counts them: a form feed or U+2028 ends none."""
     return list(io.StringIO(text, newline=""))
 
 
-def _place(node: ast.stmt) -> tuple[int, int]:
+def _get_position(node: ast.stmt) -> tuple[int, int]:
     return node.lineno, node.col_offset
 
 
-def migrate_notebook(source: str) -> Migrated:
+def migrate_notebook(source: str) -> MigrationResult:
     """Rewrite the imports of a notebook's cells; see `migrate`.
 
     Args:
         source: The notebook's JSON.
 
     Raises:
-        ValueError: it is no notebook.
+        ValueError: `source` is not a notebook.
     """
     book = json.loads(source)
     if not isinstance(book, dict) or "cells" not in book:
@@ -169,49 +176,51 @@ def migrate_notebook(source: str) -> Migrated:
     notes: list[Note] = []
     for number, cell in enumerate(book["cells"], 1):
         before = "".join(cell["source"])
-        if cell["cell_type"] != "code" or not _NAMED.search(before):
+        if cell["cell_type"] != "code" or not _MENTIONS.search(before):
             continue
-        made = _cell(before)
+        made = _migrate_cell(before)
         notes += [Note(one.line, f"cell {number}{one.text}") for one in made.notes]
         many = isinstance(cell["source"], list)
-        cell["source"] = lines_of(made.source) if many else made.source
+        cell["source"] = split_lines(made.source) if many else made.source
     changed = book != json.loads(source)
     text = json.dumps(book, ensure_ascii=False, indent=1) + "\n" if changed else source
-    return Migrated(text, tuple(notes))
+    return MigrationResult(text, tuple(notes))
 
 
-def _cell(text: str) -> Migrated:
-    """The program in a cell, magics apart; as it is, if it is none."""
+def _migrate_cell(text: str) -> MigrationResult:
+    """Migrate one cell, leaving magics alone; return a cell that is not Python unchanged."""
     try:
-        if text.startswith("%%") and not text.startswith(_AROUND):
+        if text.startswith("%%") and not text.startswith(_PYTHON_CELL_MAGICS):
             raise SyntaxError(f"it is for {text.split()[0]}")
-        made = migrate("".join(_MAGIC.sub(_HIDDEN, line) for line in lines_of(text)))
+        made = migrate("".join(_MAGIC_LINE.sub(_MAGIC_PREFIX, line) for line in split_lines(text)))
     except SyntaxError as error:
-        return Migrated(text, (Note(error.lineno or 1, f" stays as no Python: {error.msg}"),))
+        return MigrationResult(
+            text, (Note(error.lineno or 1, f" stays as no Python: {error.msg}"),)
+        )
     told = tuple(Note(one.line, f": {one.text}") for one in made.notes)
-    return Migrated(made.source.replace(_HIDDEN, ""), told)
+    return MigrationResult(made.source.replace(_MAGIC_PREFIX, ""), told)
 
 
-_NAMED = re.compile("|".join([*LIBRARIES, *_PAGES]))
-_AROUND = ("%%time", "%%capture", "%%prun")
+_MENTIONS = re.compile("|".join([*LIBRARIES, *_GUIDES]))
+_PYTHON_CELL_MAGICS = ("%%time", "%%capture", "%%prun")
 """First lines of cells that are Python all the same."""
-_MAGIC = re.compile(r"^(?=\s*[%!?])")
+_MAGIC_LINE = re.compile(r"^(?=\s*[%!?])")
 """Before a line of a notebook that is no Python."""
-_HIDDEN = "#\N{INVISIBLE SEPARATOR}"
+_MAGIC_PREFIX = "#\N{INVISIBLE SEPARATOR}"
 
 
-def _module_imports(
+def _rewrite_module_imports(
     node: ast.Import, notes: list[Note], modules: dict[str, str]
 ) -> list[str] | None:
-    """Imports of whole modules: all names of a library stand in one place here."""
+    """Rewrite ``import module`` statements; all names of a library are in one package here."""
     made: list[str] = []
     for alias in node.names:
         package = alias.name.split(".")[0]
-        if package in _PAGES:
-            notes.append(Note(node.lineno, f"import {alias.name}: {_PAGES[package]}"))
+        if package in _GUIDES:
+            notes.append(Note(node.lineno, f"import {alias.name}: {_GUIDES[package]}"))
         ours = LIBRARIES.get(package)
         if ours is not None and (alias.asname or alias.name == package):
-            made.append(_module(ours, alias.asname or alias.name, modules))
+            made.append(_format_module_import(ours, alias.asname or alias.name, modules))
             continue
         if ours is not None:
             text = f"import {alias.name}: import the names you use from {ours}"
@@ -220,38 +229,40 @@ def _module_imports(
     return made if any(one.startswith("from") for one in made) else None
 
 
-def _module(ours: str, name: str, modules: dict[str, str]) -> str:
-    """An import of the place where all names stand, under the name of one module."""
+def _format_module_import(ours: str, name: str, modules: dict[str, str]) -> str:
+    """Return an import of our package under the name of one of the library's modules."""
     modules[name] = ours
     place, _, last = ours.rpartition(".")
     return f"from {place} import {last}{'' if name == last else f' as {name}'}"
 
 
-def _used(nodes: Sequence[ast.AST], modules: Mapping[str, str]) -> Iterator[Note]:
-    """What is used of whole modules and is not here."""
+def _find_missing_attributes(
+    nodes: Sequence[ast.AST], modules: Mapping[str, str]
+) -> Iterator[Note]:
+    """Yield a note for each attribute used of an imported module that is missing here."""
     for node in nodes:
         if isinstance(node, ast.Attribute) and isinstance(node.value, ast.Name):
             ours = modules.get(node.value.id)
-            if ours is not None and (problem := _missing(ours, node.attr)):
+            if ours is not None and (problem := _explain_missing(ours, node.attr)):
                 yield Note(node.lineno, f"{node.value.id}.{node.attr}: {problem}")
 
 
-def _named(nodes: Sequence[ast.AST]) -> Iterator[Note]:
-    """Modules that are named in texts: what is imported or replaced as the program runs."""
+def _find_quoted_modules(nodes: Sequence[ast.AST]) -> Iterator[Note]:
+    """Yield a note for each module named in a string: dynamic imports, patches, code in text."""
     for node in nodes:
         match node:
             case ast.Call(func=called, args=[ast.Constant(value=str(text)), *_]):
                 name, ours = ast.unparse(called), LIBRARIES.get(text.split(".")[0])
-                if ours is not None and name.rpartition(".")[2] in _BY_TEXT:
+                if ours is not None and name.rpartition(".")[2] in _IMPORTING_CALLS:
                     yield Note(node.lineno, f"{name}({text!r}): all its names stand in {ours}")
             case ast.Constant(value=str(text)):
-                for found in _IN_TEXT.finditer(text):
+                for found in _QUOTED_IMPORT.finditer(text):
                     told = f"a text holds {found[0].strip()!r:.80}, which stays"
                     yield Note(node.lineno, told)
 
 
-_BY_TEXT = ("import_module", "__import__", "patch", "importorskip", "find_spec", "setattr")
-_IN_TEXT = re.compile(
+_IMPORTING_CALLS = ("import_module", "__import__", "patch", "importorskip", "find_spec", "setattr")
+_QUOTED_IMPORT = re.compile(
     r"^[ \t>.]*(?:from[ \t]+(?:{0})[.\w]*[ \t]+import|import[ \t]+(?:{0})(?=[\s.,;]|$)).*$".format(
         "|".join(LIBRARIES)
     ),
@@ -260,16 +271,16 @@ _IN_TEXT = re.compile(
 """An import in a text: code that the program writes or runs, or an example."""
 
 
-def _rewritten(
+def _rewrite_from_import(
     node: ast.ImportFrom, notes: list[Note], modules: dict[str, str]
 ) -> list[str] | None:
-    """The statements in place of one import; None if it stays."""
+    """Return the statements that replace one ``from`` import; None to leave it unchanged."""
     package = str(node.module).split(".")[0]
-    if package in _PAGES:
-        notes.append(Note(node.lineno, f"from {node.module}: {_PAGES[package]}"))
+    if package in _GUIDES:
+        notes.append(Note(node.lineno, f"from {node.module}: {_GUIDES[package]}"))
     if package not in LIBRARIES:
         for name in [alias.name for alias in node.names if package.startswith("langchain_")]:
-            instead = _missing(_LANGCHAIN, name)
+            instead = _explain_missing(_LANGCHAIN, name)
             instead = _PARTNER if instead == _UNKNOWN else instead or f"use that of {_LANGCHAIN}"
             notes.append(Note(node.lineno, f"{node.module}.{name}: {instead}"))
         return None
@@ -278,20 +289,20 @@ def _rewritten(
     known: list[ast.alias] = []
     left: list[ast.alias] = []
     for alias in node.names:
-        problem = _missing(ours, alias.name)
+        problem = _explain_missing(ours, alias.name)
         if not problem:
             known.append(alias)
-        elif re.fullmatch(_MODULES[ours], alias.name):
-            made.append(_module(ours, alias.asname or alias.name, modules))
+        elif re.fullmatch(_SUBMODULES[ours], alias.name):
+            made.append(_format_module_import(ours, alias.asname or alias.name, modules))
         else:
             left.append(alias)
             notes.append(Note(node.lineno, f"{node.module}.{alias.name}: {problem}"))
-    made += [_import(ours, known)] if known else []
-    return [*made, *([_import(str(node.module), left)] if left else [])] if made else None
+    made += [_format_import(ours, known)] if known else []
+    return [*made, *([_format_import(str(node.module), left)] if left else [])] if made else None
 
 
-def _missing(module: str, name: str) -> str:
-    """Why a name is not there; empty if it is."""
+def _explain_missing(module: str, name: str) -> str:
+    """Return why a module lacks a name; empty if the name exists."""
     if name == "*":
         return "name what is used"
     try:
@@ -305,7 +316,7 @@ def _missing(module: str, name: str) -> str:
     return ""
 
 
-def _import(module: str, names: Sequence[ast.alias]) -> str:
+def _format_import(module: str, names: Sequence[ast.alias]) -> str:
     words = [f"{a.name} as {a.asname}" if a.asname else a.name for a in names]
     line = f"from {module} import {', '.join(words)}"
     if len(line) <= 100:
@@ -313,16 +324,16 @@ def _import(module: str, names: Sequence[ast.alias]) -> str:
     return f"from {module} import (\n" + "".join(f"    {word},\n" for word in words) + ")"
 
 
-def _comments(text: str) -> Iterator[str]:
-    """The comments in the lines of an import but its last."""
+def _find_comments(text: str) -> Iterator[str]:
+    """Yield the comments on all lines of an import but its last."""
     with contextlib.suppress(tokenize.TokenError):  # its bracket is still open
         for token in tokenize.generate_tokens(io.StringIO(text).readline):
             if token.type == tokenize.COMMENT:
                 yield token.string
 
 
-def _replace(lines: list[str], node: _Import, statements: Sequence[str]) -> None:
-    """Put statements where one stands; what stands beside it on its lines stays."""
+def _replace_statement(lines: list[str], node: _Import, statements: Sequence[str]) -> None:
+    """Replace a statement in place, preserving other code on its lines."""
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
     before = lines[first].encode()[: node.col_offset].decode()
     after = lines[last].encode()[node.end_col_offset :].decode()
@@ -330,6 +341,6 @@ def _replace(lines: list[str], node: _Import, statements: Sequence[str]) -> None
     end = "\r\n" if lines[first].endswith("\r\n") else "\n"
     joint = "; " if before.strip() else f"{end}{indent}"
     if not before.strip():  # what is said within the import stands above it
-        statements = [*_comments("".join(lines[first:last])), *statements]
+        statements = [*_find_comments("".join(lines[first:last])), *statements]
     text = joint.join(statement.replace("\n", f"{end}{indent}") for statement in statements)
     lines[first : last + 1] = [before + text + after]

@@ -1,4 +1,4 @@
-"""Names of another library that are not here: each import says what to write instead."""
+"""The `__getattr__` of a compat package: an import of a missing name says what to write instead."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Any
 from toolkeel._lazy_exports import Door, missing_name
 
 
-def missing(
+def make_module_getattr(
     library: str, hints: Mapping[str, str], door: Door | None = None
 ) -> Callable[[str], Any]:
-    """Make a module's ``__getattr__`` that says what replaces the names the module lacks.
+    """Return a module ``__getattr__`` that names the replacement of each missing name.
 
-    >>> ask = missing("a library", {"Old|Older": "write New", "Gone.*": ""})
+    >>> ask = make_module_getattr("a library", {"Old|Older": "write New", "Lost.*": ""})
     >>> ask("Older")
     Traceback (most recent call last):
     ...
     toolkeel._lazy_exports.ReplacedName: a library's Older is not here: write New
-    >>> ask("GoneAway")
+    >>> ask("LostAway")
     Traceback (most recent call last):
     ...
-    toolkeel._lazy_exports.ReplacedName: a library's GoneAway is not here, and has no counterpart
+    toolkeel._lazy_exports.ReplacedName: a library's LostAway is not here, and has no counterpart
 
     Args:
-        library: Whose names they are.
-        hints: By regular expression of the full name: what to write instead; empty if there is
-            nothing.
-        door: What gives the names that are there, if they load late.
+        library: The library's name, for messages.
+        hints: Replacement by regular expression of the full name; empty if there is
+            none.
+        door: Loads the names that exist, if they load lazily.
     """
     load, _, known = door or (None, None, ())
 

@@ -15,7 +15,7 @@ from toolkeel_compat.langchain.convert_tool import (
     convert_to_openai_function,
     convert_to_openai_tool,
     convert_tool,
-    defined,
+    to_tool,
 )
 
 
@@ -114,7 +114,7 @@ def test_a_model_is_bound_to_typed_dicts_and_definitions() -> None:
     for one in (Town, convert_to_openai_tool(Town), convert_to_anthropic_tool(Town)):
         reply = model.bind_tools([one], tool_choice="Town").invoke("name Oslo")
         assert [call["name"] for call in reply.tool_calls] == ["Town"]
-    unrun = langchain.ToolNode([defined(Town)]).invoke(
+    unrun = langchain.ToolNode([to_tool(Town)]).invoke(
         [langchain.AIMessage("", [{"name": "Town", "args": {"name": "Oslo"}, "id": "1"}])]
     )
     assert "only a definition" in unrun[0].text
@@ -150,7 +150,7 @@ def test_tools_are_written_a_line_each() -> None:
 def test_a_tool_that_a_provider_runs_is_sent_as_it_is_written(
     body: dict[str, Any], wire: Any, name: str | None
 ) -> None:
-    made = defined(body)
+    made = to_tool(body)
     assert made.hosted.on(wire).body == body
     assert made.name == (name or body["type"])
     with pytest.raises(SetupError, match="openai-chat does not have it"):
@@ -162,4 +162,4 @@ def test_a_tool_of_a_provider_that_the_program_answers_is_refused_by_name(kind: 
     with pytest.raises(SetupError, match=f"'{kind}' is answered by the program"):
         langchain.create_agent("offline", [{"type": kind}])
     with pytest.raises(SetupError, match=f"'{kind}' is answered by the program"):
-        defined({"type": kind, "name": "it"})
+        to_tool({"type": kind, "name": "it"})

@@ -18,7 +18,7 @@ from toolkeel_compat.langchain import (
     count_tokens_approximately,
     trim_messages,
 )
-from toolkeel_compat.langchain.history import applied
+from toolkeel.compat.langchain.history import apply_update
 
 messages = st.lists(st.sampled_from([HumanMessage("h"), AIMessage("a"), AIMessage("long" * 9)]))
 
@@ -58,10 +58,10 @@ def test_an_option_that_would_be_dropped_is_refused() -> None:
 
 def test_all_messages_are_removed_or_none() -> None:
     old, new = [HumanMessage("a")], HumanMessage("b")
-    assert applied(old, new) == [*old, new]
-    assert applied(old, [RemoveMessage(REMOVE_ALL_MESSAGES), new]) == [new]
+    assert apply_update(old, new) == [*old, new]
+    assert apply_update(old, [RemoveMessage(REMOVE_ALL_MESSAGES), new]) == [new]
     with pytest.raises(SetupError, match="no ids"):
-        applied(old, [RemoveMessage("7")])
+        apply_update(old, [RemoveMessage("7")])
 
 
 def test_characters_stand_for_tokens_about() -> None:

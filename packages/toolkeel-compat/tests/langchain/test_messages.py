@@ -26,8 +26,8 @@ from toolkeel_compat.langchain.messages import (
     SystemMessage,
     ToolCall,
     ToolMessage,
-    as_call,
     convert_to_messages,
+    to_tool_call,
 )
 
 ARGS = st.dictionaries(st.text(max_size=5), st.none() | st.integers() | st.text(max_size=5))
@@ -43,7 +43,7 @@ def test_a_call_reads_the_same_whatever_form_it_came_in(id: str, name: str, args
         CoreToolCall(id, name, args),
         ToolCall(name=name, args=args, id=id),
     ]
-    calls = [as_call(form) for form in forms]
+    calls = [to_tool_call(form) for form in forms]
     assert all(dict(made) == forms[0] for made in calls)
     assert all(made == forms[0] and made == calls[0] for made in calls)
     assert len({hash(made) for made in calls}) == 1
@@ -62,7 +62,7 @@ def test_a_call_is_the_cores_record_and_survives_copy_and_pickle() -> None:
 
 
 def test_a_call_without_an_id_has_the_empty_one() -> None:
-    assert as_call({"name": "now", "args": {}, "id": None}).id == ""
+    assert to_tool_call({"name": "now", "args": {}, "id": None}).id == ""
 
 
 def test_an_ai_message_takes_calls_as_dicts_and_is_the_cores_record() -> None:

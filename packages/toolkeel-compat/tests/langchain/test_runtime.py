@@ -18,7 +18,7 @@ from toolkeel_compat.langchain.runtime import (
     InjectedToolCallId,
     RunnableConfig,
     ToolRuntime,
-    config_of,
+    build_config,
 )
 from toolkeel_compat.langchain.tools import BaseTool
 
@@ -145,4 +145,4 @@ def test_the_package_names_where_a_marker_of_langchain_is(word: str) -> None:
 
 def test_a_config_has_its_lists_though_nobody_gave_them() -> None:
     context = RunContext[Any](inject={"config": {"tags": ["t"]}})
-    assert config_of(context) == {"tags": ["t"], "metadata": {}, "configurable": {}}
+    assert build_config(context) == {"tags": ["t"], "metadata": {}, "configurable": {}}

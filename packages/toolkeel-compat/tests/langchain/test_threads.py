@@ -16,7 +16,8 @@ from toolkeel_compat.langchain import (
     create_agent,
     tool,
 )
-from toolkeel_compat.langchain.threads import EDITED
+from toolkeel.compat.langchain.threads import EDIT_NOTICE
+from toolkeel.testing import Scripted, call
 
 ADA = {"configurable": {"thread_id": "ada"}}
 
@@ -66,7 +67,7 @@ def test_a_thread_goes_on_where_it_was_and_knows_nothing_of_others(tmp_path: Pat
         ({"type": "approve"}, "paid 5"),
         (
             {"type": "edit", "edited_action": {"name": "pay", "args": {"amount": 2}}},
-            f'{EDITED} Executed instead: pay with arguments {{"amount": 2}}.\n\n'
+            f'{EDIT_NOTICE} Executed instead: pay with arguments {{"amount": 2}}.\n\n'
             "Tool response:\npaid 2",
         ),
         (

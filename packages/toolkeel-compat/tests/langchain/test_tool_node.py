@@ -23,7 +23,8 @@ from toolkeel_compat.langchain import (
     ToolRuntime,
     tool,
 )
-from toolkeel_compat.langchain.tool_node import handling
+from toolkeel.compat.langchain.tool_node import make_error_step
+from toolkeel.events import ToolFinished
 
 
 @tool
@@ -142,7 +143,7 @@ def test_an_error_that_is_not_handled_is_raised(handle: Any) -> None:
         listeners=(lambda e: told.append(e.message) if isinstance(e, ToolFinished) else None,)
     )
     with pytest.raises(ZeroDivisionError):
-        Toolset([divide], steps=[handling(handle)]).run_sync(
+        Toolset([divide], steps=[make_error_step(handle)]).run_sync(
             [ToolCall("1", "divide", '{"a": 1, "b": 0}')], run
         )
     assert [each.text for each in told] == ["'divide' failed, and the run was ended."]

@@ -15,6 +15,7 @@ import pytest
 
 from tests.executors import executor_tools as tools
 from tests.executors.walls import survivors
+from tests.forking import fork
 from tests.shared import PYTHONPATH
 from tests.waiting import run, until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
@@ -145,7 +146,7 @@ def _dead(pid: int) -> bool:
 
 def test_a_child_that_was_forked_begins_without_workers_and_leaves_ours_alone() -> None:
     [first] = texts(on(tools.where), {})
-    child = os.fork()
+    child = fork()
     if child == 0:
         os._exit(0 if not warm_pool._idle and warm_pool._abandoned else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0

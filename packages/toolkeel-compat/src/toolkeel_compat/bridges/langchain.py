@@ -12,6 +12,10 @@ from pydantic import ValidationError
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
+from toolkeel.compat.bridges.run import Ours, refused
+from toolkeel.compat.content_blocks import to_content, to_langchain_content
+from toolkeel.compat.langchain.command import Command, make_command_step
+from toolkeel.compat.langchain.runtime import InjectedState, InjectedStore, ToolRuntime
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.inject import Injected, InjectedParameter
@@ -80,7 +84,7 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
         tags=theirs.tags or (),
         metadata=theirs.metadata or {},
         provider_options=theirs.extras or {},
-        steps=[updating()],
+        steps=[make_command_step()],
     )
     return dataclasses.replace(made, injected=(*made.injected, *_injected(theirs)))
 
@@ -92,7 +96,7 @@ def _taken(result: Any) -> object:
         SetupError: it is a list of several commands.
     """
     if isinstance(result, messages.ToolMessage):
-        content = content_of(result.content)
+        content = to_content(result.content)
         about = (result.tool_call_id, result.name or "", result.status)
         return ToolMessage(content, *about, artifact=result.artifact)
     if isinstance(result, list) and any(hasattr(one, "update") for one in result):
@@ -173,7 +177,7 @@ def _of_graph(runtime: Any) -> dict[str, Any]:
 
 def _given_back(message: ToolMessage, before: Any, after: Any) -> tuple[Any, object]:
     """A result as a tool there gives it; a command if the tool has changed the graph's state."""
-    content: Any = written(message.content)
+    content: Any = to_langchain_content(message.content)
     if isinstance(content, list):  # a result there has no part of the type audio
         content = [{**p, "type": "file"} if p["type"] == "audio" else p for p in content]
     if after == before:

@@ -12,6 +12,9 @@ from typing import Any
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
+from toolkeel.compat.bridges.run import Ours
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.content_blocks import read_fields, to_block
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -56,7 +59,7 @@ def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
             return _content(output)
         item = {"type": "function_call_output", "call_id": context.call.id, "output": output}
         about = agents.FunctionToolCustomDataContext(around, theirs, output, item)
-        return ToolOutput(_content(output), await value_of(theirs.custom_data_extractor(about)))
+        return ToolOutput(_content(output), await maybe_await(theirs.custom_data_extractor(about)))
 
     steps: list[Step] = [_input(guardrail) for guardrail in theirs.tool_input_guardrails or ()]
     outputs = theirs.tool_output_guardrails or ()
@@ -100,7 +103,7 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         return message.text if message.failed else _output_of(message.content)
 
     async def needs_approval(context: Any, arguments: Mapping[str, Any], call_id: str) -> bool:
-        return callable(tool.approval) and bool(await value_of(tool.approval(arguments)))
+        return callable(tool.approval) and bool(await maybe_await(tool.approval(arguments)))
 
     def custom_data(data: Any) -> dict[str, object]:
         artifact = artifacts.pop(data.tool_context.tool_call_id, None)
@@ -150,7 +153,7 @@ async def _in_time(
         if theirs.timeout_error_function is None:
             raise
         said = theirs.timeout_error_function(_context(context, dumps(as_json(prepared))), error)
-        raise TimedOut(str(await value_of(said))) from late
+        raise TimedOut(str(await maybe_await(said))) from late
 
 
 def _enabled(theirs: Any) -> Enabled:
@@ -202,8 +205,8 @@ def _content(value: object) -> object:
     """The SDK's structured outputs as content blocks; anything else as it is."""
     if isinstance(value, list | tuple) and any(_is_part(item) for item in value):
         return [_content(item) for item in value]
-    block = block_of(value) if _is_part(value) else None
-    if block is None and fields_of(value).get("file_id"):
+    block = to_block(value) if _is_part(value) else None
+    if block is None and read_fields(value).get("file_id"):
         raise SetupError(
             "what only a file id names is at OpenAI alone: return its bytes or its URL"
         )
@@ -211,7 +214,7 @@ def _content(value: object) -> object:
 
 
 def _is_part(value: object) -> bool:
-    return fields_of(value).get("type") in ("text", "image", "file")
+    return read_fields(value).get("type") in ("text", "image", "file")
 
 
 def _output_of(content: Content) -> Any:

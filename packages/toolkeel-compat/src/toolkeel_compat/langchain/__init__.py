@@ -1,19 +1,20 @@
 """LangChain's names over this core: change the import lines, keep the tools.
 
-names             where the names are, and what to write instead of those that are not here
+names             which module exports each name, and the replacement of names that are missing
 messages          LangChain's messages and calls, over the core's records
-runtime           what a running tool is handed by marker or type: ids, state, config, runtime, callbacks
-interrupts        `interrupt` in a tool: its run waits for a value from outside
-history           which messages a model is shown: `trim_messages`, `RemoveMessage`
-middleware        middleware of an agent: steps around requests and calls
-ready_middleware  middleware that is there: limits, retries, another model, a list of tasks
-fields            pydantic's words in a tool's class
+runtime           values injected into a running tool: ids, state, config, runtime, callbacks
+interrupts        `interrupt` in a tool: the run waits for a value from outside
+history           which messages the model gets: `trim_messages`, `RemoveMessage`
+middleware        agent middleware: steps around model requests and tool calls
+ready_middleware  built-in middleware: call limits, retries, model fallback, a to-do list
+fields            pydantic fields and validators in a tool's class
 store             in-memory stores: flat keys, and LangGraph's namespaces
-convert_tool      ``convert_to_openai_tool`` and its kin: a tool as a provider wants it
+convert_tool      ``convert_to_openai_tool`` and similar: a tool in a provider's format
 command           `wrap_tool_call`, and `Command` from a tool
 tool_node         `ToolNode` with its `handle_tool_errors`, and `tools_condition`
 chat_models       `init_chat_model`, and a chat model with bound tools
 threads           `InMemorySaver`, and `HumanInTheLoopMiddleware`
+stream_modes      the parts of events that each ``stream_mode`` yields
 agent             `create_agent`, `create_react_agent`
 tools             `tool`, `StructuredTool.from_function`, `BaseTool`
 """
@@ -26,8 +27,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkeel import _lazy_exports
-from toolkeel_compat.langchain.names import NAMES, PLACES
-from toolkeel_compat.missing import missing
+from toolkeel.compat.langchain.names import EXPORTS, REPLACEMENTS
+from toolkeel.compat.missing import make_module_getattr
 
 if TYPE_CHECKING:
     from toolkeel.errors import SchemaAnnotationError as SchemaAnnotationError
@@ -46,6 +47,6 @@ if TYPE_CHECKING:
     from toolkeel_compat.langchain.tool_node import *
     from toolkeel_compat.langchain.tools import *
 else:
-    _door = _lazy_exports.door(__name__, PLACES)
+    _door = _lazy_exports.door(__name__, EXPORTS)
     _, __dir__, __all__ = _door
-    __getattr__ = missing("LangChain", NAMES, _door)
+    __getattr__ = make_module_getattr("LangChain", REPLACEMENTS, _door)

@@ -1,4 +1,4 @@
-"""`create_agent`, and `create_react_agent`, its older name, as LangChain has them."""
+"""`create_agent`, and its older name `create_react_agent`, with LangChain's signatures."""
 
 from __future__ import annotations
 
@@ -15,45 +15,51 @@ from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolish, Toolset
-from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
-from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
-from toolkeel.messages import SystemMessage
-from toolkeel.model_interface import Model, Settings, TextDelta
-from toolkeel.providers.model_by_name import connect
-from toolkeel.spending import RunLimits
-from toolkeel_compat.check_options import only_known
-from toolkeel_compat.langchain.chat_models import ChatModel, with_output_type
-from toolkeel_compat.langchain.command import Command, Reducers, put, reducers_of, updating
-from toolkeel_compat.langchain.convert_tool import defined
-from toolkeel_compat.langchain.interrupts import (
-    ANSWERS,
+from toolkeel.compat.check_options import check_options
+from toolkeel.compat.langchain.chat_models import ChatModel, resolve_output_type
+from toolkeel.compat.langchain.command import (
+    Command,
+    Reducers,
+    make_command_step,
+    read_reducers,
+    write_state,
+)
+from toolkeel.compat.langchain.convert_tool import to_tool
+from toolkeel.compat.langchain.interrupts import (
+    ANSWERS_KEY,
     Interrupt,
-    answered,
-    interrupting,
-    interrupts,
+    decide_interrupts,
+    handle_interrupts,
+    list_interrupts,
 )
-from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
-from toolkeel_compat.langchain.middleware import (
+from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.middleware import (
     AgentMiddleware,
-    Hooks,
+    HookStep,
     Runtime,
-    choosing,
-    prompted,
-    runtime_of,
-    steps_of,
+    build_runtime,
+    build_steps,
+    make_model_middleware,
+    make_prompt_middleware,
 )
-from toolkeel_compat.langchain.names import instead_of
-from toolkeel_compat.langchain.threads import (
+from toolkeel.compat.langchain.names import suggest_replacement
+from toolkeel.compat.langchain.stream_modes import convert_event, sort_modes
+from toolkeel.compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
     InMemorySaver,
     StateSnapshot,
 )
-from toolkeel_compat.langchain.tool_node import Config, Invoked, ToolNode, check_config
+from toolkeel.compat.langchain.tool_node import Config, Invokable, ToolNode, check_config
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.events import Replied, ToolFinished
+from toolkeel.messages import SystemMessage
+from toolkeel.model_interface import Model, Settings
+from toolkeel.providers.model_by_name import connect
+from toolkeel.spending import RunLimits
 
-MODES = ("messages", "updates", "values", "custom")
-INTERRUPT = "__interrupt__"
+INTERRUPT_KEY = "__interrupt__"
 
 
 class AgentOptions(TypedDict, total=False):
@@ -61,13 +67,13 @@ class AgentOptions(TypedDict, total=False):
 
     Attributes:
         middleware: `AgentMiddleware`, what its decorators make, and `HumanInTheLoopMiddleware`.
-        response_format: What its answers shall be: a pydantic model or any other type, which may
-            be in a `ToolStrategy` or `ProviderStrategy`.
-        state_schema: The keys of the state besides ``messages``, and how values of each are joined.
-        context_schema: What the context is: a dict becomes a dataclass or model of it.
-        checkpointer: An `InMemorySaver`: runs of one ``thread_id`` go on from each other.
+        response_format: Type of the structured output: a pydantic model or any other type, optionally
+            in a `ToolStrategy` or `ProviderStrategy`.
+        state_schema: The state's keys besides ``messages``, with their reducers.
+        context_schema: Type of the context: a dict is converted to this dataclass or model.
+        checkpointer: An `InMemorySaver`: runs of one ``thread_id`` continue each other.
         store: Memory that outlives the run.
-        name: For people and events.
+        name: The agent's name, for display and events.
     """
 
     middleware: Sequence[Any]
@@ -90,11 +96,11 @@ _REFUSED: Mapping[str, str] = {
 """By option of LangChain's agents that is refused: what to write instead."""
 
 
-class CompiledAgent(Invoked):
-    """An agent that takes and gives a state with messages; made by `create_agent`.
+class CompiledAgent(Invokable):
+    """An agent whose input and output is a state with messages; created by `create_agent`.
 
     Args:
-        agent: The core's.
+        agent: The core's agent.
         options: See `AgentOptions`.
     """
 
@@ -103,47 +109,51 @@ class CompiledAgent(Invoked):
         self._store = options.get("store")
         self._saver = options.get("checkpointer")
         self._structured = options.get("response_format") is not None
-        asks = [one for one in options.get("middleware") or () if hasattr(one, "interrupt")]
-        self._asks = asks[0] if asks else HumanInTheLoopMiddleware({})
-        self._reducers = _reducers(options)
-        self._hooks = Hooks(options.get("middleware") or (), self._reducers)
+        asks = [
+            one
+            for one in options.get("middleware") or ()
+            if isinstance(one, HumanInTheLoopMiddleware)
+        ]
+        self._reviewer = asks[0] if asks else HumanInTheLoopMiddleware({})
+        self._reducers = _merge_reducers(options)
+        self._hooks = HookStep(options.get("middleware") or (), self._reducers)
         self._context_schema = options.get("context_schema")
         self.node = "model"
 
     def get_state(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """A thread as it is now.
+        """Return the current state of a thread.
 
         Args:
-            config: Which one: its ``thread_id``.
+            config: The config with its ``thread_id``.
 
         Raises:
-            SetupError: the agent has no checkpointer.
+            SetupError: The agent has no checkpointer.
         """
         if self._saver is None:
             raise SetupError("get_state() needs an agent with a checkpointer")
         snapshot = self._saver.snapshot(config)
         unseen: Runtime[Any] = Runtime(None, self._store, lambda value: None)
-        waits = self._waiting(snapshot.waits, snapshot.values, unseen)
+        waits = self._build_interrupts(snapshot.tickets, snapshot.values, unseen)
         return dataclasses.replace(snapshot, interrupts=tuple(waits))
 
-    def _waiting(
+    def _build_interrupts(
         self, tickets: Sequence[Ticket], state: dict[str, Any], runtime: Any
     ) -> list[Interrupt]:
-        """What waits: calls that are asked about, and what tools have asked."""
+        """Return the waiting interrupts: calls that need approval, and `interrupt` in tools."""
         asked = [one for one in tickets if not one.external]
-        about = [self._asks.interrupt(asked, state, runtime)] if asked else []
-        return [*about, *interrupts(tickets)]
+        about = [self._reviewer.make_interrupt(asked, state, runtime)] if asked else []
+        return [*about, *list_interrupts(tickets)]
 
     async def aget_state(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """`get_state`, to be awaited."""
+        """Call `get_state`, for async code."""
         return self.get_state(config)
 
     __getattr__ = telling("langchain.CompiledAgent.")
 
-    async def _begin(
+    async def _prepare_run(
         self, state: Any, config: Config, context: object
     ) -> tuple[Any, dict[str, Any], dict[str, Any]]:
-        """What the core's run begins with, its options, and the state without messages."""
+        """Return the core run's prompt and options, and the state without messages."""
         check_config(config)
         schema = self._context_schema
         if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
@@ -157,23 +167,24 @@ class CompiledAgent(Invoked):
         if isinstance(state, Command):
             if session is None:
                 raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
-            found = answered(state.resume, session.pending)
-            given["decisions"] = found or self._asks.decide(state.resume, session.pending)
+            found = decide_interrupts(state.resume, session.pending)
+            given["decisions"] = found or self._reviewer.decide(state.resume, session.pending)
             return None, given, {}
         shared: dict[str, Any] = {}
         for key, value in state.items():
             if key != "messages":
-                put(shared, key, value, self._reducers)
+                write_state(shared, key, value, self._reducers)
         said = convert_to_messages(state.get("messages", ()))
         begun: dict[str, Any] = {**shared, "messages": said}
         run: RunContext[Any] = RunContext(context, store=self._store)
-        if await self._hooks.told("before_agent", begun, run) is not None:
+        if await self._hooks.run_hooks("before_agent", begun, run) is not None:
             raise SetupError("before_agent: jump_to is not here; raise an exception")
         prompt = begun.pop("messages")
         given["state"] = begun
         return prompt, given, begun
 
-    async def _ended(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
+    async def _finish_run(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
+        """Return the final state of a run, or raise what ended it."""
         result = run.result
         if result.reason == "limit":
             raise GraphRecursionError(
@@ -181,7 +192,7 @@ class CompiledAgent(Invoked):
                 'config={"recursion_limit": ...}'
             )
         state = {**shared, **run.context.state, "messages": convert_to_messages(result.messages)}
-        state.pop(ANSWERS, None)
+        state.pop(ANSWERS_KEY, None)
         if result.reason == "waiting":
             if self._saver is None:
                 asked = result.pending[0]
@@ -191,9 +202,11 @@ class CompiledAgent(Invoked):
                     '{"decisions": [...]}); a picture or file that is your own program\'s says so '
                     'in its part: "extras": {"trusted": True}'
                 )
-            state[INTERRUPT] = self._waiting(result.pending, state, runtime_of(run.context))
+            state[INTERRUPT_KEY] = self._build_interrupts(
+                result.pending, state, build_runtime(run.context)
+            )
         else:
-            await self._hooks.told("after_agent", state, run.context)
+            await self._hooks.run_hooks("after_agent", state, run.context)
         if self._structured and result.has_output:
             state["structured_response"] = result.output_value
         return state
@@ -201,26 +214,26 @@ class CompiledAgent(Invoked):
     async def ainvoke(
         self, state: Any, config: Config = None, *, context: object = None
     ) -> dict[str, Any]:
-        """Run to the end.
+        """Run to the end and return the final state.
 
         Args:
-            state: With ``messages``; tools may read and change the rest. Or
+            state: With ``messages``; tools may read and change the other keys. Or
                 ``Command(resume={"decisions": [...]})`` for calls that wait in the thread.
-            config: Handed to tools that ask for a `RunnableConfig`; ``thread_id`` and
-                ``recursion_limit`` count.
-            context: The user's own object, handed to tools that ask for a `ToolRuntime`.
+            config: Passed to tools that request a `RunnableConfig`; ``thread_id`` and
+                ``recursion_limit`` are honored.
+            context: The user's own object, passed to tools that request a `ToolRuntime`.
 
         Returns:
-            The state as it is then, with every message, under ``structured_response`` the answer,
-            if a `response_format` was asked for, and under ``__interrupt__`` what waits.
+            The final state with every message; with ``structured_response`` if there is a
+            `response_format`, and with ``__interrupt__`` if calls wait.
 
         Raises:
-            GraphRecursionError: the model was asked as often as ``recursion_limit`` allows.
+            GraphRecursionError: The model calls reached ``recursion_limit``.
         """
-        prompt, options, shared = await self._begin(state, config, context)
+        prompt, options, shared = await self._prepare_run(state, config, context)
         run = self.agent.start(prompt, **options)
         await run
-        return await self._ended(run, shared)
+        return await self._finish_run(run, shared)
 
     async def astream(
         self,
@@ -230,10 +243,10 @@ class CompiledAgent(Invoked):
         context: object = None,
         stream_mode: str | Sequence[str] = "updates",
     ) -> AsyncGenerator[Any, None]:
-        """Run to the end, and tell what happens; see `stream`."""
+        """Run to the end, and yield what happens; see `stream`."""
         alone = isinstance(stream_mode, str)
-        modes = _modes([stream_mode] if isinstance(stream_mode, str) else stream_mode)
-        prompt, options, shared = await self._begin(state, config, context)
+        modes = sort_modes([stream_mode] if isinstance(stream_mode, str) else stream_mode)
+        prompt, options, shared = await self._prepare_run(state, config, context)
         session = options.get("session")
         before = session.messages if session is not None and session.exists else []
         seen = convert_to_messages([*before, *(prompt or ())])
@@ -245,47 +258,29 @@ class CompiledAgent(Invoked):
             if isinstance(event, Replied | ToolFinished):
                 seen += convert_to_messages([event.message])
             for mode in modes:
-                for part in _parts(mode, event, {**shared, "messages": list(seen)}, self.node):
+                for part in convert_event(
+                    mode, event, {**shared, "messages": list(seen)}, self.node
+                ):
                     yield part if alone else (mode, part)
-        asked = {key: v for key, v in (await self._ended(run, shared)).items() if key == INTERRUPT}
+        asked = {
+            key: v
+            for key, v in (await self._finish_run(run, shared)).items()
+            if key == INTERRUPT_KEY
+        }
         if asked and "updates" in modes:
             yield asked if alone else ("updates", asked)
 
     def stream(self, state: Any, config: Config = None, **given: Any) -> Iterator[Any]:
-        """Run to the end, and tell what happens as it does.
+        """Run to the end, and yield what happens.
 
         Args:
-            state: See `ainvoke`, as the others.
-            config: The same.
-            given: ``context``, and ``stream_mode``: ``updates``: what the model or a tool added;
-                ``values``: the messages so far; ``messages``: pieces of replies; ``custom``: what
-                tools write. Several give pairs of mode and part.
+            state: See `ainvoke`.
+            config: See `ainvoke`.
+            given: ``context``, and ``stream_mode``: ``updates``: messages the model or a tool added;
+                ``values``: the messages so far; ``messages``: chunks of replies; ``custom``: values
+                tools emit. Several modes give pairs of mode and part.
         """
         return iter(Pieces(partial(self.astream, state, config, **given)))
-
-
-def _modes(asked: Sequence[str]) -> list[str]:
-    if strange := [mode for mode in asked if mode not in MODES]:
-        raise SetupError(f"stream_mode {strange[0]!r} is not here: there are {MODES}")
-    return sorted(asked, key=MODES.index)
-
-
-def _parts(mode: str, event: Event, state: dict[str, Any], node: str) -> Iterator[Any]:
-    """What one event is in a mode; `state` is what there is by now, `node` what the model is called."""
-    node = "tools" if isinstance(event, ToolFinished) else node
-    match mode, event:
-        case "updates", Replied(message=message) | ToolFinished(message=message):
-            yield {node: {"messages": convert_to_messages([message])}}
-        case "values", Replied() | ToolFinished():
-            yield state
-        case "messages", Streamed(delta=TextDelta(text=text)):
-            yield AIMessage(text), {"langgraph_node": node}
-        case "messages", Replied(message=message) if message.tool_calls:
-            yield AIMessage("", message.tool_calls), {"langgraph_node": node}
-        case "messages", ToolFinished(message=message):
-            yield convert_to_messages([message])[0], {"langgraph_node": node}
-        case "custom", Emitted(value=value):
-            yield value
 
 
 def create_agent(
@@ -295,30 +290,32 @@ def create_agent(
     system_prompt: str | SystemMessage | None = "",
     **options: Unpack[AgentOptions],
 ) -> CompiledAgent:
-    """An agent: a model with tools, in a loop.
+    """Create an agent: a model that calls tools in a loop.
 
     Args:
-        model: Name, core `Model`, or `ChatModel`; or what gives one before each request, of the
-            state and the runtime.
-        tools: What it may call; a provider's own tools may be written as the JSON it is sent.
-        system_prompt: What it is told before anything else.
+        model: Name, core `Model`, or `ChatModel`; or a function of the state and the runtime that
+            returns one before each request.
+        tools: The agent's tools; a provider's own tools in its JSON format, too.
+        system_prompt: The system prompt.
         options: See `AgentOptions`.
 
     Raises:
-        SetupError: for middleware that would not be honoured.
-        TypeError: for an option that nobody knows.
+        SetupError: A middleware is not supported.
+        TypeError: An option is unknown.
     """
-    only_known(options, AgentOptions, "create_agent", _REFUSED)
+    check_options(options, AgentOptions, "create_agent", _REFUSED)
     if callable(model) and not hasattr(model, "stream"):
-        options["middleware"] = [*(options.get("middleware") or ()), choosing(model)]
+        options["middleware"] = [*(options.get("middleware") or ()), make_model_middleware(model)]
         model = "offline"  # which nobody asks
     given: Any = model.model if isinstance(model, ChatModel) else model
-    middleware = _middleware(options)
-    held = _held(tools, middleware)
-    telling = [one.telling for one in middleware if isinstance(one, HumanInTheLoopMiddleware)]
-    asked, form = with_output_type(connect(given), options.get("response_format"))
+    middleware = _check_middleware(options)
+    held = _collect_tools(tools, middleware)
+    telling = [
+        one.report_decision for one in middleware if isinstance(one, HumanInTheLoopMiddleware)
+    ]
+    asked, form = resolve_output_type(connect(given), options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
-    around_models, around_calls = steps_of(middleware, _reducers(options))
+    around_models, around_calls = build_steps(middleware, _merge_reducers(options))
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
     agent: Agent[Any, Any] = Agent(
         asked,
@@ -327,32 +324,39 @@ def create_agent(
         name=options.get("name") or "agent",
         settings=settings,
         output_type=form,
-        steps=[*telling, *around_calls, updating(_reducers(options)), interrupting],
+        steps=[
+            *telling,
+            *around_calls,
+            make_command_step(_merge_reducers(options)),
+            handle_interrupts,
+        ],
         model_steps=around_models,
     )
     return CompiledAgent(agent, options)
 
 
-def _held(tools: Any, middleware: Sequence[Any]) -> Any:
-    """The tools, with those of middleware; those that are asked about wait for it."""
+def _collect_tools(tools: Any, middleware: Sequence[Any]) -> Any:
+    """Return the tools and those of middleware, with approval required where it asks a person."""
     more = [tool for one in middleware for tool in getattr(one, "tools", ())]
-    held: Any = tools if isinstance(tools, Toolset) else [*map(defined, tools or ())]
+    held: Any = tools if isinstance(tools, Toolset) else [*map(to_tool, tools or ())]
     held = [*held, *more] if more else held
     for one in middleware:
-        held = one.asking(held) if isinstance(one, HumanInTheLoopMiddleware) else held
+        held = one.require_approval(held) if isinstance(one, HumanInTheLoopMiddleware) else held
     return held
 
 
-def _middleware(options: AgentOptions) -> list[Any]:
-    """What stands around requests and calls.
+def _check_middleware(options: AgentOptions) -> list[Any]:
+    """Return the middleware of the options.
 
     Raises:
-        SetupError: it would not be honoured.
+        SetupError: One is not supported.
     """
     found = list(options.get("middleware") or ())
     for one in found:
         if not isinstance(one, AgentMiddleware | HumanInTheLoopMiddleware):
-            raise SetupError(f"create_agent(middleware=...): {instead_of(type(one).__name__)}")
+            raise SetupError(
+                f"create_agent(middleware=...): {suggest_replacement(type(one).__name__)}"
+            )
     return found
 
 
@@ -364,27 +368,27 @@ def create_react_agent(
     version: Literal["v1", "v2"] = "v2",
     **options: Unpack[AgentOptions],
 ) -> CompiledAgent:
-    """`create_agent` by LangGraph's older name.
+    """Create an agent, under LangGraph's older name; see `create_agent`.
 
     Args:
         model: See `create_agent`.
-        tools: The same, or a `ToolNode`.
-        prompt: What it is told before anything else; or what gives the messages of each request,
-            of the state, or of the state and the config.
-        version: Makes no difference: calls run side by side in both.
+        tools: See `create_agent`; or a `ToolNode`.
+        prompt: The system prompt; or a function of the state, or of the state and the config, that
+            returns the messages of each request.
+        version: Ignored: calls run concurrently in both.
         options: See `AgentOptions`.
     """
     held = tools.tools if isinstance(tools, ToolNode) else tools
     if callable(prompt):
-        options["middleware"] = [*(options.get("middleware") or ()), prompted(prompt)]
+        options["middleware"] = [*(options.get("middleware") or ()), make_prompt_middleware(prompt)]
         prompt = None
     made = create_agent(model, held, system_prompt=prompt, **options)
     made.node = "agent"
     return made
 
 
-def _reducers(options: AgentOptions) -> Reducers | None:
-    """What is said of the state's keys: by the agent, and by middleware."""
-    middleware = _middleware(options)
+def _merge_reducers(options: AgentOptions) -> Reducers | None:
+    """Return the reducers of the agent's and its middleware's state schemas."""
+    middleware = _check_middleware(options)
     more = [getattr(one, "state_schema", None) for one in middleware]
-    return reducers_of([options.get("state_schema"), *more])
+    return read_reducers([options.get("state_schema"), *more])

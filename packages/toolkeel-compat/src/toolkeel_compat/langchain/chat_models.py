@@ -15,6 +15,9 @@ from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolset
+from toolkeel.compat.langchain.convert_tool import to_tool
+from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
+from toolkeel.compat.langchain.tool_node import Config, Invokable, check_config
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
@@ -27,12 +30,12 @@ T = TypeVar("T")
 
 @record
 class ToolStrategy(Generic[T]):
-    """An answer of a form that the model gives by calling a tool.
+    """Structured output that the model returns by calling a tool.
 
     Args:
-        schema: The form.
+        schema: The output type.
         tool_message_content: Refused: the model reads that its answer was accepted.
-        handle_errors: True, whatever else is refused: a wrong answer is explained to the model.
+        handle_errors: Must be True: a wrong answer is explained to the model.
     """
 
     schema: type[T]
@@ -42,27 +45,27 @@ class ToolStrategy(Generic[T]):
 
 @record
 class ProviderStrategy(Generic[T]):
-    """An answer of a form that the provider holds, where it can; else by a tool."""
+    """Structured output that the provider enforces where it can; else by a tool."""
 
     schema: type[T]
 
 
-class ByTool:
-    """A model of which nobody knows whether it holds a form: it answers by a tool."""
+class ToolOutputModel:
+    """A model without native structured output, so its output comes by a tool call."""
 
     def __init__(self, model: Model) -> None:
         self.name, self.stream = model.name, model.stream
 
 
-def with_output_type(model: Model, form: Any) -> tuple[Model, Any]:
-    """The model, and the type of answers it is asked for.
+def resolve_output_type(model: Model, form: Any) -> tuple[Model, Any]:
+    """Return the model to use and the output type to request.
 
     Args:
-        model: Who answers.
-        form: A type, which may be in a strategy; None for text.
+        model: The model.
+        form: A type or a strategy with one; None for text.
 
     Raises:
-        SetupError: for an option of a strategy that would not be honoured.
+        SetupError: A strategy has an unsupported option, or the type is a JSON Schema.
     """
     schema = form.schema if isinstance(form, ToolStrategy | ProviderStrategy) else form
     if isinstance(schema, Mapping):
@@ -74,13 +77,13 @@ def with_output_type(model: Model, form: Any) -> tuple[Model, Any]:
             "ToolStrategy: leave tool_message_content and handle_errors out; a wrong answer is "
             "explained to the model, which may correct it"
         )
-    return ByTool(model), form.schema
+    return ToolOutputModel(model), form.schema
 
 
-def choice_of(choice: Any) -> Any:
-    """Which tool must be called, in the core's words.
+def convert_tool_choice(choice: Any) -> Any:
+    """Convert LangChain's ``tool_choice`` to the core's.
 
-    >>> choice_of("any"), choice_of({"type": "tool", "name": "add"}), choice_of(False)
+    >>> convert_tool_choice("any"), convert_tool_choice({"type": "tool", "name": "add"}), convert_tool_choice(False)
     ('required', 'add', None)
     """
     if isinstance(choice, Mapping):
@@ -88,28 +91,28 @@ def choice_of(choice: Any) -> Any:
     return "required" if choice is True or choice == "any" else choice or None
 
 
-class StructuredModel(Invoked):
-    """A model that answers with an instance of a type; made by `with_structured_output`."""
+class StructuredModel(Invokable):
+    """A model that answers with instances of a type; created by `with_structured_output`."""
 
     def __init__(self, agent: Agent[Any, Any]) -> None:
         self._agent = agent
 
     async def ainvoke(self, messages: object, config: Config = None) -> Any:
-        """Ask the model, and have it correct an answer that is not of the type.
+        """Call the model; an answer that is not of the type goes back for correction.
 
         Args:
-            messages: A text, or messages in any form `convert_to_messages` reads.
-            config: Its tags and names tell nobody; callbacks are refused.
+            messages: A string, or messages in any form `convert_to_messages` accepts.
+            config: Tags and names are ignored; callbacks are refused.
 
         Raises:
-            OutputError: it gave no such answer.
+            OutputError: The model returned no valid answer.
         """
         check_config(config)
         return (await self._agent.run(convert_to_messages(messages))).output
 
 
-class ChatModel(Invoked):
-    """A model that is asked with `invoke` and told of its tools with `bind_tools`."""
+class ChatModel(Invokable):
+    """A chat model with `invoke`, and tools bound by `bind_tools`."""
 
     def __init__(self, bound: Bound) -> None:
         self._bound = bound
@@ -121,32 +124,32 @@ class ChatModel(Invoked):
 
     @property
     def tools(self) -> Toolset:
-        """What it may call."""
+        """The bound tools."""
         return self._bound.tools
 
     @property
     def settings(self) -> Settings:
-        """How it samples."""
+        """The sampling settings."""
         return self._bound.settings
 
     def bind_tools(
         self, tools: Iterable[Any], *, tool_choice: Any = None, **options: Any
     ) -> ChatModel:
-        """The same model with tools.
+        """Return the same model with tools.
 
         Args:
-            tools: What it may call: also models, typed dicts and definitions in any provider's
-                form, of which only the definition counts.
+            tools: Also models, typed dicts and definitions in any provider's format, which only
+                define a tool and cannot run.
             tool_choice: ``auto``, ``none``, ``any`` (or ``required``, True), or a tool's name; as a
-                text or as a provider writes it.
-            options: ``strict``, whether the provider shall hold arguments to the schema, and
-                ``parallel_tool_calls``, whether it may call several at once.
+                string or in a provider's format.
+            options: ``strict``: ask the provider to enforce the schema; ``parallel_tool_calls``: allow
+                several calls in one reply.
 
         Raises:
-            SetupError: if `tool_choice` names no tool of these.
+            SetupError: `tool_choice` is not the name of one of the tools.
         """
-        choice = choice_of(tool_choice)
-        bound = bind_tools(self.model, [*map(defined, tools)], tool_choice=choice, **options)
+        choice = convert_tool_choice(tool_choice)
+        bound = bind_tools(self.model, [*map(to_tool, tools)], tool_choice=choice, **options)
         names = ("tool_choice", "parallel_tool_calls", "strict")
         chosen: dict[str, Any] = {name: getattr(bound.settings, name) for name in names}
         return ChatModel(Bound(bound.model, bound.tools, replace(self.settings, **chosen)))
@@ -156,16 +159,16 @@ class ChatModel(Invoked):
     def with_structured_output(
         self, schema: Any, *, method: str = "json_schema", **options: Any
     ) -> StructuredModel:
-        """The same model, which answers with an instance of a type.
+        """Return the same model, answering with instances of a type.
 
         Args:
             schema: A pydantic model, a dataclass, a typed dict, or any other type.
-            method: ``function_calling`` for an answer by a tool; else it is had as the provider can.
-            options: Of those that are there none is here; all are refused that ask for something.
+            method: ``function_calling`` for output by a tool; else the provider's own method.
+            options: None is supported; each with a truthy value is refused.
 
         Raises:
-            DefinitionError: it has no JSON form.
-            SetupError: it is a JSON Schema, or an option would not be honoured.
+            DefinitionError: The type has no JSON Schema.
+            SetupError: `schema` is a JSON Schema, or an option is not supported.
         """
         if asked := [name for name, value in options.items() if value]:
             raise SetupError(
@@ -173,13 +176,13 @@ class ChatModel(Invoked):
                 "create_agent(model, tools, response_format=...) gives the messages, too"
             )
         by_tool = method == "function_calling"
-        model, form = with_output_type(self.model, ToolStrategy(schema) if by_tool else schema)
+        model, form = resolve_output_type(self.model, ToolStrategy(schema) if by_tool else schema)
         return StructuredModel(Agent(model, output_type=form, settings=self.settings))
 
     async def astream(
         self, messages: object, config: Config = None
     ) -> AsyncGenerator[AIMessage, None]:
-        """Ask, and give the reply as it comes: its text in pieces, then all else; add them up."""
+        """Stream a reply as messages that add up to it: text chunks, then a message with the rest."""
         check_config(config)
         reply, told = Assembly(), False
         async for one in self._bound.stream(convert_to_messages(messages)):
@@ -191,15 +194,15 @@ class ChatModel(Invoked):
         yield replace(whole, content="") if told else whole
 
     def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:
-        """The same, not awaited."""
+        """Call `astream` from sync code."""
         return iter(Pieces(partial(self.astream, messages, config)))
 
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
-        """Ask the model once.
+        """Call the model once.
 
         Args:
-            messages: A text, or messages in any form `convert_to_messages` reads.
-            config: Its tags and names tell nobody; callbacks are refused.
+            messages: A string, or messages in any form `convert_to_messages` accepts.
+            config: Tags and names are ignored; callbacks are refused.
         """
         check_config(config)
         [reply] = convert_to_messages([await self._bound.ainvoke(convert_to_messages(messages))])
@@ -210,18 +213,18 @@ class ChatModel(Invoked):
 def init_chat_model(
     model: str | Model, *, model_provider: str | None = None, **options: Any
 ) -> ChatModel:
-    """A chat model by name, such as ``openai:gpt-5`` or ``offline``, or of a core `Model`.
+    """Create a chat model by name, such as ``openai:gpt-5`` or ``offline``, or from a core `Model`.
 
     Args:
-        model: Name or model; of a bare name the vendor is known by how it begins.
-        model_provider: The vendor, if the name does not say it.
-        options: ``temperature``, ``max_tokens``, ``top_p`` and ``seed`` of each request; the rest is
-            for `toolkeel.providers.model_by_name.connect`, which refuses what it does not know.
+        model: Name or model; for a name without a vendor, the vendor is derived from its prefix.
+        model_provider: The vendor, if the name does not contain it.
+        options: ``temperature``, ``max_tokens``, ``top_p`` and ``seed`` of each request; others go
+            to `toolkeel.providers.model_by_name.connect`, which refuses unknown ones.
     """
     if isinstance(model, str) and ":" not in model:
-        known = (vendor for begin, vendor in _VENDORS.items() if re.match(begin, model))
+        known = (vendor for begin, vendor in _VENDOR_PATTERNS.items() if re.match(begin, model))
         vendor = model_provider or next(known, None)
-        model = f"{_SAME.get(vendor, vendor)}:{model}" if vendor else model
+        model = f"{_VENDOR_ALIASES.get(vendor, vendor)}:{model}" if vendor else model
     sampled: dict[str, Any] = {
         name: options.pop(name) for name in ("top_p", "seed") if name in options
     }
@@ -233,5 +236,5 @@ def init_chat_model(
     return ChatModel(Bound(connect(model, **options), Toolset(), settings))
 
 
-_VENDORS = {r"gpt-|o\d": "openai", "claude": "anthropic", "gemini": "google"}
-_SAME: Mapping[str | None, str] = {"google_genai": "google", "mistralai": "mistral"}
+_VENDOR_PATTERNS = {r"gpt-|o\d": "openai", "claude": "anthropic", "gemini": "google"}
+_VENDOR_ALIASES: Mapping[str | None, str] = {"google_genai": "google", "mistralai": "mistral"}

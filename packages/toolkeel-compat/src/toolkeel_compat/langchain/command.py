@@ -1,4 +1,4 @@
-"""What stands around a call, under LangChain's names: `wrap_tool_call`, and `Command` from a tool."""
+"""Hooks around a tool call under LangChain's names: `wrap_tool_call`, and `Command` from a tool."""
 
 from __future__ import annotations
 
@@ -21,6 +21,9 @@ from typing import (
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import NOTHING, record
+from toolkeel.compat.content_blocks import to_block
+from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
+from toolkeel.compat.langchain.runtime import ToolRuntime
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
@@ -32,13 +35,13 @@ from toolkeel_compat.langchain.runtime import ToolRuntime
 
 @record
 class Command:
-    """What a tool returns to write into the run's state.
+    """A tool's return value that writes to the run's state.
 
     Args:
-        update: By key, what to write; under ``messages`` the call's own result.
-        goto: Another node: there are none, so it is refused.
-        graph: The same.
-        resume: The same; a run that waits goes on with the decisions on its tickets.
+        update: Values to write, by key; under ``messages`` the call's own result.
+        goto: Refused: there are no nodes.
+        graph: Refused, for the same reason.
+        resume: Refused from a tool; an agent takes it as the answer to what waits.
     """
 
     update: Mapping[str, Any] = NOTHING
@@ -49,7 +52,7 @@ class Command:
     PARENT: ClassVar[str] = "__parent__"
 
     def __class_getitem__(cls, nodes: object) -> type[Self]:
-        """``Command[Literal["node"]]`` in annotations."""
+        """Support ``Command[Literal["node"]]`` in annotations."""
         return cls
 
 
@@ -65,11 +68,11 @@ class AgentState(TypedDict):
     structured_response: NotRequired[Any]
 
 
-def reducers_of(schemas: Sequence[Any]) -> Reducers | None:
-    """What classes say of a state's keys: ``Annotated[list[str], operator.add]``; None if nothing.
+def read_reducers(schemas: Sequence[Any]) -> Reducers | None:
+    """Read reducers such as ``Annotated[list[str], operator.add]`` from schemas; None without schemas.
 
     Args:
-        schemas: Typed dicts, dataclasses or models; None among them are passed over.
+        schemas: Typed dicts, dataclasses or models; None among them is ignored.
     """
     known = [schema for schema in schemas if schema is not None]
     made: dict[str, Any] = {}
@@ -80,11 +83,11 @@ def reducers_of(schemas: Sequence[Any]) -> Reducers | None:
     return made if known else None
 
 
-def put(state: Any, key: str, value: object, reducers: Reducers | None) -> None:
-    """Write into a run's state.
+def write_state(state: Any, key: str, value: object, reducers: Reducers | None) -> None:
+    """Write a value to a run's state, joined with the present one by the key's reducer.
 
     Raises:
-        SetupError: the schema of the state has no such key.
+        SetupError: The state's schema has no such key.
     """
     if reducers is not None and key not in reducers:
         raise SetupError(f"state_schema has no {key!r}; it has {', '.join(sorted(reducers))}")
@@ -92,22 +95,22 @@ def put(state: Any, key: str, value: object, reducers: Reducers | None) -> None:
     state[key] = join(state[key], value) if join is not None and key in state else value
 
 
-def updating(reducers: Reducers | None = None) -> Step:
-    """The step that carries out the `Command` that a tool returns."""
+def make_command_step(reducers: Reducers | None = None) -> Step:
+    """Return the step that applies a `Command` returned by a tool."""
 
     async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        return await _updated(prepared, context, proceed, reducers)
+        return await _apply_command(prepared, context, proceed, reducers)
 
     return step
 
 
-async def _updated(
+async def _apply_command(
     prepared: Prepared, context: ToolContext[Any], proceed: Proceed, reducers: Reducers | None
 ) -> object:
-    """What a tool returned, or the result that its `Command` has for the call.
+    """Run the call; apply a `Command` it returns, and return the call's result.
 
     Raises:
-        SetupError: the command leads elsewhere, or has no result for its call.
+        SetupError: The command names another node, or has no result for its call.
     """
     value = await proceed(prepared)
     if not isinstance(value, Command):
@@ -115,19 +118,21 @@ async def _updated(
     for name in ("goto", "graph", "resume"):
         if getattr(value, name):
             raise SetupError(f"Command({name}=...): there is no graph here to go on in")
-    result, said = _told(value, context.call.id, prepared.tool.name)
+    result, said = _split_messages(value, context.call.id, prepared.tool.name)
     for key, item in value.update.items():
         if key != "messages":
-            put(context.state, key, item, reducers)
+            write_state(context.state, key, item, reducers)
     context.run.loop_state.inbox += said
     return result
 
 
-def _told(command: Command, call: str, tool: str) -> tuple[ToolMessage, list[UserMessage]]:
-    """The result that a command has for a call, and what people say beside it.
+def _split_messages(
+    command: Command, call: str, tool: str
+) -> tuple[ToolMessage, list[UserMessage]]:
+    """Split a command's messages into the call's result and user messages.
 
     Raises:
-        SetupError: it has none, or a message of another kind.
+        SetupError: The result is missing, or a message has another type.
     """
     told = convert_to_messages(command.update.get("messages", ()))
     results = [one for one in told if isinstance(one, ToolMessage) and one.tool_call_id == call]
@@ -144,12 +149,12 @@ def _told(command: Command, call: str, tool: str) -> tuple[ToolMessage, list[Use
     return results[-1], [one for one in told if isinstance(one, UserMessage)]
 
 
-def told(value: object) -> ToolOutput:
-    """What a body returned as a model reads it there: a text, parts, JSON, or else its ``str``."""
+def to_tool_output(value: object) -> ToolOutput:
+    """Convert a body's return value as LangChain does: text, content parts, JSON, or else its ``str``."""
     if isinstance(value, str | ToolOutput):
         return value if isinstance(value, ToolOutput) else ToolOutput(value)
     parts = value if isinstance(value, list | tuple) else [value]
-    blocks = tuple(map(block_of, parts))
+    blocks = tuple(map(to_block, parts))
     if None not in blocks and not isinstance(value, Mapping) and {*map(type, parts)} - {str}:
         return ToolOutput(blocks, value)
     try:
@@ -160,13 +165,13 @@ def told(value: object) -> ToolOutput:
 
 @record
 class ToolCallRequest:
-    """A call, as what stands around it sees it.
+    """A tool call as wrappers get it.
 
     Args:
         tool_call: The call.
         tool: Its tool.
         state: The run's state.
-        runtime: What a running tool sees.
+        runtime: The tool's view of the run.
     """
 
     tool_call: ToolCall
@@ -175,25 +180,25 @@ class ToolCallRequest:
     runtime: Any
 
     def override(self, **changes: Any) -> ToolCallRequest:
-        """The same with other values, such as another `tool_call`.
+        """Return a copy with another `tool_call`.
 
         Raises:
-            SetupError: for one that cannot be changed.
+            SetupError: Another field is to change.
         """
         if strange := sorted(set(changes) - {"tool_call"}):
             raise SetupError(f"a call's {', '.join(strange)} cannot be changed here")
-        call = as_call(changes["tool_call"])
+        call = to_tool_call(changes["tool_call"])
         return ToolCallRequest(call, self.tool, self.state, self.runtime)
 
 
-Wrapper: TypeAlias = Callable[[ToolCallRequest, Callable[[ToolCallRequest], Any]], Any]
+ToolCallWrapper: TypeAlias = Callable[[ToolCallRequest, Callable[[ToolCallRequest], Any]], Any]
 
 
-def wrapping(wrapper: Wrapper) -> Step:
-    """The step that a ``wrap_tool_call`` is; a plain function runs in a thread.
+def make_wrapper_step(wrapper: ToolCallWrapper) -> Step:
+    """Return the step for a ``wrap_tool_call`` function; a sync one runs in a thread.
 
     Args:
-        wrapper: Given the request and what carries it out; gives the call's result.
+        wrapper: Gets the request and its handler, and returns the call's result.
     """
 
     async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
@@ -208,20 +213,22 @@ def wrapping(wrapper: Wrapper) -> Step:
             if isinstance(value, Command):
                 return value
             if not isinstance(value, ToolMessage):
-                made: Any = told(value)
+                made: Any = to_tool_output(value)
                 about = (context.call.id, prepared.tool.name)
                 value = ToolMessage(made.content, *about, artifact=made.artifact)
             return convert_to_messages([value])[0]
 
         runtime = ToolRuntime.from_tool_context(context)
-        first = ToolCallRequest(as_call(context.call), prepared.tool, runtime.state, runtime)
-        return await around(wrapper, first, execute)
+        first = ToolCallRequest(to_tool_call(context.call), prepared.tool, runtime.state, runtime)
+        return await call_wrapper(wrapper, first, execute)
 
     return step
 
 
-async def around(hook: Callable[..., Any], request: Any, execute: Callable[[Any], Any]) -> Any:
-    """What a hook around something gives; a plain one runs in a thread, and waits there for it."""
+async def call_wrapper(
+    hook: Callable[..., Any], request: Any, execute: Callable[[Any], Any]
+) -> Any:
+    """Call a wrapper and return its result; run a sync one in a thread, where its handler blocks."""
     if inspect.iscoroutinefunction(hook):
         return await hook(request, execute)
     loop = asyncio.get_running_loop()

@@ -1,4 +1,4 @@
-"""``convert_to_openai_tool`` and its kin: one tool, in whatever form, as a provider wants it."""
+"""``convert_to_openai_tool`` and similar: one tool of any form in a provider's format."""
 
 from __future__ import annotations
 
@@ -22,30 +22,30 @@ from toolkeel.hosted import Hosted, Native, Wire
 
 
 class Schema(dict[str, Any]):
-    """A JSON Schema with the methods of the model that LangChain makes of a signature.
+    """A JSON Schema with the methods of the pydantic model that LangChain derives from a signature.
 
     >>> Schema({"type": "object"}).model_json_schema()
     {'type': 'object'}
     """
 
     def model_json_schema(self) -> dict[str, Any]:
-        """The schema itself."""
+        """Return the schema itself."""
         return dict(self)
 
     schema = model_json_schema
 
 
 def convert_tool(tool: object, form: Form, *, strict: bool | None = None) -> dict[str, Any]:
-    """A tool as a provider wants it.
+    """Convert a tool to a provider's format.
 
     Args:
         tool: A tool of any kind, a function, a pydantic model or a typed dict whose fields are the
-            parameters, or a definition in any provider's form.
-        form: Whose form.
-        strict: Whether the provider shall hold arguments to the schema.
+            parameters, or a definition in any provider's format.
+        form: The provider's format.
+        strict: Ask the provider to enforce the schema.
 
     Raises:
-        DefinitionError: if it is none of these, or its name is not one the provider takes.
+        DefinitionError: `tool` is none of these, or the provider does not accept its name.
 
     >>> convert_tool({"title": "now", "type": "object", "properties": {}}, "anthropic")
     {'name': 'now', 'input_schema': {'type': 'object', 'properties': {}}}
@@ -58,15 +58,15 @@ def convert_tool(tool: object, form: Form, *, strict: bool | None = None) -> dic
         schema = from_model(tool.__name__, tool, (), "forbid").schema
         parts = (tool.__name__, inspect.cleandoc(tool.__doc__ or ""), dict(schema))
     elif is_typeddict(tool):
-        parts = _of_typed_dict(tool)
+        parts = _convert_typed_dict(tool)
     else:
         made = as_tool(tool)
         parts = (made.name, made.description, dict(made.parameters))
     return definition(*parts, form, strict=strict).body
 
 
-def _of_typed_dict(fields: Any) -> tuple[str, str, dict[str, Any]]:
-    """Name, description and schema; ``Annotated[int, default, "text"]`` is LangChain's own form."""
+def _convert_typed_dict(fields: Any) -> tuple[str, str, dict[str, Any]]:
+    """Return name, description and schema; read LangChain's ``Annotated[int, default, "text"]``."""
     annotations: dict[str, Any] = {}
     defaults: dict[str, Any] = {}
     for name, annotation in get_type_hints(fields, include_extras=True).items():
@@ -90,7 +90,7 @@ def _of_typed_dict(fields: Any) -> tuple[str, str, dict[str, Any]]:
     return made.name, made.description, schema
 
 
-_HOSTED: Mapping[Wire, str] = {
+_HOSTED_TYPES: Mapping[Wire, str] = {
     "openai-responses": "web_search(_preview)?(_20.._.._..)?|file_search|code_interpreter|image_generation",
     "anthropic": r"(web_search|web_fetch|code_execution)_\d{8}",
     "gemini": "google_search|code_execution|url_context",
@@ -98,21 +98,21 @@ _HOSTED: Mapping[Wire, str] = {
 """By wire: the types of tools that its provider runs, so that the program need not answer them."""
 
 
-def hosted(tool: Mapping[str, Any]) -> AnyTool | None:
-    """A tool that a provider has of its own, of the JSON that it is sent; None if it is none.
+def to_hosted_tool(tool: Mapping[str, Any]) -> AnyTool | None:
+    """Convert a provider's own tool, in its JSON format, to a tool; None if it is not one.
 
-    >>> hosted({"type": "web_search"}).hosted.on("openai-responses").body
+    >>> to_hosted_tool({"type": "web_search"}).hosted.on("openai-responses").body
     {'type': 'web_search'}
 
     Raises:
-        SetupError: its calls would have to be answered here.
+        SetupError: The provider does not run it, so the program would have to answer its calls.
     """
     native = Native(dict(tool))
     name = str(tool.get("name") or native.type)
-    for wire, types in _HOSTED.items():
+    for wire, types in _HOSTED_TYPES.items():
         if re.fullmatch(types, native.type) and ("type" in tool) == (wire != "gemini"):
             there = Hosted({wire: native}, "provider")
-            return Tool.from_schema(name, "", {"type": "object"}, _cannot_run, hosted=there)
+            return Tool.from_schema(name, "", {"type": "object"}, _refuse_to_run, hosted=there)
     if tool.get("type", "object") not in ("function", "object", "custom"):
         raise SetupError(
             f"a tool of the type {native.type!r} is answered by the program: toolkeel.tools has its "
@@ -121,52 +121,53 @@ def hosted(tool: Mapping[str, Any]) -> AnyTool | None:
     return None
 
 
-def _cannot_run(context: ToolContext[Any], arguments: Mapping[str, Any]) -> object:
+def _refuse_to_run(context: ToolContext[Any], arguments: Mapping[str, Any]) -> object:
+    """Raise `ToolError`: the tool is only a definition."""
     raise ToolError(f"{context.tool_name!r} is only a definition: nothing runs it.")
 
 
-def defined(tool: Any) -> Any:
-    """A tool, or one that is known by its definition alone and cannot be run.
+def to_tool(tool: Any) -> Any:
+    """Return a tool unchanged; convert a definition to a tool that cannot run.
 
     Raises:
-        DefinitionError: it is neither.
-        SetupError: it is a provider's, and its calls would have to be answered here.
+        DefinitionError: It is neither.
+        SetupError: It is a provider's tool whose calls the program would have to answer.
     """
     if not (isinstance(tool, Mapping) or is_typeddict(tool)):
         return tool
-    if isinstance(tool, Mapping) and (there := hosted(tool)) is not None:
+    if isinstance(tool, Mapping) and (there := to_hosted_tool(tool)) is not None:
         return there
     form = convert_tool(tool, "mcp")
     schema = form["inputSchema"]
-    return Tool.from_schema(form["name"], form.get("description", ""), schema, _cannot_run)
+    return Tool.from_schema(form["name"], form.get("description", ""), schema, _refuse_to_run)
 
 
 def convert_to_openai_tool(tool: object, *, strict: bool | None = None) -> dict[str, Any]:
-    """A tool for OpenAI's Chat Completions; see `convert_tool`."""
+    """Convert a tool to OpenAI's Chat Completions format; see `convert_tool`."""
     return convert_tool(tool, "openai-chat", strict=strict)
 
 
 def convert_to_openai_function(tool: object, *, strict: bool | None = None) -> dict[str, Any]:
-    """What stands under ``function`` in OpenAI's form; see `convert_tool`."""
+    """Return the value of ``function`` in OpenAI's format; see `convert_tool`."""
     function: dict[str, Any] = convert_to_openai_tool(tool, strict=strict)["function"]
     return function
 
 
 def convert_to_anthropic_tool(tool: object) -> dict[str, Any]:
-    """A tool for Anthropic's Messages; see `convert_tool`."""
+    """Convert a tool to Anthropic's Messages format; see `convert_tool`."""
     return convert_tool(tool, "anthropic")
 
 
 def render_text_description(tools: Sequence[Any]) -> str:
-    """A line for each tool: its name, its function's signature and its description."""
-    return "\n".join(map(_rendered, tools))
+    """Return a line for each tool: its name, its function's signature and its description."""
+    return "\n".join(map(_render_line, tools))
 
 
 def render_text_description_and_args(tools: Sequence[Any]) -> str:
-    """The same, with the schemas of the arguments."""
-    return "\n".join(f"{_rendered(tool)}, args: {tool.args!s}" for tool in tools)
+    """Return the same lines with the arguments' schemas."""
+    return "\n".join(f"{_render_line(tool)}, args: {tool.args!s}" for tool in tools)
 
 
-def _rendered(tool: Any) -> str:
+def _render_line(tool: Any) -> str:
     function = getattr(tool, "func", None)
     return f"{tool.name}{inspect.signature(function) if function else ''} - {tool.description}"

@@ -1,7 +1,7 @@
-"""Tools as classes that use pydantic's words: their fields, validators and private attributes.
+"""Pydantic fields, validators and private attributes in a tool's class.
 
-A tool is no pydantic model here. What its author wrote in pydantic's words is put into a model
-beside it, which checks what the constructor is given.
+A tool is not a pydantic model here. Its pydantic declarations are copied to a separate model, which
+validates the constructor's arguments.
 """
 
 from __future__ import annotations
@@ -14,23 +14,27 @@ from typing import Any, ClassVar, get_origin, get_type_hints
 
 from pydantic import BaseModel
 
-OWN = frozenset({"model_post_init", "model_config"})
+HANDLED_NAMES = frozenset({"model_post_init", "model_config"})
 
 
 @functools.cache
-def model_of(cls: Any, base: Any) -> type[BaseModel] | None:
-    """The model of what a class and those above it, up to a base, have written; None if nothing.
+def build_model(cls: Any, base: Any) -> type[BaseModel] | None:
+    """Build a model from the declarations of a class and its bases; None if there are none.
 
     Args:
         cls: A tool's class.
-        base: The first that is not its author's.
+        base: The first base class that is not the author's; its declarations are left out.
     """
     body: dict[str, Any] = {}
     hints: dict[str, Any] = {}
     written = [one for one in reversed(cls.__mro__) if issubclass(one, base) and one is not base]
     for one in written:
-        hints |= _annotations(one)
-        body |= {name: value for name, value in vars(one).items() if _belongs(name, value, hints)}
+        hints |= _read_annotations(one)
+        body |= {
+            name: value
+            for name, value in vars(one).items()
+            if _is_model_attribute(name, value, hints)
+        }
     if not hints and not body:
         return None
     config = {**getattr(cls, "model_config", {}), "arbitrary_types_allowed": True}
@@ -39,8 +43,8 @@ def model_of(cls: Any, base: Any) -> type[BaseModel] | None:
     return made
 
 
-def _annotations(cls: type) -> dict[str, Any]:
-    """Its fields' types; one that cannot be resolved here is not checked."""
+def _read_annotations(cls: type) -> dict[str, Any]:
+    """Return the types of a class's fields; a class with an unresolvable type has none checked."""
     try:
         resolved = get_type_hints(cls, include_extras=True)
     except NameError:  # a type of a function's own: its fields are not checked
@@ -56,11 +60,11 @@ def _annotations(cls: type) -> dict[str, Any]:
     return made
 
 
-def _belongs(name: str, value: object, hints: Mapping[str, Any]) -> bool:
-    """Whether a class's attribute is a default, a validator, or what a validator may call."""
+def _is_model_attribute(name: str, value: object, hints: Mapping[str, Any]) -> bool:
+    """Return True for a field's default, a validator, or a function a validator may call."""
     if name in hints:
         return True
-    if name in OWN or name.startswith("__"):
+    if name in HANDLED_NAMES or name.startswith("__"):
         return False
     kinds = ("PydanticDescriptorProxy", "ModelPrivateAttr")
     return isinstance(value, FunctionType) or type(value).__name__ in kinds

@@ -1,4 +1,4 @@
-"""Which messages a model is shown, under LangChain's names."""
+"""Which messages the model gets, under LangChain's names."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from toolkeel._records.record import record
+from toolkeel.compat.check_options import check_options
+from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage
 from toolkeel_compat.check_options import only_known
@@ -16,46 +18,43 @@ REMOVE_ALL_MESSAGES = "__remove_all__"
 
 @record
 class RemoveMessage:
-    """Stands for the removal of messages: of all, as messages have no ids here.
+    """A request to remove all messages; single ones have no ids here.
 
     Args:
-        id: `REMOVE_ALL_MESSAGES`.
-
-    Raises:
-        SetupError: for any other id, when it is applied.
+        id: `REMOVE_ALL_MESSAGES`; any other id raises `SetupError` when it is applied.
     """
 
     id: str
 
 
-def applied(messages: Sequence[Message], update: Any) -> list[Message]:
-    """Messages with those of an update added, or in their place after a `RemoveMessage`."""
+def apply_update(messages: Sequence[Message], update: Any) -> list[Message]:
+    """Append an update's messages; a `RemoveMessage` first removes all earlier ones."""
     more = update if isinstance(update, list) else [update]
     kept = list(messages)
     for at, one in enumerate(more):
         if isinstance(one, RemoveMessage):
             if one.id != REMOVE_ALL_MESSAGES:
                 raise SetupError("RemoveMessage: messages have no ids; remove all, give those kept")
-            return applied([], more[at + 1 :])
+            return apply_update([], more[at + 1 :])
     return [*kept, *convert_to_messages(more)]
 
 
-Kinds = str | type[Any] | Sequence[str | type[Any]] | None
+MessageTypes = str | type[Any] | Sequence[str | type[Any]] | None
 
 
 class TrimOptions(TypedDict, total=False):
-    """How `trim_messages` chooses.
+    """Options of `trim_messages`.
 
     Attributes:
-        strategy: Whether the ``last`` messages stay, or the ``first``.
-        start_on: What the first of them may be: ``human``, ``ai``, ``system``, ``tool`` or a class.
-        end_on: The same of the last.
-        include_system: Whether a system message at the beginning stays in any case.
+        strategy: Keep the ``last`` messages, or the ``first``.
+        start_on: Type of the first message: ``human``, ``ai``, ``system``, ``tool`` or a class.
+        end_on: Type of the last message.
+        include_system: Always keep a leading system message.
     """
 
     strategy: Literal["first", "last"]
-    start_on: Kinds
-    end_on: Kinds
+    start_on: MessageTypes
+    end_on: MessageTypes
     include_system: bool
 
 
@@ -66,25 +65,25 @@ def trim_messages(
     token_counter: Callable[[list[Any]], int] | Literal["approximate"],
     **options: Unpack[TrimOptions],
 ) -> list[Message]:
-    """As many whole messages as there is room for.
+    """Return as many complete messages as fit in `max_tokens`.
 
     >>> [m.content for m in trim_messages(["a", "b", "c"], max_tokens=2, token_counter=len)]
     ['b', 'c']
 
     Args:
-        messages: In any form `convert_to_messages` reads.
-        max_tokens: The room.
-        token_counter: Counts the tokens of a list of messages: a function, `len` to count the
-            messages, or ``approximate``: four characters each.
+        messages: In any form `convert_to_messages` accepts.
+        max_tokens: The token limit.
+        token_counter: A function that counts the tokens of a list of messages, `len` to count
+            messages, or ``approximate`` for four characters a token.
         options: See `TrimOptions`.
 
     Raises:
-        SetupError: for a counter that is none.
-        TypeError: for an option that is not here.
+        SetupError: `token_counter` is not callable.
+        TypeError: An option is unknown.
     """
     whole = "messages stay whole here"
     refused = {"allow_partial": whole, "text_splitter": whole}
-    only_known(options, TrimOptions, "trim_messages", refused)
+    check_options(options, TrimOptions, "trim_messages", refused)
     left = convert_to_messages(messages)
     count = count_tokens_approximately if token_counter == "approximate" else token_counter
     if not callable(count):
@@ -93,27 +92,27 @@ def trim_messages(
     if options.get("include_system") and left and isinstance(left[0], SystemMessage):
         system, left = left[:1], left[1:]
     last = options.get("strategy", "last") == "last"
-    left = _until(left, options.get("end_on"), -1) if last else left
+    left = _drop_until(left, options.get("end_on"), -1) if last else left
     while left and count([*system, *left]) > max_tokens:
         left = left[1:] if last else left[:-1]
     edge = options.get("start_on") if last else options.get("end_on")
-    left = _until(left, edge, 0 if last else -1)
+    left = _drop_until(left, edge, 0 if last else -1)
     return [*system, *left]
 
 
-def _until(messages: list[Message], kinds: Kinds, at: int) -> list[Message]:
-    """Messages without those at one end that are none of the kinds."""
-    while messages and kinds is not None and not _is(messages[at], kinds):
+def _drop_until(messages: list[Message], kinds: MessageTypes, at: int) -> list[Message]:
+    """Drop messages from one end until one of the types is at that end."""
+    while messages and kinds is not None and not _matches(messages[at], kinds):
         messages = messages[1:] if at == 0 else messages[:-1]
     return messages
 
 
 def count_tokens_approximately(messages: Sequence[Message]) -> int:
-    """Four characters a token, and four tokens a message."""
+    """Estimate tokens: one for four characters, and four for each message."""
     return sum(len(one.text) // 4 + 4 for one in messages)
 
 
-def _is(message: Any, kinds: Kinds) -> bool:
+def _matches(message: Any, kinds: MessageTypes) -> bool:
     each = [kinds] if isinstance(kinds, str | type) else kinds or ()
     return any(
         isinstance(message, kind) if isinstance(kind, type) else message.type == kind

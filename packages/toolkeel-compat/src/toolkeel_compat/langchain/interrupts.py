@@ -1,7 +1,7 @@
-"""`interrupt()` in a tool: the run waits for a value from outside, then the tool runs once more.
+"""`interrupt()` in a tool: the run waits for a value from outside, then the tool runs again.
 
-A call that is interrupted is a ticket whose result comes from outside; its answer is not the call's
-result but what `interrupt` gives back. What was answered before is kept in the run's state.
+An interrupted call becomes a ticket that is answered from outside; `interrupt` returns that answer when
+the tool runs again. Answers of one call are stored in the run's state, under `ANSWERS_KEY`.
 """
 
 from __future__ import annotations
@@ -19,118 +19,121 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import Crashed, SetupError, Suspend
 
-ANSWERS = "__interrupts__"
+ANSWERS_KEY = "__interrupts__"
 """Where the run's state keeps what was answered, by call."""
-_REASON = "interrupt: "
+_REASON_PREFIX = "interrupt: "
 """How the reason of a ticket begins; the value follows, as JSON."""
-_running: ContextVar[_Running | None] = ContextVar("_running", default=None)
+_running: ContextVar[_RunningBody | None] = ContextVar("_running", default=None)
 
 
 @record
 class Interrupt:
-    """What a run waits for; in the state under ``__interrupt__``.
+    """A value that a run waits for; in the state under ``__interrupt__``.
 
     Args:
-        value: What `interrupt` was given, or the requests of `HumanInTheLoopMiddleware`.
-        id: The first ticket's.
+        value: The argument of `interrupt`, or the requests of `HumanInTheLoopMiddleware`.
+        id: The id of the first ticket.
     """
 
     value: Any
     id: str
 
 
-class _Asked(Exception):
-    """A tool has asked for a value that nobody has given yet: its argument."""
+class _InterruptRequested(Exception):
+    """Signals that a tool called `interrupt` and no answer exists yet; the argument is the value."""
 
 
 @dataclass
-class _Running:
-    """One running body, and how many values it has asked for."""
+class _RunningBody:
+    """A running tool body, its answers, and the number of its `interrupt` calls so far."""
 
     answers: list[Any]
     emit: Callable[[object], None]
-    asked: int = 0
+    interrupt_count: int = 0
 
 
-def _current(what: str) -> _Running:
+def _get_running_body(what: str) -> _RunningBody:
+    """Return the running body; raise `SetupError` outside of an agent's tool."""
     if (running := _running.get()) is None:
         raise SetupError(f"{what} is for tools of an agent that has a checkpointer")
     return running
 
 
 def interrupt(value: object) -> Any:
-    """Wait for a value from outside: ``Command(resume=value)`` gives it, and the tool runs again.
+    """Wait for a value from outside: ``Command(resume=value)`` supplies it, and the tool runs again.
 
     Args:
-        value: What a person is shown; JSON data.
+        value: JSON data to show a person.
 
     Raises:
-        SetupError: it is called outside of a tool of an agent.
+        SetupError: It was called outside of an agent's tool.
     """
-    running = _current("interrupt()")
-    number, running.asked = running.asked, running.asked + 1
+    running = _get_running_body("interrupt()")
+    number, running.interrupt_count = running.interrupt_count, running.interrupt_count + 1
     if number < len(running.answers):
         return running.answers[number]
-    raise _Asked(value)
+    raise _InterruptRequested(value)
 
 
 def get_stream_writer() -> Callable[[object], None]:
-    """What tells whoever watches the run something of the tool's own.
+    """Return a function that emits a value to the run's listeners.
 
     Raises:
-        SetupError: it is called outside of a tool of an agent.
+        SetupError: It was called outside of an agent's tool.
     """
-    return _current("get_stream_writer() without runtime.stream_writer").emit
+    return _get_running_body("get_stream_writer() without runtime.stream_writer").emit
 
 
-async def interrupting(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-    """A step that lets a run wait where its body calls `interrupt`.
+async def handle_interrupts(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+) -> object:
+    """Suspend the run where the tool's body calls `interrupt`, as a step around the call.
 
     Raises:
-        Suspend: it waits.
-        SetupError: it cannot: the agent has no checkpointer.
+        Suspend: The run waits for an answer.
+        SetupError: The agent has no checkpointer, so it cannot wait.
     """
     run, call = context.run, context.call.id
-    kept: dict[str, list[Any]] = dict(cast("Any", run.state.get(ANSWERS)) or {})
+    kept: dict[str, list[Any]] = dict(cast("Any", run.state.get(ANSWERS_KEY)) or {})
     answers = list(kept.get(call, ()))
     digest = ApprovalQuestion(prepared).digest
     ticket, given = run.loop_state.decisions.get((call, digest), (None, None))
-    if ticket is not None and given is not None and ticket.reason.startswith(_REASON):
+    if ticket is not None and given is not None and ticket.reason.startswith(_REASON_PREFIX):
         del run.loop_state.decisions[call, digest]
         answers.append(given.value)
-        run.state[ANSWERS] = {**kept, call: answers}
-    token = _running.set(_Running(answers, context.emit))
+        run.state[ANSWERS_KEY] = {**kept, call: answers}
+    token = _running.set(_RunningBody(answers, context.emit))
     try:
         return await proceed(prepared)
     except Crashed as crash:
         asked = crash.__cause__
-        if not isinstance(asked, _Asked):
+        if not isinstance(asked, _InterruptRequested):
             raise
         if run.recorder is None or not run.can_wait:
             raise SetupError("interrupt() needs an agent with a checkpointer") from None
-        why = _REASON + json.dumps(asked.args[0], ensure_ascii=False, allow_nan=False)
+        why = _REASON_PREFIX + json.dumps(asked.args[0], ensure_ascii=False, allow_nan=False)
         raise Suspend(ApprovalQuestion(prepared, why).ticket(outside=True)) from None
     finally:
         _running.reset(token)
 
 
-def interrupts(tickets: Sequence[Ticket]) -> list[Interrupt]:
-    """What tools have asked for, of what waits."""
-    own = [ticket for ticket in tickets if ticket.reason.startswith(_REASON)]
-    return [Interrupt(json.loads(one.reason.removeprefix(_REASON)), one.id) for one in own]
+def list_interrupts(tickets: Sequence[Ticket]) -> list[Interrupt]:
+    """Return the interrupts among the waiting tickets."""
+    own = [ticket for ticket in tickets if ticket.reason.startswith(_REASON_PREFIX)]
+    return [Interrupt(json.loads(one.reason.removeprefix(_REASON_PREFIX)), one.id) for one in own]
 
 
-def answered(resume: Any, tickets: Sequence[Ticket]) -> list[Decision] | None:
-    """The answers of ``Command(resume=...)``; None if no tool has asked for one.
+def decide_interrupts(resume: Any, tickets: Sequence[Ticket]) -> list[Decision] | None:
+    """Return decisions for ``Command(resume=...)``; None if no tool called `interrupt`.
 
     Args:
-        resume: The value, or by interrupt's id each.
-        tickets: What waits.
+        resume: The value, or a dict of values by interrupt id.
+        tickets: The waiting tickets.
 
     Raises:
-        SetupError: several tools have asked, and it does not say whose the value is.
+        SetupError: Several tools wait, and `resume` does not say which value belongs to which.
     """
-    own = [ticket for ticket in tickets if ticket.reason.startswith(_REASON)]
+    own = [ticket for ticket in tickets if ticket.reason.startswith(_REASON_PREFIX)]
     if not own:
         return None
     by_id = isinstance(resume, Mapping) and {*resume} == {ticket.id for ticket in own}

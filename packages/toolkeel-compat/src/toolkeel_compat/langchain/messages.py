@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 from toolkeel._common.other_libraries_words import telling
+from toolkeel.compat.content_blocks import read_fields, to_content, to_langchain_content
 from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
@@ -16,11 +17,11 @@ from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel.messages import ToolMessage as CoreToolMessage
 from toolkeel_compat.content_blocks import content_of, fields_of, written
 
-_UNKEPT = ("id", "name", "additional_kwargs", "response_metadata", "invalid_tool_calls")
+_UNSUPPORTED_FIELDS = ("id", "name", "additional_kwargs", "response_metadata", "invalid_tool_calls")
 
 
-class Spoken:
-    """What a message says of itself: ``type``, and ``pretty_print()``."""
+class MessageMixin:
+    """LangChain's extras on a core message: ``type``, ``text``, ``content_blocks``, ``pretty_print()``."""
 
     __slots__ = ()
     type: ClassVar[str] = ""
@@ -32,26 +33,26 @@ class Spoken:
         )
 
     def __new__(cls, content: Any = "", *rest: Any, **given: Any) -> Self:
-        """Content may be a list of the parts of any library: see `content_blocks`."""
-        for name in _UNKEPT:
+        """Create a message; content may be a list of any library's parts (see `content_blocks`)."""
+        for name in _UNSUPPORTED_FIELDS:
             if name not in cls.__match_args__ and given.pop(name, None):  # type: ignore[attr-defined]
                 raise SetupError(f"{cls.__name__}({name}=...): messages here have no {name}")
         content = given.pop("content_blocks", None) or content
-        content = content_of(content) if isinstance(content, list) else content
+        content = to_content(content) if isinstance(content, list) else content
         return super().__new__(cls, content, *rest, **given)  # type: ignore[call-arg]
 
     @property
     def id(self) -> None:
-        """None: messages have none."""
+        """Always None: messages have no ids."""
 
     @property
     def additional_kwargs(self) -> dict[str, Any]:
-        """Nothing more is kept of a message than its fields."""
+        """Always empty: a message stores only its own fields."""
         return {}
 
     @property
     def text(self) -> str:
-        """What is said in words, without a word on pictures and files."""
+        """The text of the content, without placeholders for images and files."""
         content: Content = cast("Any", self).content
         blocks = [Text(content)] if isinstance(content, str) else content
         return "".join(block.text for block in blocks if isinstance(block, Text | Data))
@@ -60,11 +61,11 @@ class Spoken:
     def content_blocks(self) -> list[dict[str, Any]]:
         """The content as LangChain's blocks."""
         message: Any = self
-        made = written(message.content)
+        made = to_langchain_content(message.content)
         return [{"type": "text", "text": made}] if isinstance(made, str) else made
 
     def pretty_repr(self) -> str:
-        """A title and what was said, calls too."""
+        """Return a title line, the text, and the tool calls."""
         message: Any = self
         lines = [f" {self.type.title()} Message ".center(80, "=")]
         if name := getattr(message, "name", ""):
@@ -78,12 +79,12 @@ class Spoken:
         return "\n".join(lines)
 
     def pretty_print(self) -> None:
-        """Print that."""
+        """Print `pretty_repr()`."""
         print(self.pretty_repr())
 
 
-class HumanMessage(Spoken, UserMessage):
-    """What a person says."""
+class HumanMessage(MessageMixin, UserMessage):
+    """A user's message."""
 
     __slots__ = ()
     __match_args__ = UserMessage.__match_args__
@@ -91,8 +92,8 @@ class HumanMessage(Spoken, UserMessage):
     name: ClassVar[None] = None
 
 
-class SystemMessage(Spoken, CoreSystemMessage):
-    """What the model is told before anything else."""
+class SystemMessage(MessageMixin, CoreSystemMessage):
+    """The system prompt."""
 
     __slots__ = ()
     __match_args__ = CoreSystemMessage.__match_args__
@@ -100,8 +101,8 @@ class SystemMessage(Spoken, CoreSystemMessage):
     name: ClassVar[None] = None
 
 
-class ToolMessage(Spoken, CoreToolMessage):
-    """The result of one call."""
+class ToolMessage(MessageMixin, CoreToolMessage):
+    """The result of one tool call."""
 
     __slots__ = ()
     __match_args__ = CoreToolMessage.__match_args__
@@ -133,14 +134,14 @@ class ToolCall(CoreToolCall):
         return dict(json.loads(given or "{}") if isinstance(given, str) else given)
 
     def keys(self) -> tuple[str, ...]:
-        """Keys of the dict it can be read as."""
+        """Return the keys of the dict form."""
         return ("name", "args", "id", "type")
 
     def __getitem__(self, key: str) -> Any:
         return {"name": self.name, "args": self.args, "id": self.id, "type": "tool_call"}[key]
 
     def get(self, key: str, default: object = None) -> Any:
-        """The value of one of the keys."""
+        """Return the value of one of the keys, or `default`."""
         return self[key] if key in self.keys() else default
 
     def __eq__(self, other: object) -> bool:
@@ -152,11 +153,11 @@ class ToolCall(CoreToolCall):
         return hash((self.name, self.id))
 
     def __repr__(self) -> str:
-        return repr(dict(self)) if _readable(self) else super().__repr__()
+        return repr(dict(self)) if _has_object_args(self) else super().__repr__()
 
 
-class _Calls(tuple[ToolCall, ...]):
-    """The calls of a reply; as a list they are equal, and are shown as one."""
+class _ToolCalls(tuple[ToolCall, ...]):
+    """A reply's calls: a tuple that compares equal to a list and prints as one."""
 
     __slots__ = ()
 
@@ -169,8 +170,8 @@ class _Calls(tuple[ToolCall, ...]):
         return repr(list(self))
 
 
-def as_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
-    """A call from the core's record, LangChain's dict or OpenAI's dict."""
+def to_tool_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
+    """Convert the core's record, LangChain's dict or OpenAI's dict to a `ToolCall`."""
     if isinstance(call, ToolCall):
         return call
     if isinstance(call, CoreToolCall):
@@ -180,8 +181,8 @@ def as_call(call: CoreToolCall | Mapping[str, Any]) -> ToolCall:
     return ToolCall(call.get("id") or "", function["name"], args)
 
 
-class AIMessage(Spoken, AssistantMessage):
-    """A reply of a model; its calls may be given as dicts, and read as such."""
+class AIMessage(MessageMixin, AssistantMessage):
+    """A model's reply; its calls may be passed as dicts and read as dicts."""
 
     __slots__ = ()
     __match_args__ = AssistantMessage.__match_args__
@@ -195,63 +196,64 @@ class AIMessage(Spoken, AssistantMessage):
         *rest: Any,
         **given: Any,
     ) -> AIMessage:
-        calls = _Calls(map(as_call, tool_calls or ()))
+        calls = _ToolCalls(map(to_tool_call, tool_calls or ()))
         if spent := given.pop("usage_metadata", None):
             given["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"])
         shown: Any = content or ""
         if isinstance(content, list):
-            shown, thoughts = _apart(content)
+            shown, thoughts = _split_reasoning(content)
             given = {"reasoning": thoughts, **given} if thoughts else given
         return super().__new__(cls, shown, calls, *rest, **given)
 
     def __add__(self, more: AIMessage) -> AIMessage:
-        """This piece of a reply, and the next."""
+        """Join this chunk of a reply with the next one."""
         names = ("tool_calls", "usage", "reasoning")
         sums = {name: getattr(self, name) + getattr(more, name) for name in names}
         return dataclasses.replace(more, content=self.text + more.text, **sums)
 
     @property
     def usage_metadata(self) -> dict[str, int] | None:
-        """What it cost, in tokens; None if nobody said so."""
+        """Token counts; None if the provider reported none."""
         spent = self.usage
         names = ("input_tokens", "output_tokens", "total_tokens")
         return {name: getattr(spent, name) for name in names} if spent.total_tokens else None
 
     @property
     def response_metadata(self) -> dict[str, Any]:
-        """Which model said it, and why it stopped."""
+        """The model's name and the finish reason."""
         return {"model_name": self.model, "finish_reason": self.finish_reason}
 
     @property
     def invalid_tool_calls(self) -> list[ToolCall]:
-        """Its calls whose arguments are no JSON object."""
-        return [as_call(one) for one in self.tool_calls if not _readable(one)]
+        """The calls whose arguments are not a JSON object."""
+        return [to_tool_call(one) for one in self.tool_calls if not _has_object_args(one)]
 
 
 BaseMessage = AnyMessage = HumanMessage | AIMessage | SystemMessage | ToolMessage
 
 
-def _readable(call: CoreToolCall) -> bool:
+def _has_object_args(call: CoreToolCall) -> bool:
+    """Return True if a call's arguments parse to a dict."""
     try:
-        return isinstance(as_call(call).args, dict)
+        return isinstance(to_tool_call(call).args, dict)
     except (ValueError, TypeError):
         return False
 
 
-_THOUGHTS = ("thinking", "reasoning")
-_BESIDE = (*_THOUGHTS, "tool_use", "tool_call", "function_call")
+_REASONING_TYPES = ("thinking", "reasoning")
+_NON_CONTENT_TYPES = (*_REASONING_TYPES, "tool_use", "tool_call", "function_call")
 """Parts of a reply that stand beside its content: its `reasoning` and its `tool_calls`."""
 
 
-def _apart(parts: list[Any]) -> tuple[list[Any], tuple[Reasoning, ...]]:
-    """The parts of a reply's content, and its thoughts."""
-    fields = [fields_of(part) for part in parts]
-    thoughts = tuple(_thought(one) for one in fields if one.get("type") in _THOUGHTS)
-    beside = [one.get("type") in _BESIDE for one in fields]
+def _split_reasoning(parts: list[Any]) -> tuple[list[Any], tuple[Reasoning, ...]]:
+    """Split a reply's parts into its content and its reasoning; drop tool-call parts."""
+    fields = [read_fields(part) for part in parts]
+    thoughts = tuple(_to_reasoning(one) for one in fields if one.get("type") in _REASONING_TYPES)
+    beside = [one.get("type") in _NON_CONTENT_TYPES for one in fields]
     return [part for part, out in zip(parts, beside, strict=True) if not out], thoughts
 
 
-def _thought(part: Mapping[str, Any]) -> Reasoning:
+def _to_reasoning(part: Mapping[str, Any]) -> Reasoning:
     text = part.get("thinking") or part.get("reasoning") or ""
     return Reasoning(str(text), str(part.get("signature") or ""))
 
@@ -268,40 +270,44 @@ _ROLES: Mapping[str, type[Any]] = {
 
 
 def convert_to_messages(messages: object) -> list[Message]:
-    """Messages as people write them: a text, records, ``(role, text)`` pairs, or OpenAI's dicts.
+    """Convert a string, records, ``(role, text)`` pairs or OpenAI's dicts to messages.
 
-    One by itself stands for a list of it.
+    A single item counts as a list of one.
 
     Raises:
-        SetupError: for anything else.
+        SetupError: An item is none of these.
     """
     pair = isinstance(messages, tuple) and len(messages) == 2 and isinstance(messages[0], str)
-    if pair or isinstance(messages, str | Mapping | Spoken) or not isinstance(messages, Iterable):
-        return [_message(messages)]
-    return [_message(one) for one in messages]
+    if (
+        pair
+        or isinstance(messages, str | Mapping | MessageMixin)
+        or not isinstance(messages, Iterable)
+    ):
+        return [_to_message(messages)]
+    return [_to_message(one) for one in messages]
 
 
-def _message(item: object) -> Message:
+def _to_message(item: object) -> Message:
     match item:
-        case Spoken():
+        case MessageMixin():
             return cast("Message", item)
         case UserMessage() | CoreSystemMessage() | AssistantMessage() | CoreToolMessage():
-            kind = _KINDS[type(item)]
+            kind = _MESSAGE_CLASSES[type(item)]
             return cast("Message", kind(*(getattr(item, name) for name in kind.__match_args__)))
         case str():
             return HumanMessage(item)
         case (str(role), content) if role in _ROLES:
             return cast("Message", _ROLES[role](content))
         case {"role": str(role), **fields} if role in _ROLES:
-            known = {key: value for key, value in fields.items() if key in _FIELDS}
+            known = {key: value for key, value in fields.items() if key in _DICT_FIELDS}
             return cast("Message", _ROLES[role](**known))
     raise SetupError(f"no message: {item!r}")
 
 
-_KINDS: Mapping[type[Any], type[Any]] = {
+_MESSAGE_CLASSES: Mapping[type[Any], type[Any]] = {
     UserMessage: HumanMessage,
     CoreSystemMessage: SystemMessage,
     AssistantMessage: AIMessage,
     CoreToolMessage: ToolMessage,
 }
-_FIELDS = ("content", "tool_calls", "tool_call_id")
+_DICT_FIELDS = ("content", "tool_calls", "tool_call_id")

@@ -1,4 +1,4 @@
-"""Middleware of an agent, under LangChain's names: steps around requests and calls of the core."""
+"""Agent middleware under LangChain's names: steps around the core's model requests and tool calls."""
 
 from __future__ import annotations
 
@@ -13,6 +13,11 @@ from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.turn.steps import Ask
+from toolkeel.compat.langchain.chat_models import ChatModel, convert_tool_choice
+from toolkeel.compat.langchain.command import Reducers, call_wrapper, make_wrapper_step, write_state
+from toolkeel.compat.langchain.history import apply_update
+from toolkeel.compat.langchain.messages import SystemMessage, convert_to_messages
+from toolkeel.compat.langchain.runtime import C, S, build_config
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
@@ -30,18 +35,18 @@ R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])
 HOOKS = ("before_agent", "before_model", "after_model", "after_agent")
 WRAPS = ("wrap_model_call", "wrap_tool_call")
-_told: ContextVar[list[Any]] = ContextVar("_told")
+_request_instructions: ContextVar[list[Any]] = ContextVar("_told")
 """The instructions that middleware has given a request, if any has; else they are the agent's."""
 
 
 @record
 class Runtime(Generic[C]):
-    """What middleware may see of the run besides its state.
+    """Middleware's view of the run besides its state.
 
     Args:
         context: The user's own object.
         store: Memory that outlives the run.
-        stream_writer: Tells whoever watches the run.
+        stream_writer: Emits a value to the run's listeners.
     """
 
     context: C
@@ -51,7 +56,7 @@ class Runtime(Generic[C]):
 
 @dataclasses.dataclass(init=False)
 class ModelRequest(Generic[C]):
-    """A request to the model, as middleware sees it; `override` gives a changed one."""
+    """A model request as middleware gets it; `override` returns a changed copy."""
 
     model: Any
     messages: list[Any]
@@ -64,13 +69,13 @@ class ModelRequest(Generic[C]):
     response_format: Any = None
 
     def __init__(self, **given: Any) -> None:
-        """As there, ``system_prompt`` may stand for ``system_message``.
+        """Create a request from its fields; as in LangChain, ``system_prompt`` sets ``system_message``.
 
         Args:
-            given: By field.
+            given: Values by field name.
 
         Raises:
-            TypeError: there is no such field, or one is missing.
+            TypeError: A field is unknown, or a required one is missing.
         """
         if "system_prompt" in given:
             prompt = given.pop("system_prompt")
@@ -84,17 +89,17 @@ class ModelRequest(Generic[C]):
 
     @property
     def system_prompt(self) -> str | None:
-        """What the model is told before anything else."""
+        """The text of the system message."""
         return None if self.system_message is None else self.system_message.text
 
     def override(self, **changes: Any) -> ModelRequest[C]:
-        """The same with other values; ``system_prompt`` gives a new system message."""
+        """Return a copy with other values; ``system_prompt`` sets a new system message."""
         return ModelRequest(**{**vars(self), **changes})
 
 
 @record
 class ModelResponse(Generic[R]):
-    """What a model said: one message."""
+    """A model's reply: a list of one message."""
 
     result: list[Any]
     structured_response: R | None = None
@@ -104,12 +109,12 @@ ModelCallResult = ModelResponse  # in annotations: a bare message is taken, too
 
 
 class AgentMiddleware(Generic[S, C, R]):
-    """Middleware as a class: write those of the hooks that you want, sync or with an ``a`` before.
+    """Middleware as a class: define the hooks you need, sync, or async with an ``a`` prefix.
 
-    ``before_agent``, ``before_model``, ``after_model`` and ``after_agent`` are given state and
-    runtime, and give what changes in the state; ``wrap_model_call`` and ``wrap_tool_call`` are given
-    a request and what carries it out. What they change in the messages is what the model is shown;
-    the transcript keeps what was said.
+    ``before_agent``, ``before_model``, ``after_model`` and ``after_agent`` get the state and the runtime,
+    and return changes of the state; ``wrap_model_call`` and ``wrap_tool_call`` get a request and the
+    handler that runs it. Their changes of messages affect what the model gets; the transcript keeps the
+    originals.
     """
 
     state_schema: Any = None
@@ -118,12 +123,12 @@ class AgentMiddleware(Generic[S, C, R]):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The display name."""
         return type(self).__name__
 
 
-def _hook(kind: str) -> Callable[..., Any]:
-    """The decorator that makes middleware of one function."""
+def _make_hook_decorator(kind: str) -> Callable[..., Any]:
+    """Return the decorator that makes middleware of one hook function."""
 
     def decorate(func: Any = None, **options: Any) -> Any:
         def make(function: Callable[..., Any]) -> AgentMiddleware:
@@ -145,19 +150,25 @@ def _hook(kind: str) -> Callable[..., Any]:
     return decorate
 
 
-before_agent, before_model = _hook("before_agent"), _hook("before_model")
-after_model, after_agent = _hook("after_model"), _hook("after_agent")
-wrap_model_call, wrap_tool_call = _hook("wrap_model_call"), _hook("wrap_tool_call")
+before_agent, before_model = (
+    _make_hook_decorator("before_agent"),
+    _make_hook_decorator("before_model"),
+)
+after_model, after_agent = _make_hook_decorator("after_model"), _make_hook_decorator("after_agent")
+wrap_model_call, wrap_tool_call = (
+    _make_hook_decorator("wrap_model_call"),
+    _make_hook_decorator("wrap_tool_call"),
+)
 
 
 def hook_config(*, can_jump_to: Sequence[str] | None = None) -> Callable[[F], F]:
-    """For a hook of a class that goes elsewhere.
+    """Declare where a class's hook may jump.
 
     Args:
-        can_jump_to: Where; any hook may go to ``end``, and none elsewhere.
+        can_jump_to: Targets; only ``end`` is supported, for every hook.
 
     Raises:
-        SetupError: it names another place.
+        SetupError: Another target is named.
     """
     if strange := sorted({*(can_jump_to or ())} - {"end"}):
         raise SetupError(f"hook_config(can_jump_to={strange}): only 'end' is here")
@@ -165,68 +176,68 @@ def hook_config(*, can_jump_to: Sequence[str] | None = None) -> Callable[[F], F]
 
 
 def dynamic_prompt(func: Callable[[ModelRequest], Any]) -> AgentMiddleware:
-    """Make middleware of a function whose text is the system prompt of each request."""
+    """Make middleware of a function that returns the system prompt of each request."""
 
     async def told(request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
-        prompt = await called(func, request)
+        prompt = await call_hook(func, request)
         return await handler(request.override(system_prompt=prompt))
 
     made: AgentMiddleware = wrap_model_call(told)
     return made
 
 
-def hook_of(one: object, kind: str) -> Callable[..., Any] | None:
-    """A hook of middleware, async by choice; None if it has none."""
+def find_hook(one: object, kind: str) -> Callable[..., Any] | None:
+    """Return a middleware's hook, preferring the async one; None if it has none."""
     return getattr(one, f"a{kind}", None) or getattr(one, kind, None)
 
 
-async def called(function: Callable[..., Any], *given: Any) -> Any:
-    """What a function gives; a plain one runs in a thread, so that it may wait."""
+async def call_hook(function: Callable[..., Any], *given: Any) -> Any:
+    """Call a hook and return its result; run a sync hook in a thread, so that it may block."""
     if inspect.iscoroutinefunction(function):
         return await function(*given)
     return await asyncio.to_thread(function, *given)
 
 
-def apart(request: CoreRequest, run: RunContext[Any]) -> tuple[list[Any], list[Any]]:
-    """The instructions of a request, and what else is said in it."""
-    own = _told.get(run.transcript[: run.loop_state.instruction_count])
+def split_instructions(request: CoreRequest, run: RunContext[Any]) -> tuple[list[Any], list[Any]]:
+    """Split a request's messages into its instructions and the others."""
+    own = _request_instructions.get(run.transcript[: run.loop_state.instruction_count])
     told = own if own and [*request.messages[:1]] == own else []
     return [*told], convert_to_messages([*request.messages[len(told) :]])
 
 
-def runtime_of(run: RunContext[Any]) -> Runtime[Any]:
-    """What middleware sees of a run."""
+def build_runtime(run: RunContext[Any]) -> Runtime[Any]:
+    """Return middleware's view of a run."""
     return Runtime(run.deps, run.store, lambda value: run.tell(Emitted(*run.next(), "", value)))
 
 
-class Hooks:
+class HookStep:
     """The ``before`` and ``after`` hooks of all middleware, as one step around each request.
 
     Args:
-        middleware: In the order in which it was given: the first looks first, and last at replies.
-        reducers: How values of the state are joined.
+        middleware: In registration order: the first gets requests first and replies last.
+        reducers: How to join values of the state.
     """
 
     def __init__(self, middleware: Sequence[Any], reducers: Reducers | None = None) -> None:
         self._middleware = middleware
         self._reducers = reducers
 
-    async def told(self, kind: str, state: dict[str, Any], run: RunContext[Any]) -> str | None:
-        """Tell each of the hooks of one kind, and change the state; where one wants to go instead.
+    async def run_hooks(self, kind: str, state: dict[str, Any], run: RunContext[Any]) -> str | None:
+        """Run all hooks of one kind and apply their changes to `state`; return ``end`` if one jumps there.
 
         Raises:
-            SetupError: a hook gives no dict, or leads elsewhere than to the end.
+            SetupError: A hook returned no dict, or jumps elsewhere than to the end.
         """
         turn = reversed if kind.startswith("after") else iter
         for one in turn(self._middleware):
-            hook = hook_of(one, kind)
-            said = await called(hook, state, runtime_of(run)) if hook is not None else None
-            update, goal = _update(kind, said)
+            hook = find_hook(one, kind)
+            said = await call_hook(hook, state, build_runtime(run)) if hook is not None else None
+            update, goal = _read_update(kind, said)
             for key, value in update.items():
                 if key == "messages":
-                    state[key] = applied(state[key], value)
+                    state[key] = apply_update(state[key], value)
                 elif key != "jump_to":
-                    put(state, key, value, self._reducers)
+                    write_state(state, key, value, self._reducers)
                     run.state[key] = state[key]
             if goal is not None:
                 return "end"
@@ -235,9 +246,9 @@ class Hooks:
     async def __call__(
         self, request: CoreRequest, run: RunContext[Any], proceed: Ask
     ) -> AssistantMessage:
-        told, shown = apart(request, run)
+        told, shown = split_instructions(request, run)
         state: dict[str, Any] = {**run.state, "messages": shown}
-        if await self.told("before_model", state, run) is None:
+        if await self.run_hooks("before_model", state, run) is None:
             asked = dataclasses.replace(request, messages=[*told, *state["messages"]])
             reply = await proceed(asked)
         else:
@@ -245,7 +256,7 @@ class Hooks:
             return last if isinstance(last, AssistantMessage) else AssistantMessage("")
         state["messages"] = [*state["messages"], *convert_to_messages([reply])]
         before = len(state["messages"])
-        ended = await self.told("after_model", state, run)
+        ended = await self.run_hooks("after_model", state, run)
         last = state["messages"][-1]
         if len(state["messages"]) != before and not (ended and isinstance(last, AssistantMessage)):
             raise SetupError("after_model: messages change only with jump_to='end', to the answer")
@@ -254,8 +265,8 @@ class Hooks:
         return last if isinstance(last, AssistantMessage) else reply
 
 
-def _update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
-    """What a hook changes in the state, and where it goes instead."""
+def _read_update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
+    """Return a hook's changes of the state, and its jump target."""
     if not isinstance(said, Mapping | None):
         raise SetupError(f"{kind} gave {said!r:.80}; give a dict, or None")
     goal = (said or {}).get("jump_to")
@@ -264,43 +275,45 @@ def _update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
     return said or {}, goal
 
 
-def _stepping(step: Any) -> AgentMiddleware:
-    """Middleware that is one step around each request."""
+def _make_step_middleware(step: Any) -> AgentMiddleware:
+    """Make middleware of one model step."""
     made = AgentMiddleware[Any, Any, Any]()
     made.model_step = step
     return made
 
 
-def prompted(prompt: Callable[..., Any]) -> AgentMiddleware:
-    """Middleware that shows the model what a function makes of the state, or of it and the config."""
+def make_prompt_middleware(prompt: Callable[..., Any]) -> AgentMiddleware:
+    """Make middleware that sends the messages a function returns for the state (and the config)."""
     takes = len(inspect.signature(prompt).parameters)
 
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        shown = await called(prompt, *(_state(request, run), config_of(run))[:takes])
+        shown = await call_hook(
+            prompt, *(_build_request_state(request, run), build_config(run))[:takes]
+        )
         return await proceed(dataclasses.replace(request, messages=convert_to_messages(shown)))
 
-    return _stepping(step)
+    return _make_step_middleware(step)
 
 
-def choosing(choose: Callable[..., Any]) -> AgentMiddleware:
-    """Middleware that asks the model which a function of the state and the runtime gives."""
+def make_model_middleware(choose: Callable[..., Any]) -> AgentMiddleware:
+    """Make middleware that uses the model a function returns for the state and the runtime."""
 
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        chosen = await called(choose, _state(request, run), runtime_of(run))
+        chosen = await call_hook(choose, _build_request_state(request, run), build_runtime(run))
         bound = {tool.name for tool in getattr(chosen, "tools", ())}
         tools = [tool for tool in request.tools if tool.name in bound or not bound]
-        return await proceed(asking(chosen, dataclasses.replace(request, tools=tools)))
+        return await proceed(use_model(chosen, dataclasses.replace(request, tools=tools)))
 
-    return _stepping(step)
-
-
-def _state(request: CoreRequest, run: RunContext[Any]) -> dict[str, Any]:
-    """The state, with the messages of a request."""
-    return {**run.state, "messages": apart(request, run)[1]}
+    return _make_step_middleware(step)
 
 
-def asking(model: Any, request: CoreRequest) -> CoreRequest:
-    """A request to a model; a chat model brings its own sampling."""
+def _build_request_state(request: CoreRequest, run: RunContext[Any]) -> dict[str, Any]:
+    """Return the run's state with the messages of a request."""
+    return {**run.state, "messages": split_instructions(request, run)[1]}
+
+
+def use_model(model: Any, request: CoreRequest) -> CoreRequest:
+    """Return the request for another model; a chat model also sets its own sampling."""
     if not isinstance(model, ChatModel):
         return dataclasses.replace(request, model=connect(model))
     own = {name: getattr(model.settings, name) for name in ("temperature", "max_tokens")}
@@ -309,18 +322,18 @@ def asking(model: Any, request: CoreRequest) -> CoreRequest:
     return dataclasses.replace(request, model=model.model, settings=settings)
 
 
-def _wrap(one: object) -> Any:
-    """The model step that the ``wrap_model_call`` of middleware is, or its own; None if it has none."""
-    own, hook = getattr(one, "model_step", None), hook_of(one, WRAPS[0])
+def _make_model_step(one: object) -> Any:
+    """Return the model step for a middleware's ``wrap_model_call``, or its own step; None without one."""
+    own, hook = getattr(one, "model_step", None), find_hook(one, WRAPS[0])
     if own is not None or hook is None:
         return own
 
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        told, messages = apart(request, run)
+        told, messages = split_instructions(request, run)
         first: ModelRequest[Any] = ModelRequest(
             model=request.model, messages=messages, system_message=next(iter(convert_to_messages(told)), None),
             tool_choice=request.settings.tool_choice, tools=list(request.tools),
-            state={**run.state, "messages": messages}, runtime=runtime_of(run),
+            state={**run.state, "messages": messages}, runtime=build_runtime(run),
         )  # fmt: skip
 
         async def send(asked: ModelRequest[Any]) -> ModelResponse[Any]:
@@ -330,20 +343,20 @@ def _wrap(one: object) -> Any:
             if len(tools) < len(names):
                 raise SetupError("wrap_model_call: tools may be left out, not added: give them all")
             sent = CoreRequest([*system, *asked.messages], tools, request.settings)
-            sent = asking(asked.model, sent)
+            sent = use_model(asked.model, sent)
             settings = dataclasses.replace(
                 sent.settings,
-                tool_choice=choice_of(asked.tool_choice),
+                tool_choice=convert_tool_choice(asked.tool_choice),
                 provider_options={**sent.settings.provider_options, **asked.model_settings},
             )
             changed = dataclasses.replace(sent, settings=settings)
-            token = _told.set(system)
+            token = _request_instructions.set(system)
             try:
                 return ModelResponse(convert_to_messages([await proceed(changed)]))
             finally:
-                _told.reset(token)
+                _request_instructions.reset(token)
 
-        said = await around(hook, first, send)
+        said = await call_wrapper(hook, first, send)
         reply = said.result[-1] if isinstance(said, ModelResponse) else said
         if not isinstance(reply, AssistantMessage):
             raise SetupError(f"wrap_model_call gave {said!r:.80}; give what the handler gives")
@@ -352,9 +365,13 @@ def _wrap(one: object) -> Any:
     return step
 
 
-def steps_of(middleware: Sequence[Any], reducers: Reducers | None) -> tuple[list[Any], list[Step]]:
-    """Steps around requests, and steps around calls, outermost first."""
-    told = any(hook_of(one, kind) for one in middleware for kind in HOOKS)
-    models = [Hooks(middleware, reducers) if told else None, *map(_wrap, middleware)]
-    calls = [wrapping(hook) for m in middleware if (hook := hook_of(m, WRAPS[1])) is not None]
+def build_steps(
+    middleware: Sequence[Any], reducers: Reducers | None
+) -> tuple[list[Any], list[Step]]:
+    """Return the model steps and the tool-call steps of all middleware, outermost first."""
+    told = any(find_hook(one, kind) for one in middleware for kind in HOOKS)
+    models = [HookStep(middleware, reducers) if told else None, *map(_make_model_step, middleware)]
+    calls = [
+        make_wrapper_step(hook) for m in middleware if (hook := find_hook(m, WRAPS[1])) is not None
+    ]
     return [*filter(None, models)], calls

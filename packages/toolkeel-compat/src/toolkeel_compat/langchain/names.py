@@ -1,4 +1,4 @@
-"""Where LangChain's and LangGraph's names are here; of those that are not, what to write instead."""
+"""The module that exports each LangChain and LangGraph name, and replacements for missing names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from toolkeel_compat.missing import replacement_hint
 
-PLACES: Mapping[str, str] = {
+EXPORTS: Mapping[str, str] = {
     "toolkeel_compat.langchain.agent": "create_agent create_react_agent",
     "toolkeel_compat.langchain.chat_models": "ChatModel ProviderStrategy ToolStrategy init_chat_model",
     "toolkeel_compat.langchain.convert_tool": "convert_to_anthropic_tool convert_to_openai_function convert_to_openai_tool render_text_description render_text_description_and_args",
@@ -24,7 +24,7 @@ PLACES: Mapping[str, str] = {
     "toolkeel.errors": "SchemaAnnotationError",
 }
 """For each module of the library, the names it gives."""
-NAMES: Mapping[str, str] = {
+REPLACEMENTS: Mapping[str, str] = {
     "StateGraph|MessageGraph|Graph|START|END|Send|add_messages|entrypoint|task|CompiledStateGraph": "there are no graphs: an Agent is the loop, and an agent is a tool of another",
     "HumanInTheLoopMiddleware|InterruptOnConfig": "@tool(approval=True), or Rules(ask=[...]) for tools as they are: docs/approvals.md",
     "(Summarization|ContextEditing)Middleware|ClearToolUsesEdit|TriggerClause": "history= of toolkeel's Agent: docs/sessions.md",
@@ -61,7 +61,7 @@ NAMES: Mapping[str, str] = {
 """By regular expression of the name."""
 
 
-def instead_of(name: str) -> str:
-    """What is told of an object of a class of that name, which nothing here takes."""
-    hint = replacement_hint("LangChain", NAMES, name)
+def suggest_replacement(name: str) -> str:
+    """Return what to write instead of an object whose class has this name."""
+    hint = replacement_hint("LangChain", REPLACEMENTS, name)
     return hint or f"{name} has no counterpart here; a step stands around calls: docs/steps.md"

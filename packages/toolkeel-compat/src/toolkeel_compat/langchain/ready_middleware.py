@@ -1,4 +1,4 @@
-"""Middleware that is ready, under LangChain's names: limits, retries, another model, a list of tasks."""
+"""Built-in middleware under LangChain's names: call limits, retries, model fallback, a to-do list."""
 
 from __future__ import annotations
 
@@ -20,20 +20,20 @@ from toolkeel_compat.langchain.tools import tool
 
 
 class ModelCallLimitExceededError(Exception):
-    """The model was asked as often as it may be."""
+    """The limit of model calls is reached."""
 
 
 class ToolCallLimitExceededError(Exception):
-    """Tools were called as often as they may be."""
+    """The limit of tool calls is reached."""
 
 
-class _Limit(AgentMiddleware):
-    """How much is too much, counted in the messages.
+class _CallLimit(AgentMiddleware):
+    """A limit on calls, counted in the messages.
 
     Args:
-        thread_limit: At most in a thread; None for any number.
-        run_limit: At most since a person spoke last.
-        exit_behavior: What happens then.
+        thread_limit: Maximum in a thread; None for no limit.
+        run_limit: Maximum since the last user message.
+        exit_behavior: What to do at the limit.
     """
 
     _behaviors: tuple[str, ...] = ()
@@ -48,21 +48,21 @@ class _Limit(AgentMiddleware):
         self._limits = {"thread": thread_limit, "run": run_limit}
         self.exit_behavior = exit_behavior
 
-    def _reached(self, counted: Sequence[bool]) -> str:
-        """Which limits are reached; of what is counted each says whether it is of this run."""
+    def _describe_reached(self, counted: Sequence[bool]) -> str:
+        """Describe the limits that are reached; each item of `counted` is True for a call of this run."""
         have = {"thread": len(counted), "run": sum(counted)}
         known = [(name, most) for name, most in self._limits.items() if most is not None]
         return ", ".join(f"{n} limit ({have[n]}/{most})" for n, most in known if have[n] >= most)
 
 
-def _replies(messages: Sequence[Any]) -> list[tuple[Any, bool]]:
-    """Replies of the model, each with whether a person has not spoken since."""
+def _mark_current_replies(messages: Sequence[Any]) -> list[tuple[Any, bool]]:
+    """Return the model's replies, each with True if it follows the last user message."""
     spoken = max((n for n, m in enumerate(messages) if isinstance(m, HumanMessage)), default=-1)
     return [(one, n > spoken) for n, one in enumerate(messages) if isinstance(one, AIMessage)]
 
 
-class ModelCallLimitMiddleware(_Limit):
-    """How often the model may be asked: then the run ends with a word, or an exception."""
+class ModelCallLimitMiddleware(_CallLimit):
+    """A limit on model calls; at the limit the run ends with a message or an exception."""
 
     _behaviors = ("end", "error")
 
@@ -70,8 +70,10 @@ class ModelCallLimitMiddleware(_Limit):
         super().__init__(exit_behavior=exit_behavior, **limits)
 
     def before_model(self, state: Any, runtime: Any) -> dict[str, Any] | None:
-        """Look whether there was enough."""
-        reached = self._reached([fresh for _, fresh in _replies(state["messages"])])
+        """End the run if a limit is reached."""
+        reached = self._describe_reached(
+            [fresh for _, fresh in _mark_current_replies(state["messages"])]
+        )
         if not reached:
             return None
         text = f"Model call limits exceeded: {reached}"
@@ -80,12 +82,12 @@ class ModelCallLimitMiddleware(_Limit):
         return {"jump_to": "end", "messages": [AIMessage(text)]}
 
 
-class ToolCallLimitMiddleware(_Limit):
-    """How often tools may be called, or one of them: then the model is told so.
+class ToolCallLimitMiddleware(_CallLimit):
+    """A limit on tool calls, or on calls of one tool; the model is informed at the limit.
 
     Args:
-        tool_name: Which one; all by default.
-        exit_behavior: ``continue``, or ``error``, which ends the run.
+        tool_name: The tool to count; all by default.
+        exit_behavior: ``continue``, or ``error`` to end the run.
         limits: ``thread_limit`` and ``run_limit``.
     """
 
@@ -99,18 +101,18 @@ class ToolCallLimitMiddleware(_Limit):
 
     @property
     def name(self) -> str:
-        """For people."""
+        """The display name."""
         return super().name + (f"[{self.tool_name}]" if self.tool_name else "")
 
     def wrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Run it, if there was not enough."""
+        """Run the call unless a limit is reached."""
         counted, named = list[bool](), self.tool_name
-        for reply, fresh in _replies(request.state["messages"]):
+        for reply, fresh in _mark_current_replies(request.state["messages"]):
             for call in reply.tool_calls:
                 if call.id == request.tool_call.id:
                     break
                 counted += [fresh] if named in (None, call.name) else []
-        reached = self._reached(counted)
+        reached = self._describe_reached(counted)
         if not reached or named not in (None, request.tool_call.name):
             return handler(request)
         again = f"call {named!r} again" if named else "make additional tool calls"
@@ -121,13 +123,13 @@ class ToolCallLimitMiddleware(_Limit):
 
 
 class _Retry(AgentMiddleware):
-    """Tries again what failed.
+    """Retries failed calls with exponential backoff.
 
     Args:
-        max_retries: How often.
-        retry_on: Which exceptions, or a function that says so of one.
-        on_failure: ``continue``, ``error``, or a function whose text is told in the end.
-        backoff: ``initial_delay``, ``backoff_factor``, ``max_delay`` and ``jitter``.
+        max_retries: Maximum number of retries.
+        retry_on: Exception types to retry, or a predicate of the exception.
+        on_failure: ``continue``, ``error``, or a function that returns the final message's text.
+        backoff: ``initial_delay`` and ``max_delay`` in seconds, ``backoff_factor`` and ``jitter``.
     """
 
     def __init__(
@@ -143,17 +145,19 @@ class _Retry(AgentMiddleware):
             raise TypeError(f"{type(self).__name__} has no option {', '.join(map(repr, strange))}")
         self.max_retries, self.on_failure = max_retries, on_failure
         is_kind = isinstance(retry_on, type | tuple)
-        self._again = (lambda error: isinstance(error, retry_on)) if is_kind else retry_on
+        self._should_retry = (lambda error: isinstance(error, retry_on)) if is_kind else retry_on
         self._backoff = default | backoff
 
-    async def _tried(self, ask: Callable[[], Awaitable[Any]], what: str) -> tuple[Any, str]:
-        """What came of it in the end, or what is told of the failure."""
+    async def _call_with_retries(
+        self, call: Callable[[], Awaitable[Any]], what: str
+    ) -> tuple[Any, str]:
+        """Return the result and an empty text, or None and the failure's text."""
         for tried in range(self.max_retries + 1):
             try:
-                return await ask(), ""
+                return await call(), ""
             except Exception as error:
-                if self._again(error) and tried < self.max_retries:
-                    await asyncio.sleep(self._delay(tried))
+                if self._should_retry(error) and tried < self.max_retries:
+                    await asyncio.sleep(self._compute_delay(tried))
                     continue
                 if self.on_failure == "error":
                     raise
@@ -163,7 +167,8 @@ class _Retry(AgentMiddleware):
                 return None, f"{what} failed after {tries} with {type(error).__name__}: {error}"
         raise AssertionError
 
-    def _delay(self, tried: int) -> float:
+    def _compute_delay(self, tried: int) -> float:
+        """Return the seconds to wait before the next attempt."""
         backoff = self._backoff
         delay: float = backoff["initial_delay"] * (backoff["backoff_factor"] or 1.0) ** tried
         delay = min(delay, backoff["max_delay"])
@@ -171,11 +176,11 @@ class _Retry(AgentMiddleware):
 
 
 class ToolRetryMiddleware(_Retry):
-    """Runs a tool again whose body raised; see `_Retry`.
+    """Retries a tool whose body raised; see `_Retry`.
 
     Args:
-        tools: Which ones, by name or as they are; all by default.
-        options: ``max_retries``, ``retry_on``, ``on_failure`` and how long to wait.
+        tools: Tools to retry, as names or objects; all by default.
+        options: ``max_retries``, ``retry_on``, ``on_failure`` and the backoff.
     """
 
     def __init__(self, *, tools: Sequence[Any] | None = None, **options: Any) -> None:
@@ -183,12 +188,12 @@ class ToolRetryMiddleware(_Retry):
         self._tools = None if tools is None else {getattr(one, "name", one) for one in tools}
 
     async def awrap_tool_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Run it, and again."""
+        """Run the call, with retries."""
         name = request.tool_call.name
         if self._tools is not None and name not in self._tools:
             return await handler(request)
         try:
-            made, text = await self._tried(lambda: handler(request), f"Tool {name!r}")
+            made, text = await self._call_with_retries(lambda: handler(request), f"Tool {name!r}")
         except Exception as error:
             raise RunStopped(f"{name!r} failed, and the run was ended.", error) from error
         again = "" if callable(self.on_failure) else ". Please try again."
@@ -196,20 +201,20 @@ class ToolRetryMiddleware(_Retry):
 
 
 class ModelRetryMiddleware(_Retry):
-    """Asks a model again that failed; see `_Retry`."""
+    """Retries a failed model call; see `_Retry`."""
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Ask it, and again."""
-        made, text = await self._tried(lambda: handler(request), "Model call")
+        """Call the model, with retries."""
+        made, text = await self._call_with_retries(lambda: handler(request), "Model call")
         return made or AIMessage(text)
 
 
 class ModelFallbackMiddleware(AgentMiddleware):
-    """Asks other models, in order, where one fails: the core's `Fallback`.
+    """Falls back to other models, in order, if one fails: the core's `Fallback`.
 
     Args:
         first_model: Name, core `Model`, or `ChatModel`.
-        additional_models: More of them.
+        additional_models: Further models.
     """
 
     def __init__(self, first_model: Any, *additional_models: Any) -> None:
@@ -219,7 +224,7 @@ class ModelFallbackMiddleware(AgentMiddleware):
 
 
 class Todo(TypedDict):
-    """A task: what, and how far it is."""
+    """A task with its status."""
 
     content: str
     status: Literal["pending", "in_progress", "completed"]
@@ -233,10 +238,10 @@ def write_todos(todos: list[Todo], id: Annotated[str, InjectedToolCallId]) -> Co
 
 
 class TodoListMiddleware(AgentMiddleware):
-    """Lets the model keep a list of tasks, in the state under ``todos``.
+    """Lets the model maintain a to-do list, in the state under ``todos``.
 
     Args:
-        system_prompt: What the model is told of it.
+        system_prompt: The instructions about it.
     """
 
     tools = (write_todos,)
@@ -250,6 +255,6 @@ class TodoListMiddleware(AgentMiddleware):
         self.system_prompt = system_prompt
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
-        """Tell the model of the list."""
+        """Append the instructions about the list to the system prompt."""
         told = "\n\n".join(filter(None, [request.system_prompt, self.system_prompt]))
         return await handler(request.override(system_prompt=told))

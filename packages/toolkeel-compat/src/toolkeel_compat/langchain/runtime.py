@@ -1,4 +1,4 @@
-"""What a running tool is handed by a marker or by the type of a parameter, under LangChain's names."""
+"""Values injected into a running tool by a marker or a parameter's type, under LangChain's names."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ InjectedToolArg = Injected
 
 
 class InjectedToolCallId(Injected):
-    """Marks a parameter that receives the id of the call."""
+    """A marker for a parameter that receives the call's id."""
 
     crosses = True
 
@@ -27,31 +27,31 @@ class InjectedToolCallId(Injected):
 
 
 class InjectedState(Injected):
-    """Marks a parameter that receives the run's state, or one field of it.
+    """A marker for a parameter that receives the run's state, or one key of it.
 
     Args:
-        field: Key of the state, or ``messages`` for the transcript; None for all of the state.
+        field: Key of the state, or ``messages`` for the transcript; None for the complete state.
     """
 
     def __init__(self, field: str | None = None) -> None:
         self.field = field
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
-        state = state_of(context)
+        state = build_state(context)
         if self.field == "messages" and self.field not in state:
             return context.messages
         return state if self.field is None else state[self.field]
 
 
-def state_of(context: ToolContext[Any]) -> Any:
-    """A run's state as a tool sees it: with its messages, which an agent keeps elsewhere."""
+def build_state(context: ToolContext[Any]) -> Any:
+    """Return the run's state with its ``messages``, which an agent stores separately."""
     if "messages" in context.state or not context.messages:
         return context.state
     return {**context.state, "messages": convert_to_messages(context.messages)}
 
 
 class InjectedStore(Injected):
-    """Marks a parameter that receives the run's store."""
+    """A marker for a parameter that receives the run's store."""
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
         if context.store is None:
@@ -60,22 +60,22 @@ class InjectedStore(Injected):
 
 
 class RunnableConfig(dict[str, Any]):
-    """The config a run was given; ask for it by the type of a parameter."""
+    """The config passed to the run; request it by a parameter's type."""
 
     @classmethod
     def from_tool_context(cls, context: ToolContext[Any]) -> RunnableConfig:
-        """That of the running call."""
-        return config_of(context.run)
+        """Return the config of the running call."""
+        return build_config(context.run)
 
 
-def config_of(run: RunContext[Any]) -> RunnableConfig:
-    """The config a run was given, and what every config has."""
+def build_config(run: RunContext[Any]) -> RunnableConfig:
+    """Return the config passed to the run, with the keys every config has."""
     config: Any = run.inject.get("config") or {}
     return RunnableConfig({"tags": [], "metadata": {}, "configurable": {}, **config})
 
 
 class CallbackManagerForToolRun:
-    """LangChain's callbacks; here the run's events do their work, and text becomes progress."""
+    """LangChain's callback manager; the run's events replace callbacks, and text becomes progress."""
 
     def __init__(self, context: ToolContext[Any]) -> None:
         self.run_id = context.run.id
@@ -83,41 +83,41 @@ class CallbackManagerForToolRun:
 
     @classmethod
     def from_tool_context(cls, context: ToolContext[Any]) -> CallbackManagerForToolRun:
-        """That of the running call."""
+        """Return the callback manager of the running call."""
         return cls(context)
 
     def on_text(self, text: str, **_: object) -> Any:
-        """Tell whoever watches the run."""
+        """Report text as progress of the call."""
         self._context.progress(text)
 
     def get_child(self, tag: str | None = None) -> CallbackManagerForToolRun:
-        """What a call inside this one would get; nothing is told, so a tag makes no difference."""
+        """Return this manager; nested calls report no callbacks, so `tag` is ignored."""
         return self
 
 
 class AsyncCallbackManagerForToolRun(CallbackManagerForToolRun):
-    """The same, to be awaited."""
+    """The async version of `CallbackManagerForToolRun`."""
 
     def get_sync(self) -> CallbackManagerForToolRun:
-        """The same for sync code: for an `_arun` that calls `_run`."""
+        """Return a sync manager, for an `_arun` that calls `_run`."""
         return CallbackManagerForToolRun(self._context)
 
     async def on_text(self, text: str, **_: object) -> None:
-        """Tell whoever watches the run."""
+        """Report text as progress of the call."""
         self._context.progress(text)
 
 
 @record
 class ToolRuntime(Generic[C, S]):
-    """What a tool may see of its run; ask for it by the type of a parameter, at any position.
+    """A tool's view of its run; request it by a parameter's type, at any position.
 
     Args:
-        state: The run's state; an agent keeps its messages there.
+        state: The run's state, with its messages.
         context: The user's own object.
         store: Memory that outlives the run.
         config: The run's config.
         tool_call_id: Id of the call.
-        stream_writer: Tells whoever watches the run.
+        stream_writer: Emits a value to the run's listeners.
     """
 
     state: S
@@ -129,7 +129,7 @@ class ToolRuntime(Generic[C, S]):
 
     @classmethod
     def from_tool_context(cls, context: ToolContext[Any]) -> ToolRuntime[Any, Any]:
-        """That of the running call."""
+        """Return the runtime of the running call."""
         run, config = context.run, RunnableConfig.from_tool_context(context)
-        state = state_of(context)
+        state = build_state(context)
         return cls(state, run.deps, run.store, config, context.call.id, context.emit)

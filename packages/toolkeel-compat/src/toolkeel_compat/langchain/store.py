@@ -10,29 +10,31 @@ from typing import Any
 from toolkeel._records.record import record
 
 Namespace = tuple[str, ...]
-_COMPARE = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
+_OPERATORS = {"$eq": eq, "$ne": ne, "$gt": gt, "$gte": ge, "$lt": lt, "$lte": le}
 
 
-def _fits(value: Any, wanted: Any) -> bool:
-    """Whether a value is as a filter has it; what is not there lies on no side of a bound."""
+def _matches_filter(value: Any, wanted: Any) -> bool:
+    """Return True if a value satisfies a filter; a missing value satisfies no comparison."""
     if not isinstance(wanted, Mapping):
         return bool(value == wanted)
     if not any(name.startswith("$") for name in wanted):
-        return isinstance(value, Mapping) and all(_fits(value.get(k), v) for k, v in wanted.items())
-    if lost := [name for name in wanted if name not in _COMPARE]:
-        raise ValueError(f"a filter compares by {', '.join(_COMPARE)}, not by {', '.join(lost)}")
+        return isinstance(value, Mapping) and all(
+            _matches_filter(value.get(k), v) for k, v in wanted.items()
+        )
+    if lost := [name for name in wanted if name not in _OPERATORS]:
+        raise ValueError(f"a filter compares by {', '.join(_OPERATORS)}, not by {', '.join(lost)}")
     equal = {"$eq", "$ne"}.issuperset(wanted)
-    return (equal or value is not None) and all(_COMPARE[k](value, v) for k, v in wanted.items())
+    return (equal or value is not None) and all(_OPERATORS[k](value, v) for k, v in wanted.items())
 
 
 @record
 class Item:
-    """What `InMemoryStore.get` finds.
+    """A stored value, as `InMemoryStore.get` returns it.
 
     Args:
-        namespace: Where it lies.
+        namespace: Its namespace.
         key: Its key there.
-        value: What was put.
+        value: The stored value.
     """
 
     namespace: Namespace
@@ -41,37 +43,37 @@ class Item:
 
 
 class BaseStore(ABC):
-    """Memory by namespace; a store of your own writes these four methods."""
+    """Memory by namespace; a custom store implements `put`, `get`, `delete` and `search`."""
 
     @abstractmethod
     def put(self, namespace: Sequence[str], key: str, value: Any) -> None:
-        """Keep a value; None forgets it."""
+        """Store a value; None deletes it."""
 
     @abstractmethod
     def get(self, namespace: Sequence[str], key: str) -> Item | None:
-        """What lies there; None if nothing does."""
+        """Return the stored item, or None."""
 
     @abstractmethod
     def delete(self, namespace: Sequence[str], key: str) -> None:
-        """Forget a value."""
+        """Delete a value."""
 
     search: Callable[..., list[Item]]
     """What lies below a namespace; see `InMemoryStore.search`."""
 
     async def aput(self, namespace: Sequence[str], key: str, value: Any) -> None:
-        """`put`, to be awaited, as the others."""
+        """Call `put`, for async code."""
         self.put(namespace, key, value)
 
     async def aget(self, namespace: Sequence[str], key: str) -> Item | None:
-        """`get`."""
+        """Call `get`, for async code."""
         return self.get(namespace, key)
 
     async def adelete(self, namespace: Sequence[str], key: str) -> None:
-        """`delete`."""
+        """Call `delete`, for async code."""
         self.delete(namespace, key)
 
     async def asearch(self, namespace_prefix: Sequence[str], /, **options: Any) -> list[Item]:
-        """`search`."""
+        """Call `search`, for async code."""
         return self.search(namespace_prefix, **options)
 
 
@@ -91,38 +93,38 @@ class InMemoryStore(BaseStore):
     # — flat keys —
 
     def mset(self, pairs: Sequence[tuple[str, Any]]) -> None:
-        """Keep values by key."""
+        """Store values by key."""
         self._items.setdefault((), {}).update(pairs)
 
     def mget(self, keys: Sequence[str]) -> list[Any]:
-        """The values of the keys; None where there is none."""
+        """Return the values of the keys, with None for each missing key."""
         return [self._items.get((), {}).get(key) for key in keys]
 
     def mdelete(self, keys: Sequence[str]) -> None:
-        """Forget keys."""
+        """Delete keys."""
         for key in keys:
             self.delete((), key)
 
     def yield_keys(self, *, prefix: str | None = None) -> Iterator[str]:
-        """The flat keys, in the order in which they came."""
+        """Iterate over the flat keys in insertion order."""
         return iter([key for key in self._items.get((), ()) if key.startswith(prefix or "")])
 
     # — namespaces —
 
     def put(self, namespace: Sequence[str], key: str, value: Any) -> None:
-        """Keep a value; None forgets it."""
+        """Store a value; None deletes it."""
         self._items.setdefault(tuple(namespace), {})[key] = value
         if value is None:
             self.delete(namespace, key)
 
     def get(self, namespace: Sequence[str], key: str) -> Item | None:
-        """What lies there; None if nothing does."""
+        """Return the stored item, or None."""
         space = tuple(namespace)
         kept = self._items.get(space, {})
         return Item(space, key, kept[key]) if key in kept else None
 
     def delete(self, namespace: Sequence[str], key: str) -> None:
-        """Forget a value."""
+        """Delete a value."""
         self._items.get(tuple(namespace), {}).pop(key, None)
 
     def list_namespaces(
@@ -134,17 +136,14 @@ class InMemoryStore(BaseStore):
         limit: int = 100,
         offset: int = 0,
     ) -> list[Namespace]:
-        """The namespaces where something lies, in order.
+        """Return the namespaces that hold items, sorted.
 
         Args:
-            prefix: How they begin.
-            suffix: How they end.
-            max_depth: How much of each is told.
-            limit: How many to give.
-            offset: How many to leave out.
-
-        Raises:
-            ValueError: there is no such comparison.
+            prefix: First parts of the namespace.
+            suffix: Last parts of the namespace.
+            max_depth: Truncate each namespace to this many parts.
+            limit: Maximum number of namespaces to return.
+            offset: Number of namespaces to skip.
         """
         first, last = tuple(prefix), tuple(suffix)
         found = {
@@ -167,14 +166,17 @@ class InMemoryStore(BaseStore):
         limit: int = 10,
         offset: int = 0,
     ) -> list[Item]:
-        """What lies below a namespace, namespace by namespace, the oldest first.
+        """Return the items below a namespace, grouped by namespace, oldest first.
 
         Args:
-            namespace_prefix: Where to look.
-            query: Text that must stand in the value.
-            filter: Fields that the value, a dict, must have; ``{"$gt": 5}`` and the like compare.
-            limit: How many to give.
-            offset: How many to leave out.
+            namespace_prefix: Where to search.
+            query: Text that the value must contain.
+            filter: Fields that the value, a dict, must have; ``{"$gt": 5}`` and similar compare.
+            limit: Maximum number of items to return.
+            offset: Number of items to skip.
+
+        Raises:
+            ValueError: The filter has an unknown operator.
         """
         prefix = tuple(namespace_prefix)
         found = [
@@ -183,6 +185,6 @@ class InMemoryStore(BaseStore):
             for key, value in kept.items()
             if space[: len(prefix)] == prefix
             and (query is None or query.lower() in str(value).lower())
-            and (not filter or _fits(value, filter))
+            and (not filter or _matches_filter(value, filter))
         ]
         return found[offset : offset + limit]

@@ -1,4 +1,4 @@
-"""What lasts and who is asked, under LangChain's names: `InMemorySaver`, `HumanInTheLoopMiddleware`.
+"""Checkpointing and human review under LangChain's names: `InMemorySaver`, `HumanInTheLoopMiddleware`.
 
 A thread is a core session, and a call that waits in it is a ticket.
 """
@@ -13,6 +13,9 @@ from typing import Any
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.compat.langchain.command import Command, to_tool_output
+from toolkeel.compat.langchain.interrupts import ANSWERS_KEY, Interrupt
+from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages
 from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -27,12 +30,12 @@ from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages
 
 
 class GraphRecursionError(RecursionError):
-    """The model was asked as often as ``recursion_limit`` allows."""
+    """The model calls reached ``recursion_limit``."""
 
 
 @record
 class Task:
-    """What waits in a thread."""
+    """A waiting node of a thread, with its interrupts."""
 
     name: str
     interrupts: tuple[Interrupt, ...]
@@ -40,43 +43,43 @@ class Task:
 
 @record
 class StateSnapshot:
-    """A thread as it is now.
+    """The current state of a thread.
 
     Args:
         values: The state, with its messages.
-        next: ``tools`` if calls wait, else nothing.
-        config: Which thread it is.
-        interrupts: What waits.
-        waits: The same in the core's form.
+        next: ``tools`` if calls wait, else empty.
+        config: The config with the thread's id.
+        interrupts: The waiting interrupts.
+        tickets: The same as core tickets.
     """
 
     values: dict[str, Any]
     next: tuple[str, ...] = ()
     config: Mapping[str, Any] = NOTHING
     interrupts: tuple[Interrupt, ...] = ()
-    waits: tuple[Ticket, ...] = ()
+    tickets: tuple[Ticket, ...] = ()
 
     @property
     def tasks(self) -> tuple[Task, ...]:
-        """What waits, as one task."""
+        """The waiting interrupts, as one task."""
         return tuple(Task(name, self.interrupts) for name in self.next)
 
 
 class InMemorySaver:
-    """Keeps the threads of an agent, each as a session of the core.
+    """Stores an agent's threads, each as a core session.
 
     Args:
-        path: A file to keep them in; by default they end with the process.
+        path: A file to store them in; by default they end with the process.
     """
 
     def __init__(self, path: str | Path = ":memory:") -> None:
         self.sessions = Sessions(path)
 
     def thread(self, config: Mapping[str, Any] | None) -> Session:
-        """The session of a config's ``thread_id``.
+        """Return the session of a config's ``thread_id``.
 
         Raises:
-            SetupError: it names none.
+            SetupError: The config has none.
         """
         name = ((config or {}).get("configurable") or {}).get("thread_id")
         if name is None:
@@ -86,28 +89,28 @@ class InMemorySaver:
         return self.sessions[str(name)]
 
     def snapshot(self, config: Mapping[str, Any]) -> StateSnapshot:
-        """A thread as it is now."""
+        """Return the current state of a thread."""
         session = self.thread(config)
         if not session.exists:
             return StateSnapshot({}, config=config)
-        values = {key: value for key, value in session.state.items() if key != ANSWERS}
+        values = {key: value for key, value in session.state.items() if key != ANSWERS_KEY}
         values["messages"] = convert_to_messages(session.messages)
         waits = tuple(session.pending)
-        return StateSnapshot(values, ("tools",) if waits else (), config, waits=waits)
+        return StateSnapshot(values, ("tools",) if waits else (), config, tickets=waits)
 
 
 MemorySaver = InMemorySaver
 
 
 DECISIONS = ("approve", "edit", "reject", "respond")
-EDITED = (
+EDIT_NOTICE = (
     "Note: a human reviewer replaced this tool call before it ran. The call recorded in your "
     "message is the one you produced, not the one that executed. This was intentional and "
     "authorized. Do not re-issue your original call."
 )
 """What a model reads before the result of a call that a person has edited, word for word as there."""
 NO_REASON = "no reason was given"  # what the core says of it
-UNSAID = (
+REJECTED_WITHOUT_REASON = (
     "id {id}. The tool was not executed. Do not retry this tool call unless the user explicitly "
     "requests it."
 )
@@ -115,17 +118,16 @@ UNSAID = (
 
 
 class HumanInTheLoopMiddleware:
-    """Lets a person decide about the calls of some tools.
+    """Asks a person to decide about calls of some tools.
 
     Args:
-        interrupt_on: By tool, whether its calls are asked about, or how: a dict with
-            ``allowed_decisions`` and a ``description``: a text, or a function of the call, the
-            state and the runtime.
-        description_prefix: How each request begins that has no text of its own.
-        edit_notice: What stands before the result of a call that was edited; None for nothing.
+        interrupt_on: By tool name: True or False, or a dict with ``allowed_decisions`` and a
+            ``description``, which is a string or a function of the call, the state and the runtime.
+        description_prefix: First line of a request without its own description.
+        edit_notice: Text before the result of an edited call; None for none.
 
     Raises:
-        SetupError: something in it would not be honoured.
+        SetupError: An option is not supported.
     """
 
     def __init__(
@@ -133,18 +135,20 @@ class HumanInTheLoopMiddleware:
         interrupt_on: Mapping[str, Any],
         *,
         description_prefix: str = "Tool execution requires approval",
-        edit_notice: str | None = EDITED,
+        edit_notice: str | None = EDIT_NOTICE,
     ) -> None:
         self.interrupt_on = interrupt_on
         self.description_prefix = description_prefix
         self.edit_notice = edit_notice
-        self._how = {tool: _how(tool, how) for tool, how in interrupt_on.items()}
+        self._review_options = {
+            tool: _read_review_options(tool, how) for tool, how in interrupt_on.items()
+        }
 
-    def asking(self, tools: Sequence[Any]) -> list[Any]:
-        """The tools, of which those that are asked about wait for it.
+    def require_approval(self, tools: Sequence[Any]) -> list[Any]:
+        """Return the tools, with approval required for those in `interrupt_on`.
 
         Raises:
-            SetupError: it names a tool that is not there.
+            SetupError: `interrupt_on` names a tool that does not exist.
         """
         made = [as_tool(tool) for tool in tools]
         if strange := sorted({*self.interrupt_on} - {tool.name for tool in made}):
@@ -154,13 +158,13 @@ class HumanInTheLoopMiddleware:
             for tool in made
         ]
 
-    async def telling(
+    async def report_decision(
         self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed
     ) -> object:
-        """A step: what a model reads of a call that a person rejected or edited, as there.
+        """Word the result of a rejected or edited call as LangChain does, as a step around the call.
 
         Raises:
-            Denied: it was rejected.
+            Denied: The call was rejected.
         """
         name = prepared.tool.name
         try:
@@ -169,7 +173,11 @@ class HumanInTheLoopMiddleware:
             reason = denied.text.partition(" was not approved: ")[2]
             if not reason:
                 raise
-            why = UNSAID.format(id=context.call.id) if reason == NO_REASON else f"reason: {reason}"
+            why = (
+                REJECTED_WITHOUT_REASON.format(id=context.call.id)
+                if reason == NO_REASON
+                else f"reason: {reason}"
+            )
             raise Denied(f"User rejected the tool call for `{name}` with {why}") from None
         edits = [edit for edit in context.edits if edit.by == "a person"]
         if not edits or isinstance(value, ToolMessage | Command):
@@ -179,18 +187,18 @@ class HumanInTheLoopMiddleware:
         ran = json.dumps(edits[-1].arguments, ensure_ascii=False)
         ran = f"Executed instead: {name} with arguments {ran}."
         note = f"{self.edit_notice} {ran}\n\nTool response:\n" if self.edit_notice else ""
-        made: Any = told(value)
+        made: Any = to_tool_output(value)
         whole = isinstance(made.content, str)
         content = note + made.content if whole else (Text(note), *made.content)
         return dataclasses.replace(made, content=content)
 
-    def interrupt(
+    def make_interrupt(
         self, tickets: Sequence[Ticket], state: Mapping[str, Any], runtime: Any
     ) -> Interrupt:
-        """What calls that wait look like."""
+        """Build the interrupt that describes the waiting calls."""
         requests, reviews = [], []
         for ticket in tickets:
-            arguments, how = dict(ticket.arguments), self._how.get(ticket.tool, {})
+            arguments, how = dict(ticket.arguments), self._review_options.get(ticket.tool, {})
             told = how.get("description")
             if callable(told):
                 told = told(ToolCall(ticket.call_id, ticket.tool, arguments), state, runtime)
@@ -203,10 +211,10 @@ class HumanInTheLoopMiddleware:
         return Interrupt(value, tickets[0].id)
 
     def decide(self, resume: Any, tickets: Sequence[Ticket]) -> list[Decision]:
-        """What ``Command(resume={"decisions": [...]})`` says of the calls that wait, in their order.
+        """Convert ``Command(resume={"decisions": [...]})`` to decisions on the waiting calls, in order.
 
         Raises:
-            SetupError: it is not one decision a call, or one of a kind that is not allowed.
+            SetupError: The number of decisions differs from that of the calls, or one is not allowed.
         """
         given = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
         if len(given) != len(tickets):
@@ -214,11 +222,11 @@ class HumanInTheLoopMiddleware:
                 'Command(resume={"decisions": [...]}) takes one decision for each call that waits: '
                 f"{len(tickets)}, not {len(given)}"
             )
-        return [self._decision(*pair) for pair in zip(given, tickets, strict=True)]
+        return [self._make_decision(*pair) for pair in zip(given, tickets, strict=True)]
 
-    def _decision(self, given: Mapping[str, Any], ticket: Ticket) -> Decision:
+    def _make_decision(self, given: Mapping[str, Any], ticket: Ticket) -> Decision:
         kind = given.get("type")
-        allowed = self._how.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
+        allowed = self._review_options.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
         if kind not in allowed:
             told = f"{kind!r:.40}; allowed_decisions has {', '.join(allowed)}"
             raise SetupError(f"a call of {ticket.tool!r} is not decided by {told}")
@@ -232,8 +240,8 @@ class HumanInTheLoopMiddleware:
         return ticket.approve() if kind == "approve" else ticket.deny(given.get("message") or "")
 
 
-def _how(tool: str, given: Any) -> Mapping[str, Any]:
-    """How calls of a tool are asked about."""
+def _read_review_options(tool: str, given: Any) -> Mapping[str, Any]:
+    """Validate and return the `interrupt_on` options of a tool."""
     how = given if isinstance(given, Mapping) else {}
     where, known = f"interrupt_on[{tool!r}]", ("allowed_decisions", "description", "args_schema")
     if not isinstance(given, Mapping | bool) or (isinstance(given, Mapping) and not given):

@@ -9,6 +9,8 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, as_toolset
+from toolkeel.compat.langchain.command import ToolCallWrapper, make_command_step, make_wrapper_step
+from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Step
 from toolkeel.errors import Crashed, RunStopped, SetupError, ToolError
@@ -20,11 +22,11 @@ from toolkeel_compat.langchain.messages import ToolCall, as_call, convert_to_mes
 Config = Mapping[str, Any] | None
 
 
-def run_of(config: Config = None, **given: Any) -> RunContext[Any]:
-    """What the calls of one `invoke` share.
+def make_run_context(config: Config = None, **given: Any) -> RunContext[Any]:
+    """Create the run context that the calls of one `invoke` share.
 
     Args:
-        config: Handed to tools that ask for a `RunnableConfig`.
+        config: Passed to tools that request a `RunnableConfig`.
         given: ``state``, ``store``, ``context`` of a `RunContext`; any other name is the value of the
             `InjectedToolArg` parameter of that name.
     """
@@ -35,10 +37,10 @@ def run_of(config: Config = None, **given: Any) -> RunContext[Any]:
 
 
 def check_config(config: Config) -> None:
-    """See that nothing in a config would be dropped.
+    """Raise if a config has a setting that would be ignored.
 
     Raises:
-        SetupError: it has callbacks, or something else that would not be honoured.
+        SetupError: It has callbacks, or another unsupported setting.
     """
     for name, instead in _REFUSED.items():
         if (config or {}).get(name):
@@ -58,16 +60,16 @@ HandleErrors: TypeAlias = (
 the error says, for the errors its annotation names. Errors of other types than those named, and
 all of them with False, end the run."""
 
-_TOLD = "Error: {error}\n Please fix your mistakes."
+_ERROR_TEMPLATE = "Error: {error}\n Please fix your mistakes."
 
 
-def handling(wanted: HandleErrors) -> Step:
-    """The step that does it.
+def make_error_step(wanted: HandleErrors) -> Step:
+    """Return the step that handles tool errors as `HandleErrors` says.
 
     Raises:
-        SetupError: it is none of these.
+        SetupError: `wanted` is no valid `HandleErrors`.
     """
-    kinds = _kinds(wanted)
+    kinds = _resolve_error_types(wanted)
 
     async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
         try:
@@ -81,13 +83,13 @@ def handling(wanted: HandleErrors) -> Step:
             if not isinstance(error, kinds):
                 name = prepared.tool.name
                 raise RunStopped(f"{name!r} failed, and the run was ended.", error) from error
-            raise ToolError(_text(wanted, error)) from error
+            raise ToolError(_format_error(wanted, error)) from error
 
     return step
 
 
-def _kinds(wanted: HandleErrors) -> tuple[type[Exception], ...]:
-    """The errors that are told."""
+def _resolve_error_types(wanted: HandleErrors) -> tuple[type[Exception], ...]:
+    """Return the exception types whose text goes to the model."""
     if isinstance(wanted, bool | str):
         return () if wanted is False else (Exception,)
     if isinstance(wanted, tuple):
@@ -105,16 +107,16 @@ def _kinds(wanted: HandleErrors) -> tuple[type[Exception], ...]:
     return found or (Exception,)
 
 
-def _text(wanted: HandleErrors, error: Exception) -> str:
+def _format_error(wanted: HandleErrors, error: Exception) -> str:
     if isinstance(wanted, str):
         return wanted
     if isinstance(wanted, bool | tuple | type):
-        return _TOLD.format(error=repr(error))
+        return _ERROR_TEMPLATE.format(error=repr(error))
     return str(wanted(error))
 
 
-class NoChains:
-    """What would be a part of chains, if there were any."""
+class UnchainableMixin:
+    """Refuses ``|`` with an error: there are no chains."""
 
     __slots__ = ()
 
@@ -124,35 +126,35 @@ class NoChains:
     __ror__ = __or__
 
 
-class Invoked(NoChains):
-    """What is asked with `ainvoke`: also by sync code, and for several inputs."""
+class Invokable(UnchainableMixin):
+    """Sync and batch versions of `ainvoke`."""
 
     __slots__ = ()
     ainvoke: Any
 
     def invoke(self, *given: Any, **more: Any) -> Any:
-        """`ainvoke`, for sync code."""
+        """Call `ainvoke` from sync code."""
         return run_sync(lambda: self.ainvoke(*given, **more))
 
     async def abatch(self, inputs: Iterable[object], *given: Any, **more: Any) -> list[Any]:
-        """`ainvoke` for each, side by side; the first failure is raised."""
+        """Call `ainvoke` for each input concurrently; raise the first failure."""
         return await asyncio.gather(*(self.ainvoke(one, *given, **more) for one in inputs))
 
     def batch(self, inputs: Iterable[object], *given: Any, **more: Any) -> list[Any]:
-        """`abatch`, for sync code."""
+        """Call `abatch` from sync code."""
         return run_sync(lambda: self.abatch(inputs, *given, **more))
 
 
-class ToolNode(Invoked):
-    """Tools that answer the calls of the last reply.
+class ToolNode(Invokable):
+    """Runs the tool calls of the last reply.
 
     Args:
-        tools: Tools of any kind this package knows.
-        handle_tool_errors: What the model is told when a tool raises; see `HandleErrors`. By
+        tools: Tools of any kind this package accepts.
+        handle_tool_errors: What the model gets when a tool raises; see `HandleErrors`. By
             default a `ToolException`'s text, and a masked sentence for anything else.
-        messages_key: Where the state keeps its messages.
+        messages_key: The state's key for its messages.
         wrap_tool_call: ``(request, execute) -> ToolMessage`` around each call.
-        awrap_tool_call: The same as a coroutine function, in its place.
+        awrap_tool_call: The same as a coroutine function; takes precedence.
     """
 
     def __init__(
@@ -161,14 +163,14 @@ class ToolNode(Invoked):
         *,
         handle_tool_errors: HandleErrors | None = None,
         messages_key: str = "messages",
-        wrap_tool_call: Wrapper | None = None,
-        awrap_tool_call: Wrapper | None = None,
+        wrap_tool_call: ToolCallWrapper | None = None,
+        awrap_tool_call: ToolCallWrapper | None = None,
     ) -> None:
-        self.tools = as_toolset(tools).around(updating())
+        self.tools = as_toolset(tools).around(make_command_step())
         if handle_tool_errors is not None:
-            self.tools = self.tools.around(handling(handle_tool_errors))
+            self.tools = self.tools.around(make_error_step(handle_tool_errors))
         if (wrapper := awrap_tool_call or wrap_tool_call) is not None:
-            self.tools = self.tools.around(wrapping(wrapper))
+            self.tools = self.tools.around(make_wrapper_step(wrapper))
         self._key = messages_key
 
     @property
@@ -177,12 +179,12 @@ class ToolNode(Invoked):
         return {tool.name: tool for tool in self.tools}
 
     async def ainvoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
-        """Run the calls of the last message, side by side.
+        """Run the calls of the last message concurrently.
 
         Args:
             state: A dict or object with the messages, the messages, or a list of calls.
-            config: Handed to tools that ask for a `RunnableConfig`.
-            given: See `run_of`.
+            config: Passed to tools that request a `RunnableConfig`.
+            given: See `make_run_context`.
 
         Returns:
             One `ToolMessage` per call, in order: a list for a list of messages, else in a dict.
@@ -193,22 +195,22 @@ class ToolNode(Invoked):
         if isinstance(state, Mapping) and self._key in state:
             given.setdefault("state", state)
             held, in_state = state[self._key], True
-        calls = isinstance(state, list) and bool(state) and _is_call(state[-1])
-        asked = map(as_call, state) if calls else _asked(held)
-        run = run_of(config, **given)
+        calls = isinstance(state, list) and bool(state) and _is_tool_call(state[-1])
+        asked = map(to_tool_call, state) if calls else _find_last_calls(held)
+        run = make_run_context(config, **given)
         results = convert_to_messages([*await self.tools.run([*asked], run), *run.loop_state.inbox])
         return {self._key: results} if in_state or calls else results
 
 
-def _is_call(given: Any) -> bool:
+def _is_tool_call(given: Any) -> bool:
     return isinstance(given, Mapping | ToolCall) and given.get("type") == "tool_call"
 
 
-def _asked(messages: Any) -> Sequence[CoreToolCall]:
-    """The calls of the last reply.
+def _find_last_calls(messages: Any) -> Sequence[CoreToolCall]:
+    """Return the calls of the last reply.
 
     Raises:
-        SetupError: there is none.
+        SetupError: There is no reply.
     """
     told = reversed(convert_to_messages(messages))
     reply = next((one for one in told if isinstance(one, AssistantMessage)), None)
@@ -218,11 +220,11 @@ def _asked(messages: Any) -> Sequence[CoreToolCall]:
 
 
 def tools_condition(state: Any, messages_key: str = "messages") -> Literal["tools", "__end__"]:
-    """Whether the last message calls tools, and they are next.
+    """Return ``tools`` if the last message calls tools, else ``__end__``.
 
     Args:
         state: A dict with the messages, or the messages.
-        messages_key: Where the state keeps them.
+        messages_key: The state's key for them.
     """
     messages = state[messages_key] if isinstance(state, Mapping) else state
     last = convert_to_messages(messages)[-1]

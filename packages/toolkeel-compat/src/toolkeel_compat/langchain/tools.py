@@ -12,6 +12,12 @@ from typing import Any, cast
 from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import NOTHING
 from toolkeel.call.direct_invoke import as_call
+from toolkeel.compat.langchain.command import Command, to_tool_output
+from toolkeel.compat.langchain.convert_tool import Schema
+from toolkeel.compat.langchain.fields import build_model
+from toolkeel.compat.langchain.messages import convert_to_messages
+from toolkeel.compat.langchain.runtime import InjectedToolCallId
+from toolkeel.compat.langchain.tool_node import Config, Invokable, make_run_context
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
@@ -46,10 +52,10 @@ CORE_NAMES: Mapping[str, str] = {
 """By LangChain's word for an option: the core's."""
 
 
-class BaseTool(Invoked, base_tool.BaseTool):
+class BaseTool(Invokable, base_tool.BaseTool):
     """A tool as a class, called as LangChain's are: ``invoke(input, config)``.
 
-    Of `_run` and `_arun` the async one runs, unless all it does is to raise `NotImplementedError`.
+    `_arun` runs if both are defined, unless it only raises `NotImplementedError`; then `_run` does.
     """
 
     args_schema: Any = None
@@ -70,7 +76,7 @@ class BaseTool(Invoked, base_tool.BaseTool):
     def __init__(self, **fields: Any) -> None:
         super().__init__(**fields)
         own: Any = type(self)
-        model = model_of(own, _base_of(own))
+        model = build_model(own, _find_base(own))
         if model is None:
             return
         checked = model(**{name: one for name, one in fields.items() if name in model.model_fields})
@@ -84,25 +90,28 @@ class BaseTool(Invoked, base_tool.BaseTool):
 
     def _body(self) -> Callable[..., Any]:
         written = [getattr(self, name) for name in ("_arun", "_run") if hasattr(self, name)]
-        useful = [method for method in written if not _only_refuses(method)]
+        useful = [method for method in written if not _is_not_implemented(method)]
         body: Callable[..., Any] = (useful or written)[0]
         return body
 
     @functools.cached_property
     def tool(self) -> AnyTool:
-        with _in_own_words():
+        with _translate_errors():
             made = super().tool
-        handlers = {"on_error": _handler(made.on_error), "on_invalid": _handler(made.on_invalid)}
-        return dataclasses.replace(made, steps=(*made.steps, _as_told), **handlers)
+        handlers = {
+            "on_error": _make_handler(made.on_error),
+            "on_invalid": _make_handler(made.on_invalid),
+        }
+        return dataclasses.replace(made, steps=(*made.steps, _convert_result), **handlers)
 
     @property
     def args(self) -> Mapping[str, Any]:
-        """The parameters a model fills, by name."""
+        """The schemas of the parameters the model fills, by name."""
         return cast("Mapping[str, Any]", self.tool.parameters.get("properties", {}))
 
     @property
     def is_single_input(self) -> bool:
-        """Whether a model fills one parameter."""
+        """True if the model fills exactly one parameter."""
         return len(self.args) == 1
 
     @property
@@ -112,20 +121,20 @@ class BaseTool(Invoked, base_tool.BaseTool):
     async def ainvoke(  # type: ignore[override]  # a config where the core takes a run
         self, input: object = "", config: Config = None, **given: Any
     ) -> Any:
-        """Run it.
+        """Run the tool.
 
         Args:
-            input: A dict of arguments, a text for a tool of one parameter, or a call.
-            config: Handed to tools that ask for a `RunnableConfig`.
+            input: A dict of arguments, a string for a tool of one parameter, or a call.
+            config: Passed to tools that request a `RunnableConfig`.
             given: ``state``, ``store``, ``context``, and values of injected parameters by name.
 
         Returns:
             A `ToolMessage` for a call, else the body's own value.
 
         Raises:
-            CallError: the call failed, no handler made a text of it, and `input` was no call. What
-                the body itself raised comes as it is.
-            InjectionError: a value to inject is missing.
+            CallError: The call failed, no handler made a text of it, and `input` was no call. The body's
+                own exceptions pass through.
+            InjectionError: A value to inject is missing.
         """
         for one in () if as_call(input) is not None else self.tool.injected:
             if isinstance(one.marker, InjectedToolCallId) and not one.optional:
@@ -138,26 +147,26 @@ class BaseTool(Invoked, base_tool.BaseTool):
                     f"model's: {self.name}.invoke({{...}}, {one.name}=...)"
                 )
         try:
-            result = await self.tool.ainvoke(input, run_of(config, **given))
+            result = await self.tool.ainvoke(input, make_run_context(config, **given))
         except Crashed as crash:
             raise crash.__cause__ or crash from None
         return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result
 
     def run(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
-        """`invoke` by its older name."""
+        """Call `invoke`, under its older name."""
         return self.invoke(tool_input, config, **given)
 
     async def arun(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
-        """`ainvoke` by its older name."""
+        """Call `ainvoke`, under its older name."""
         return await self.ainvoke(tool_input, config, **given)
 
 
 class StructuredTool(BaseTool):
-    """A tool made of a function; still callable as that function.
+    """A tool made from a function, still callable as that function.
 
     Args:
         func: A sync function.
-        coroutine: An async function; the one that runs if both are given.
+        coroutine: An async function; takes precedence over `func`.
     """
 
     func: Callable[..., Any] | None = None
@@ -169,7 +178,7 @@ class StructuredTool(BaseTool):
         if made is None or name == "args_schema" or "tool" in vars(self):
             return
         told = name in ("name", "description")
-        with _in_own_words():
+        with _translate_errors():
             change = (
                 {name: value} if told else checked_options(self.name, _core_options({name: value}))
             )
@@ -198,33 +207,35 @@ class StructuredTool(BaseTool):
         # From 3.15 on, None has a docstring of its own.
         told = description or (inspect.getdoc(func) if coroutine and func else None)
         name = name or (getattr(func, "__name__", None) if coroutine else None)
-        with _in_own_words():
+        with _translate_errors():
             made = CoreTool.from_function(
                 func, coroutine, name, told, args_schema, **_core_options(options)
             )
-        return cls._made_of(made, args_schema, func, coroutine)
+        return cls._from_core(made, args_schema, func, coroutine)
 
     @classmethod
-    def _made_of(cls, made: AnyTool, args_schema: Any, func: Any, coroutine: Any) -> StructuredTool:
+    def _from_core(
+        cls, made: AnyTool, args_schema: Any, func: Any, coroutine: Any
+    ) -> StructuredTool:
         held = cls.__new__(cls)
         same = {name: name for name in ("name", "description", *ToolOptions.__annotations__)}
         for name, core_name in {**same, **CORE_NAMES}.items():
             if hasattr(made, core_name):
                 setattr(held, name, getattr(made, core_name))
-        held.args_schema = args_schema or Schema(_with_injected(made))
+        held.args_schema = args_schema or Schema(_add_injected(made))
         held.func, held.coroutine = func, coroutine
         vars(held)["tool"] = made
         return held
 
 
 def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: Any) -> Any:
-    """Make a tool of a function: as ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(f)``.
+    """Make a tool from a function: as ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(f)``.
 
     Args:
         name_or_callable: The function, or the tool's name.
         args_schema: A pydantic model (of either version) or JSON Schema of the parameters.
         options: ``description``, ``return_direct``, ``response_format``, ``parse_docstring`` and
-            the rest of `toolkeel.define.tool.ToolOptions`.
+            the others of `toolkeel.define.tool.ToolOptions`.
 
     >>> @tool
     ... def add(a: int, b: int = 1) -> int:
@@ -239,25 +250,25 @@ def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: An
     def wrap_function(function: Callable[..., Any]) -> StructuredTool:
         is_async = inspect.iscoroutinefunction(function)
         pair = (None, function) if is_async else (function, None)
-        with _in_own_words():
-            return StructuredTool._made_of(wrap(function), args_schema, *pair)
+        with _translate_errors():
+            return StructuredTool._from_core(wrap(function), args_schema, *pair)
 
     return wrap_function(name_or_callable) if callable(name_or_callable) else wrap_function
 
 
-def _base_of(cls: type) -> type:
-    """The last class of a tool's that is not its author's."""
+def _find_base(cls: type) -> type:
+    """Return the last base class that this module defines."""
     return next(one for one in cls.__mro__ if one.__module__ == __name__)
 
 
 class Tool(StructuredTool):
-    """A tool of one text: ``Tool(name, func, description)``.
+    """A tool with one string parameter: ``Tool(name, func, description)``.
 
     Args:
-        name: Its name.
-        func: A sync function of the text; None if there is a `coroutine`.
-        description: For the model.
-        coroutine: An async function of the text.
+        name: The tool's name.
+        func: A sync function of the string; None if there is a `coroutine`.
+        description: The description the model gets.
+        coroutine: An async function of the string.
         options: See `tool`.
     """
 
@@ -289,7 +300,7 @@ class Tool(StructuredTool):
     def from_function(  # type: ignore[override]
         cls, func: Callable[[Any], Any] | None, name: str, description: str, **options: Any
     ) -> StructuredTool:
-        """The same by another name."""
+        """Make a tool, as the constructor does."""
         return cls(name, func, description, **options)
 
 
@@ -301,8 +312,8 @@ _ONE_TEXT: Mapping[str, Any] = {
 
 
 @contextmanager
-def _in_own_words() -> Iterator[None]:
-    """What is wrong with an option is told of LangChain's word for it, which the author wrote."""
+def _translate_errors() -> Iterator[None]:
+    """Replace the core's option names in a `DefinitionError` by LangChain's, which the author wrote."""
     try:
         yield
     except DefinitionError as error:
@@ -312,8 +323,8 @@ def _in_own_words() -> Iterator[None]:
         raise type(error)(text) from None
 
 
-def _with_injected(made: AnyTool) -> Mapping[str, object]:
-    """The parameters with those that the program fills, which no model is shown."""
+def _add_injected(made: AnyTool) -> Mapping[str, object]:
+    """Add the injected parameters, which no model gets, to a tool's schema."""
     injected = {parameter.name: {"description": "injected"} for parameter in made.injected}
     shown = made.parameters.get("properties")
     properties = shown if isinstance(shown, Mapping) else {}
@@ -321,7 +332,7 @@ def _with_injected(made: AnyTool) -> Mapping[str, object]:
 
 
 def _core_options(options: dict[str, Any]) -> Any:
-    """The core's options; what a tool is without `infer_schema` follows from its function."""
+    """Convert LangChain's options to the core's; ``infer_schema`` has no effect."""
     kept = ("timeout", "max_output")  # where None means "no limit", not "not given"
     options = {k: v for k, v in options.items() if v is not None or k in kept}
     if "runnable" in options:
@@ -333,34 +344,38 @@ def _core_options(options: dict[str, Any]) -> Any:
     if reads is not None or strict:
         options["docstring"] = "plain" if reads is False else "strict" if strict else "parse"
     given = {CORE_NAMES.get(k, k): v for k, v in options.items() if k != "infer_schema"}
-    given["steps"] = (*given.get("steps", ()), _as_told)
-    return {k: _handler(v) if k in ("on_error", "on_invalid") else v for k, v in given.items()}
+    given["steps"] = (*given.get("steps", ()), _convert_result)
+    return {k: _make_handler(v) if k in ("on_error", "on_invalid") else v for k, v in given.items()}
 
 
-async def _as_told(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-    """A step: what a body returned as a model reads it there."""
+async def _convert_result(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+) -> object:
+    """Convert a body's return value as LangChain does, as a step around the call."""
     value = await proceed(prepared)
     if not context.call.id or isinstance(value, Message | Command):
         return value
     match value:
         case (content, artifact) if prepared.tool.returns == "content_and_artifact":
-            return ToolOutput(told(content).content, artifact)
-    return ToolOutput(told(value).content) if prepared.tool.returns == "content" else value
+            return ToolOutput(to_tool_output(content).content, artifact)
+    return (
+        ToolOutput(to_tool_output(value).content) if prepared.tool.returns == "content" else value
+    )
 
 
-def _handler(handler: Any) -> Any:
-    """True makes the error's own text the result; False raises it to whoever invokes the tool.
+def _make_handler(handler: Any) -> Any:
+    """Return the core's handler: True returns the error's own text, False raises in `invoke`.
 
-    In a run the model is told either way.
+    Within a run the model gets the error in either case.
     """
-    return _own_text if handler is True else handler or True
+    return _get_error_text if handler is True else handler or True
 
 
-def _own_text(error: CallError) -> str:
+def _get_error_text(error: CallError) -> str:
     return error.text
 
 
-def _only_refuses(method: Callable[..., Any]) -> bool:
-    """Whether all it does is to raise `NotImplementedError`: the first name it looks up is that."""
+def _is_not_implemented(method: Callable[..., Any]) -> bool:
+    """Return True if a method's first name lookup is `NotImplementedError`: it only raises that."""
     code = getattr(inspect.unwrap(method), "__code__", None)
     return code is not None and code.co_names[:1] == ("NotImplementedError",)

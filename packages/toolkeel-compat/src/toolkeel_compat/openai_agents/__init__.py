@@ -32,7 +32,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkeel import _lazy_exports
-from toolkeel_compat.missing import missing
+from toolkeel_compat.missing import make_module_getattr
 from toolkeel_compat.openai_agents.names import NAMES, PLACES
 
 if TYPE_CHECKING:
@@ -69,4 +69,4 @@ if TYPE_CHECKING:
 else:
     _door = _lazy_exports.door(__name__, PLACES)
     _, __dir__, __all__ = _door
-    __getattr__ = missing("the Agents SDK", NAMES, _door)
+    __getattr__ = make_module_getattr("the Agents SDK", NAMES, _door)

@@ -18,17 +18,14 @@ from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.tool_sources import ToolOrSource, gather
 from toolkeel.call.toolset import Toolset
-from toolkeel.context import RunContext, ToolContext
-from toolkeel.errors import SetupError
-from toolkeel.model_interface import Model, Settings
-from toolkeel_compat.check_options import only_known, value_of
-from toolkeel_compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
-from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel_compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail
-from toolkeel_compat.openai_agents.handoffs import as_handoffs, strict_handoffs
-from toolkeel_compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
-from toolkeel_compat.openai_agents.models import custom_models
-from toolkeel_compat.openai_agents.models.named import (
+from toolkeel.compat.check_options import check_options, maybe_await
+from toolkeel.compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
+from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
+from toolkeel.compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail
+from toolkeel.compat.openai_agents.handoffs import as_handoffs, strict_handoffs
+from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
+from toolkeel.compat.openai_agents.models import custom_models
+from toolkeel.compat.openai_agents.models.named import (
     LaterModel,
     default_settings,
     resolve,
@@ -123,7 +120,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         model: str | Model | None = None,
         **options: Unpack[AgentOptions],
     ) -> None:
-        known = only_known(options, AgentOptions, "Agent", _REFUSED)
+        known = check_options(options, AgentOptions, "Agent", _REFUSED)
         fields: dict[str, Any] = {"name": name, "instructions": instructions, "model": model}
         fields |= {**dict.fromkeys(AgentOptions.__annotations__), **_DEFAULTS, **known}
         for one in _LISTS:
@@ -283,7 +280,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
         """What the model is told before anything else, in such a run."""
         told = self._fields["instructions"]
-        text: str | None = await value_of(told(run_context, self)) if callable(told) else told
+        text: str | None = await maybe_await(told(run_context, self)) if callable(told) else told
         return text
 
     def limited(self, max_turns: int) -> Agent[C]:

@@ -13,18 +13,14 @@ from pydantic import BaseModel
 
 from toolkeel.agent import agent as core
 from toolkeel.agent.result import RunResult as CoreResult
-from toolkeel.context import ToolContext
-from toolkeel.define.tool import Prepared, Proceed, Step
-from toolkeel.errors import ToolError
-from toolkeel.messages import ToolOutput
-from toolkeel_compat.check_options import only_known, value_of
-from toolkeel_compat.openai_agents.context import RunContextWrapper, Usage, of_run
-from toolkeel_compat.openai_agents.hooks import RunHooks
-from toolkeel_compat.openai_agents.result import Given, RunResult, as_result
-from toolkeel_compat.openai_agents.run_lifecycle import Begun
-from toolkeel_compat.openai_agents.settings import RunConfig
-from toolkeel_compat.openai_agents.stream import telling
-from toolkeel_compat.openai_agents.tools import (
+from toolkeel.compat.check_options import check_options, maybe_await
+from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage, of_run
+from toolkeel.compat.openai_agents.hooks import RunHooks
+from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
+from toolkeel.compat.openai_agents.run_lifecycle import Begun
+from toolkeel.compat.openai_agents.settings import RunConfig
+from toolkeel.compat.openai_agents.stream import telling
+from toolkeel.compat.openai_agents.tools import (
     FAILED,
     UNSET,
     Approval,
@@ -91,7 +87,7 @@ def agent_as_tool(
         extract: Makes the tool's result of the run's.
         options: See `AsToolOptions`.
     """
-    only_known(options, AsToolOptions, "as_tool", _RUN_APART)
+    check_options(options, AsToolOptions, "as_tool", _RUN_APART)
     limit, told = options.get("max_turns"), options.get("on_stream")
     agent = agent if limit is None else agent.limited(limit)
 
@@ -103,7 +99,7 @@ def agent_as_tool(
                 await inner.ended(result.output_value)
             given = Given(agent, inner.wrapper, input=inner.asked_for)
         if extract is not None:
-            return await value_of(extract(as_result(result, given)))
+            return await maybe_await(extract(as_result(result, given)))
         if result.reason in ("refused", "cut_off"):
             raise ToolError(
                 f"{agent.name!r} gave no whole answer ({result.reason}): {result.output}"

@@ -11,6 +11,15 @@ from toolkeel.agent.guardrail import Guardrail
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext, told
+from toolkeel.compat.openai_agents.exceptions import (
+    InputGuardrailTripwireTriggered,
+    OutputGuardrailTripwireTriggered,
+    ToolInputGuardrailTripwireTriggered,
+    ToolOutputGuardrailTripwireTriggered,
+)
+from toolkeel.compat.openai_agents.items import as_input
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared
@@ -178,7 +187,7 @@ class _Guardrail:
         """
         if self.guardrail_function is None:
             raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
-        return await value_of(self.guardrail_function(tool_name))
+        return await maybe_await(self.guardrail_function(tool_name))
 
     async def _judged(
         self, prepared: Prepared, core: CoreContext[Any], outcome: guard.Outcome | None = None
@@ -194,7 +203,7 @@ class _Guardrail:
         else:
             seen = outcome.value if outcome.error is None else outcome.text
             said = self.guardrail_function(ToolOutputGuardrailData(context, context.agent, seen))
-        result = await value_of(said)
+        result = await maybe_await(said)
         output = result.output if isinstance(result, ToolInputGuardrailResult) else result
         told(self.kind(output, self))
         match as_behavior(output.behavior):
@@ -315,7 +324,7 @@ class _AgentGuardrail:
         async def check(said: Any, run: RunContext[Any]) -> Verdict:
             wrapper = RunContextWrapper.of(run) if begun is None else begun.wrapper
             about = self._about(said, begun)
-            output = await value_of(self.guardrail_function(wrapper, agent, about))
+            output = await maybe_await(self.guardrail_function(wrapper, agent, about))
             result = told(self._result(about, agent, output))
             return Stop(self._ending(result)) if output.tripwire_triggered else Allow()
 

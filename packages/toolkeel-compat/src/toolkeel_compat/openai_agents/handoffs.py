@@ -13,6 +13,11 @@ from typing import Any, TypeAlias
 from toolkeel.agent.handoff import Handoff as CoreHandoff
 from toolkeel.agent.handoff import HandoffHistory
 from toolkeel.agent.transcript import repair
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
+from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, messages_of, run_items
+from toolkeel.compat.openai_agents.settings import RunConfig
+from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, as_strict
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
@@ -144,7 +149,7 @@ def handoff(
         assert on_handoff is not None
         wrapper = RunContextWrapper.of(run)
         more = [] if input_type is None else [input_type(**arguments)]
-        await value_of(on_handoff(wrapper, *more))
+        await maybe_await(on_handoff(wrapper, *more))
 
     return Handoff(
         agent,
@@ -241,7 +246,7 @@ def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[
         begun = as_input(messages[: history.given], instructed=True)
         begun = begun if isinstance(begun, str) else tuple(begun)
         data = HandoffInputData(begun, tuple(before), tuple(new), wrapper)
-        made = await value_of(chosen(data))
+        made = await maybe_await(chosen(data))
         items = made.new_items if made.input_items is None else made.input_items
         begun = made.input_history
         history_items = [{"role": "user", "content": begun}] if isinstance(begun, str) else begun

@@ -10,6 +10,16 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records.record import record
+from toolkeel.compat.content_blocks import to_content
+from toolkeel.compat.openai_agents.context import (
+    Raw,
+    RunItem,
+    TResponseInputItem,
+    plain,
+    raw_call,
+    responses_part,
+)
+from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -304,7 +314,7 @@ def _said(item: object) -> Message | None:
         return None
     if role not in ("user", "system", "developer"):
         raise SetupError(f"there is no role {role!r:.60}")
-    content = content_of(item.get("content") or "")
+    content = to_content(item.get("content") or "")
     return UserMessage(content) if role == "user" else SystemMessage(content)
 
 

@@ -12,13 +12,9 @@ from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import Named
 from toolkeel.agent.turn.steps import Ask
-from toolkeel.context import RunContext
-from toolkeel.errors import OutputError, SetupError
-from toolkeel.messages import AssistantMessage, Message
-from toolkeel.model_interface import ModelRequest
-from toolkeel_compat.check_options import only_known, value_of
-from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel_compat.openai_agents.exceptions import (
+from toolkeel.compat.check_options import check_options, maybe_await
+from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
+from toolkeel.compat.openai_agents.exceptions import (
     AgentsException,
     MaxTurnsExceeded,
     ModelBehaviorError,
@@ -112,7 +108,7 @@ class Begun:
     ) -> None:
         self.streamed = streamed
         self.before_turn: Callable[[RunContext], Any] | None = None
-        given = only_known(options, RunnerOptions, "Runner.run", _REFUSED)
+        given = check_options(options, RunnerOptions, "Runner.run", _REFUSED)
         self.handlers = _handlers(given.get("error_handlers") or {})
         config = given.get("run_config")
         config = RunConfig(**config) if isinstance(config, dict) else config
@@ -238,7 +234,9 @@ class Begun:
         """What the program answers in place of an error."""
         kind = "max_turns" if isinstance(error, MaxTurnsExceeded) else "model_refusal"
         handler = self.handlers.get(kind)
-        given = handler and await value_of(handler(RunErrorHandlerInput(error, self.wrapper, made)))
+        given = handler and await maybe_await(
+            handler(RunErrorHandlerInput(error, self.wrapper, made))
+        )
         if given is None or isinstance(given, RunErrorHandlerResult):
             return given
         named = isinstance(given, dict) and "final_output" in given

@@ -17,6 +17,11 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import TResponseInputItem
+from toolkeel.compat.openai_agents.items import ItemHelpers, input_list
+from toolkeel.compat.openai_agents.models.named import default_client
+from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
 from toolkeel.messages import Message, unanswered
 from toolkeel_compat.check_options import value_of
 from toolkeel_compat.openai_agents.context import TResponseInputItem
@@ -229,7 +234,7 @@ class Memory:
         history = await self._session.get_items(*([] if limit is None else [limit]))
         join, said = self._config.session_input_callback, self._said
         joined = [*history, *said] if join is None else join(history, list(said))
-        given = list(await value_of(joined))
+        given = list(await maybe_await(joined))
         await self._session.add_items(said)  # kept whatever becomes of the run
         return given
 

@@ -9,6 +9,8 @@ from typing import Any, ClassVar, Generic, TypeVar
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import run_state as core
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import RunItem, raw_call
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.providers.wire.plain_json import arguments_text
@@ -171,7 +173,7 @@ class RunState:
             if given is None or (given.verdict, given.reason) != ("deny", REJECTED):
                 continue
             about = ("approval_rejected", "function", ticket.tool, ticket.call_id)
-            text = await value_of(told(ToolErrorFormatterArgs(*about, REJECTED, context)))
+            text = await maybe_await(told(ToolErrorFormatterArgs(*about, REJECTED, context)))
             self._decisions[ticket.id] = ticket.deny(REJECTED if text is None else str(text))
         return self.decisions
 

@@ -10,6 +10,10 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, get_args
 
 from toolkeel._records.record import record
 from toolkeel.agent.run import Run
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, raw_call
+from toolkeel.compat.openai_agents.items import HandoffOutputItem, Item, input_list, items_of
+from toolkeel.compat.openai_agents.run_lifecycle import Begun
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
@@ -271,7 +275,7 @@ def telling(agent: Any, told: Callable[[AgentToolStreamEvent], Any]) -> Step:
 
         async def tell() -> None:
             while (event := await heard.get()) is not None:
-                await value_of(told({"event": event, "agent": agent, "tool_call": call}))
+                await maybe_await(told({"event": event, "agent": agent, "tool_call": call}))
 
         heard.put_nowait(AgentUpdatedStreamEvent(agent))
         run.listeners = (*run.listeners, hear)

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
+from toolkeel.compat.content_blocks import to_block
 from toolkeel.content import File, Image, Text
 from toolkeel_compat.content_blocks import block_of
 
@@ -75,5 +76,5 @@ def _part(value: object) -> Text | Image | File | None:
             value = _reader.validate_python(value)
         except ValidationError:
             return None
-    block = block_of(value) if isinstance(value, Part) else None
+    block = to_block(value) if isinstance(value, Part) else None
     return block if isinstance(block, Text | Image | File) else None

@@ -7,6 +7,11 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from toolkeel.call.toolset import Toolset
+from toolkeel.compat.check_options import check_options, maybe_await
+from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
+from toolkeel.compat.openai_agents.exceptions import ToolTimeoutError, UserError
+from toolkeel.compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
+from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
@@ -194,7 +199,7 @@ class FunctionTool:
                 raise
             wrapper = RunContextWrapper.from_tool_context(context)
             text = self.timeout_error_function(wrapper, error)
-            raise TimedOut(str(await value_of(text)), _TOLD) from late
+            raise TimedOut(str(await maybe_await(text)), _TOLD) from late
 
     async def _on_invoke(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> Any:
         return await self.on_invoke_tool(ToolContext.from_tool_context(context), dumps(arguments))
@@ -214,7 +219,7 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         DefinitionError: naming the function, the parameter and the fix.
         TypeError: for an option that is not here: none is dropped in silence.
     """
-    only_known(options, FunctionToolOptions, "function_tool", _REFUSED)
+    check_options(options, FunctionToolOptions, "function_tool", _REFUSED)
     told, reads = options.get("description_override"), options.get("use_docstring_info", True)
     wrap = core.tool(
         options.get("name_override"),
@@ -323,6 +328,6 @@ def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
                 ended.__cause__ = error
                 raise RunStopped(f"{inner.name!r} failed, and the run was ended.", ended) from error
             text = told(RunContextWrapper.from_tool_context(context), error)
-            raise Crashed(str(await value_of(text)), _TOLD) from error
+            raise Crashed(str(await maybe_await(text)), _TOLD) from error
 
     return dataclasses.replace(inner, steps=(step,), on_crash=True)

@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from tests.forking import fork
 from tests.waiting import run
 from toolkeel import RunContext, SetupError, ToolCall, Toolset, tool
 from toolkeel.call.body.sync_bridge import run_sync
@@ -158,7 +159,7 @@ def test_a_task_that_exits_the_program_does_not_end_the_loop_of_everybody() -> N
 
 def test_a_forked_child_has_a_loop_of_its_own() -> None:
     assert TOOLS.run_sync([call(n=1)])[0].content == "2"
-    child = os.fork()
+    child = fork()
     if child == 0:
         signal.alarm(10)
         os._exit(0 if TOOLS.run_sync([call(n=1)])[0].content == "2" else 1)

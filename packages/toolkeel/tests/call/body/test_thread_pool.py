@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from tests.forking import fork
 from tests.waiting import run, until, until_sync
 from toolkeel.call.body.thread_pool import ThreadPool, shared_pool
 from toolkeel.errors import Cancelled, LimitReached
@@ -431,7 +432,7 @@ def test_a_loop_that_closed_does_not_disturb_a_body_that_outlives_it() -> None:
 
 def _in_child(body: Callable[[], bool]) -> int:
     """Run `body` in a forked child; 0 if it says True within ten seconds."""
-    child = os.fork()
+    child = fork()
     if child == 0:
         signal.alarm(10)
         try:

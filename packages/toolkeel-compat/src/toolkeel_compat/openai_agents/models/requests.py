@@ -13,14 +13,9 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from toolkeel._records.record import record
 from toolkeel.agent.turn.steps import Ask, ModelStep
-from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
-from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage
-from toolkeel.model_interface import ModelRequest
-from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.check_options import value_of
-from toolkeel_compat.openai_agents.context import RunContextWrapper, Seen
-from toolkeel_compat.openai_agents.items import (
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen
+from toolkeel.compat.openai_agents.items import (
     DECIDED,
     ToolCallOutputItem,
     messages_of,
@@ -63,7 +58,7 @@ def prompted(prompt: Any, agent: Any, seen: Seen) -> ModelStep:
 
     async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
         data = GenerateDynamicPromptData(seen(run), agent)
-        named: Any = await value_of(prompt(data) if callable(prompt) else prompt)
+        named: Any = await maybe_await(prompt(data) if callable(prompt) else prompt)
         options = {**request.settings.provider_options, "prompt": dict(named)}
         settings = dataclasses.replace(request.settings, provider_options=options)
         return await proceed(dataclasses.replace(request, settings=settings))
@@ -81,7 +76,7 @@ def instructed(told: Callable[..., Any], agent: Any, seen: Seen) -> ModelStep:
     """
 
     async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
-        text = await value_of(told(seen(run), agent))
+        text = await maybe_await(told(seen(run), agent))
         messages = [*([SystemMessage(text)] if text else ()), *request.messages]
         return await proceed(dataclasses.replace(request, messages=messages))
 
@@ -126,7 +121,7 @@ def filtered(chosen: CallModelInputFilter, agent: Any) -> ModelStep:
     async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
         told, said = parted(request.messages, agent)
         data = CallModelData(ModelInputData(said, told), agent, run.deps)
-        seen: ModelInputData = await value_of(chosen(data))
+        seen: ModelInputData = await maybe_await(chosen(data))
         first = [SystemMessage(seen.instructions)] if seen.instructions else []
         messages = [*first, *messages_of(seen.input)]
         return await proceed(dataclasses.replace(request, messages=messages))
@@ -209,7 +204,7 @@ def deciding(decide: ToolsToFinalOutputFunction, agent: Any, seen: Seen) -> Mode
         last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(run.transcript))
         items = [result_item(agent, one) for one in last if isinstance(one, ToolMessage)]
         results = [FunctionToolResult(known.get(i.tool_name), i.output, i) for i in items[::-1]]
-        said = await value_of(decide(seen(run), results)) if results else None
+        said = await maybe_await(decide(seen(run), results)) if results else None
         if said is None or not said.is_final_output:
             return await proceed(request)
         value = said.final_output

@@ -10,6 +10,9 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import own_name
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import RunContextWrapper
+from toolkeel.compat.openai_agents.tools import as_strict, rejection_as_told
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Needs, Prepared, Proceed
 from toolkeel.errors import SetupError
@@ -61,7 +64,7 @@ async def taken(tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterCon
     name = own_name(tool)
     if callable(wanted):
         try:
-            return bool(await value_of(wanted(context, tool)))
+            return bool(await maybe_await(wanted(context, tool)))
         except Exception:
             log.exception(
                 "the filter of %s failed on %s, which is left out", context.server_name, name

@@ -13,6 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
+from toolkeel.builtin.files.apply_patch import apply_patch, created, patched
+from toolkeel.builtin.files.workspace import Workspace
+from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell, shell_output
+from toolkeel.compat.check_options import maybe_await
+from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper
+from toolkeel.compat.openai_agents.state import REJECTED, ToolApprovalItem
+from toolkeel.compat.openai_agents.tools import rejection_as_told
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import Denied, SetupError, ToolError
@@ -183,7 +190,7 @@ class LocalShellTool:
         assert self.executor is not None
         call = LocalShellCall(context.call.id, LocalShellAction(**arguments))
         wrapper = RunContextWrapper.from_tool_context(context)
-        return await value_of(self.executor(LocalShellCommandRequest(wrapper, call)))
+        return await maybe_await(self.executor(LocalShellCommandRequest(wrapper, call)))
 
 
 @dataclass(eq=False)
@@ -241,7 +248,7 @@ class ShellTool:
         assert self.executor is not None
         call = ShellCallData(context.call.id, ShellActionRequest(**arguments))
         wrapper = RunContextWrapper.from_tool_context(context)
-        result = await value_of(self.executor(ShellCommandRequest(wrapper, call)))
+        result = await maybe_await(self.executor(ShellCommandRequest(wrapper, call)))
         if not isinstance(result, ShellResult):
             return result
         limit = result.max_output_length or call.action.max_output_length
@@ -283,7 +290,7 @@ class ApplyPatchTool:
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         wrapper = RunContextWrapper.from_tool_context(context)
         operation = ApplyPatchOperation(**arguments, ctx_wrapper=wrapper)
-        result = await value_of(getattr(self.editor, operation.type)(operation))
+        result = await maybe_await(getattr(self.editor, operation.type)(operation))
         if isinstance(result, ApplyPatchResult):
             if result.status == "failed":
                 raise ToolError(result.output or "The patch failed.")
@@ -334,13 +341,13 @@ def _approving(
             dict(arguments),
             context.call.id,
         )
-        if callable(needs) and not await value_of(needs(wrapper, action(**given), id)):
+        if callable(needs) and not await maybe_await(needs(wrapper, action(**given), id)):
             return False
         if decide is None:
             return True
         about = {"type": f"{tool.name}_call", "call_id": id, "name": tool.name, key: given}
         raw: Any = Raw(about, arguments=dumps(given))
-        answer = await value_of(decide(wrapper, ToolApprovalItem(context.agent, raw, None)))
+        answer = await maybe_await(decide(wrapper, ToolApprovalItem(context.agent, raw, None)))
         if not (isinstance(answer, Mapping) and answer.get("approve") is True):
             raise Denied(REJECTED)
         return False

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from toolkeel.errors import SetupError
-from toolkeel_compat.migrate import LIBRARIES, lines_of, migrate, migrate_notebook
+from toolkeel_compat.migrate import LIBRARIES, split_lines, migrate, migrate_notebook
 from toolkeel_studio.cli import exit_codes
 from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note
 
@@ -73,7 +73,7 @@ def _migrate_file(file: Path, write: bool) -> int:
         _write(file, made.source.encode(encoding))
     elif made.source != source:
         old, new = (
-            [line.rstrip("\r\n") for line in lines_of(text)] for text in (source, made.source)
+            [line.rstrip("\r\n") for line in split_lines(text)] for text in (source, made.source)
         )
         echo("\n".join(difflib.unified_diff(old, new, str(file), str(file), lineterm="")))
     return len(made.notes)

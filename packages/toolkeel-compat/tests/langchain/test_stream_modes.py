@@ -1,0 +1,45 @@
+"""What `stream` yields of an event depends on the mode alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from toolkeel.compat.langchain import tool
+from toolkeel.compat.langchain.agent import create_agent
+from toolkeel.compat.langchain.stream_modes import MODES, sort_modes
+from toolkeel.errors import SetupError
+from toolkeel.testing import Scripted, call
+
+
+@tool
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def parts(mode: str) -> list[Any]:
+    model = Scripted([call("add", {"a": 1, "b": 2}), "3"])
+    return list(create_agent(model, [add]).stream({"messages": "1 + 2?"}, stream_mode=mode))
+
+
+def test_modes_are_sorted_and_an_unknown_one_is_refused() -> None:
+    assert sort_modes(["values", "messages"]) == ["messages", "values"]
+    with pytest.raises(SetupError, match="'debug' is not here"):
+        sort_modes(["values", "debug"])
+
+
+def test_updates_are_named_after_the_node_that_made_them() -> None:
+    assert [list(part) for part in parts("updates")] == [["model"], ["tools"], ["model"]]
+
+
+def test_values_grow_by_one_message_a_step() -> None:
+    assert [len(part["messages"]) for part in parts("values")] == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_several_modes_give_pairs(mode: str) -> None:
+    model = Scripted(["3"])
+    pairs = create_agent(model, [add]).stream({"messages": "?"}, stream_mode=[mode])
+    assert all(name == mode for name, _ in pairs)
