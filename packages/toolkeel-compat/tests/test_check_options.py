@@ -7,9 +7,8 @@ from typing import Any, TypedDict
 
 import pytest
 
-from toolkeel.compat.check_options import check_options, maybe_await
 from toolkeel.errors import SetupError
-from toolkeel_compat.check_options import only_known, value_of
+from toolkeel_compat.check_options import check_options, maybe_await
 
 
 class Known(TypedDict, total=False):

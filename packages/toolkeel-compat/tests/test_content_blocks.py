@@ -10,10 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.compat.content_blocks import read_fields, to_block, to_content, to_langchain_content
 from toolkeel.content import Audio, Block, File, Image, Text
 from toolkeel.errors import SetupError
-from toolkeel_compat.content_blocks import block_of, content_of, fields_of, written
+from toolkeel_compat.content_blocks import (
+    read_fields,
+    to_block,
+    to_content,
+    to_langchain_content,
+)
 
 PNG = b"\x89PNG\r\n\x1a\n"
 CODED = base64.b64encode(PNG).decode()

@@ -6,7 +6,7 @@ from importlib import import_module
 
 import pytest
 
-from toolkeel.compat.missing import make_module_getattr
+from toolkeel_compat.missing import make_module_getattr
 
 
 def test_a_missing_name_says_what_to_write_at_its_import() -> None:

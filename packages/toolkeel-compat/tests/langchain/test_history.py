@@ -18,7 +18,7 @@ from toolkeel_compat.langchain import (
     count_tokens_approximately,
     trim_messages,
 )
-from toolkeel.compat.langchain.history import apply_update
+from toolkeel_compat.langchain.history import apply_update
 
 messages = st.lists(st.sampled_from([HumanMessage("h"), AIMessage("a"), AIMessage("long" * 9)]))
 

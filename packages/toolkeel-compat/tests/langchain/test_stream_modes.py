@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from toolkeel.compat.langchain import tool
-from toolkeel.compat.langchain.agent import create_agent
-from toolkeel.compat.langchain.stream_modes import MODES, sort_modes
 from toolkeel.errors import SetupError
 from toolkeel.testing import Scripted, call
+from toolkeel_compat.langchain import tool
+from toolkeel_compat.langchain.agent import create_agent
+from toolkeel_compat.langchain.stream_modes import MODES, sort_modes
 
 
 @tool

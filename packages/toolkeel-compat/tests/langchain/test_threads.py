@@ -16,8 +16,7 @@ from toolkeel_compat.langchain import (
     create_agent,
     tool,
 )
-from toolkeel.compat.langchain.threads import EDIT_NOTICE
-from toolkeel.testing import Scripted, call
+from toolkeel_compat.langchain.threads import EDIT_NOTICE
 
 ADA = {"configurable": {"thread_id": "ada"}}
 

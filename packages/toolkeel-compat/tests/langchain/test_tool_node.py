@@ -23,8 +23,7 @@ from toolkeel_compat.langchain import (
     ToolRuntime,
     tool,
 )
-from toolkeel.compat.langchain.tool_node import make_error_step
-from toolkeel.events import ToolFinished
+from toolkeel_compat.langchain.tool_node import make_error_step
 
 
 @tool

@@ -12,10 +12,6 @@ from pydantic import ValidationError
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.compat.bridges.run import Ours, refused
-from toolkeel.compat.content_blocks import to_content, to_langchain_content
-from toolkeel.compat.langchain.command import Command, make_command_step
-from toolkeel.compat.langchain.runtime import InjectedState, InjectedStore, ToolRuntime
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.inject import Injected, InjectedParameter
@@ -24,8 +20,8 @@ from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage
 from toolkeel_compat.bridges.run import Ours, refused
-from toolkeel_compat.content_blocks import content_of, written
-from toolkeel_compat.langchain.command import Command, updating
+from toolkeel_compat.content_blocks import to_content, to_langchain_content
+from toolkeel_compat.langchain.command import Command, make_command_step
 from toolkeel_compat.langchain.runtime import InjectedState, InjectedStore, ToolRuntime
 
 with needs_extra("toolkeel_compat.bridges.langchain", "langchain"):

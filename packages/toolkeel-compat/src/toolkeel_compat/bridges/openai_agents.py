@@ -12,9 +12,6 @@ from typing import Any
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
-from toolkeel.compat.bridges.run import Ours
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.content_blocks import read_fields, to_block
 from toolkeel.content import Block, Content, Data, File, Image, Text, data_url
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -23,8 +20,8 @@ from toolkeel.errors import RunStopped, SetupError, TimedOut
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import arguments_text, dumps
 from toolkeel_compat.bridges.run import Ours
-from toolkeel_compat.check_options import value_of
-from toolkeel_compat.content_blocks import block_of, fields_of
+from toolkeel_compat.check_options import maybe_await
+from toolkeel_compat.content_blocks import read_fields, to_block
 
 with needs_extra("toolkeel_compat.bridges.openai_agents", "openai-agents"):
     import agents  # pyright: ignore[reportMissingImports]

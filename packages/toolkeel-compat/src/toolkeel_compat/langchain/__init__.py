@@ -27,8 +27,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from toolkeel import _lazy_exports
-from toolkeel.compat.langchain.names import EXPORTS, REPLACEMENTS
-from toolkeel.compat.missing import make_module_getattr
+from toolkeel_compat.langchain.names import EXPORTS, REPLACEMENTS
+from toolkeel_compat.missing import make_module_getattr
 
 if TYPE_CHECKING:
     from toolkeel.errors import SchemaAnnotationError as SchemaAnnotationError

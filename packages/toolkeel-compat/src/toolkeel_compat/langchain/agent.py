@@ -15,25 +15,32 @@ from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolish, Toolset
-from toolkeel.compat.check_options import check_options
-from toolkeel.compat.langchain.chat_models import ChatModel, resolve_output_type
-from toolkeel.compat.langchain.command import (
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.events import Replied, ToolFinished
+from toolkeel.messages import SystemMessage
+from toolkeel.model_interface import Model, Settings
+from toolkeel.providers.model_by_name import connect
+from toolkeel.spending import RunLimits
+from toolkeel_compat.check_options import check_options
+from toolkeel_compat.langchain.chat_models import ChatModel, resolve_output_type
+from toolkeel_compat.langchain.command import (
     Command,
     Reducers,
     make_command_step,
     read_reducers,
     write_state,
 )
-from toolkeel.compat.langchain.convert_tool import to_tool
-from toolkeel.compat.langchain.interrupts import (
+from toolkeel_compat.langchain.convert_tool import to_tool
+from toolkeel_compat.langchain.interrupts import (
     ANSWERS_KEY,
     Interrupt,
     decide_interrupts,
     handle_interrupts,
     list_interrupts,
 )
-from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.middleware import (
+from toolkeel_compat.langchain.messages import convert_to_messages
+from toolkeel_compat.langchain.middleware import (
     AgentMiddleware,
     HookStep,
     Runtime,
@@ -42,22 +49,15 @@ from toolkeel.compat.langchain.middleware import (
     make_model_middleware,
     make_prompt_middleware,
 )
-from toolkeel.compat.langchain.names import suggest_replacement
-from toolkeel.compat.langchain.stream_modes import convert_event, sort_modes
-from toolkeel.compat.langchain.threads import (
+from toolkeel_compat.langchain.names import suggest_replacement
+from toolkeel_compat.langchain.stream_modes import convert_event, sort_modes
+from toolkeel_compat.langchain.threads import (
     GraphRecursionError,
     HumanInTheLoopMiddleware,
     InMemorySaver,
     StateSnapshot,
 )
-from toolkeel.compat.langchain.tool_node import Config, Invokable, ToolNode, check_config
-from toolkeel.context import RunContext
-from toolkeel.errors import SetupError
-from toolkeel.events import Replied, ToolFinished
-from toolkeel.messages import SystemMessage
-from toolkeel.model_interface import Model, Settings
-from toolkeel.providers.model_by_name import connect
-from toolkeel.spending import RunLimits
+from toolkeel_compat.langchain.tool_node import Config, Invokable, ToolNode, check_config
 
 INTERRUPT_KEY = "__interrupt__"
 

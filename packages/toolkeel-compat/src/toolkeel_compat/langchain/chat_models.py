@@ -15,15 +15,12 @@ from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.call.body.sync_bridge import Pieces
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.langchain.convert_tool import to_tool
-from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
-from toolkeel.compat.langchain.tool_node import Config, Invokable, check_config
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings, TextDelta
 from toolkeel.providers.model_by_name import connect
-from toolkeel_compat.langchain.convert_tool import defined
+from toolkeel_compat.langchain.convert_tool import to_tool
 from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
-from toolkeel_compat.langchain.tool_node import Config, Invoked, check_config
+from toolkeel_compat.langchain.tool_node import Config, Invokable, check_config
 
 T = TypeVar("T")
 

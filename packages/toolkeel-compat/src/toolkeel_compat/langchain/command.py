@@ -21,15 +21,12 @@ from typing import (
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.compat.content_blocks import to_block
-from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
-from toolkeel.compat.langchain.runtime import ToolRuntime
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import Crashed, SetupError
 from toolkeel.messages import ToolMessage, ToolOutput, UserMessage
-from toolkeel_compat.content_blocks import block_of
-from toolkeel_compat.langchain.messages import ToolCall, as_call, convert_to_messages
+from toolkeel_compat.content_blocks import to_block
+from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
 from toolkeel_compat.langchain.runtime import ToolRuntime
 
 

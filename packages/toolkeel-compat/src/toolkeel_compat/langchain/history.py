@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal, TypedDict, Unpack
 
 from toolkeel._records.record import record
-from toolkeel.compat.check_options import check_options
-from toolkeel.compat.langchain.messages import convert_to_messages
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage
-from toolkeel_compat.check_options import only_known
+from toolkeel_compat.check_options import check_options
 from toolkeel_compat.langchain.messages import convert_to_messages
 
 REMOVE_ALL_MESSAGES = "__remove_all__"

@@ -8,14 +8,17 @@ from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
 from toolkeel._common.other_libraries_words import telling
-from toolkeel.compat.content_blocks import read_fields, to_content, to_langchain_content
 from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
 from toolkeel.messages import SystemMessage as CoreSystemMessage
 from toolkeel.messages import ToolCall as CoreToolCall
 from toolkeel.messages import ToolMessage as CoreToolMessage
-from toolkeel_compat.content_blocks import content_of, fields_of, written
+from toolkeel_compat.content_blocks import (
+    read_fields,
+    to_content,
+    to_langchain_content,
+)
 
 _UNSUPPORTED_FIELDS = ("id", "name", "additional_kwargs", "response_metadata", "invalid_tool_calls")
 

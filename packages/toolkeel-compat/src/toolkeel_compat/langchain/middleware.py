@@ -13,11 +13,6 @@ from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel.agent.turn.steps import Ask
-from toolkeel.compat.langchain.chat_models import ChatModel, convert_tool_choice
-from toolkeel.compat.langchain.command import Reducers, call_wrapper, make_wrapper_step, write_state
-from toolkeel.compat.langchain.history import apply_update
-from toolkeel.compat.langchain.messages import SystemMessage, convert_to_messages
-from toolkeel.compat.langchain.runtime import C, S, build_config
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
@@ -25,11 +20,16 @@ from toolkeel.events import Emitted
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import ModelRequest as CoreRequest
 from toolkeel.providers.model_by_name import connect
-from toolkeel_compat.langchain.chat_models import ChatModel, choice_of
-from toolkeel_compat.langchain.command import Reducers, around, put, wrapping
-from toolkeel_compat.langchain.history import applied
+from toolkeel_compat.langchain.chat_models import ChatModel, convert_tool_choice
+from toolkeel_compat.langchain.command import (
+    Reducers,
+    call_wrapper,
+    make_wrapper_step,
+    write_state,
+)
+from toolkeel_compat.langchain.history import apply_update
 from toolkeel_compat.langchain.messages import SystemMessage, convert_to_messages
-from toolkeel_compat.langchain.runtime import C, S, config_of
+from toolkeel_compat.langchain.runtime import C, S, build_config
 
 R = TypeVar("R", default=Any)
 F = TypeVar("F", bound=Callable[..., Any])

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from toolkeel.compat.langchain.messages import AIMessage, convert_to_messages
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Replied, Streamed, ToolFinished
 from toolkeel.model_interface import TextDelta
+from toolkeel_compat.langchain.messages import AIMessage, convert_to_messages
 
 MODES = ("messages", "updates", "values", "custom")
 

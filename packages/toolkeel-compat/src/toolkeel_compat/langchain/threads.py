@@ -13,9 +13,6 @@ from typing import Any
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.compat.langchain.command import Command, to_tool_output
-from toolkeel.compat.langchain.interrupts import ANSWERS_KEY, Interrupt
-from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages
 from toolkeel.content import Text
 from toolkeel.context import ToolContext
 from toolkeel.define.base_tool import as_tool
@@ -24,8 +21,8 @@ from toolkeel.errors import Denied, SetupError
 from toolkeel.messages import ToolMessage
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_compat.langchain.command import Command, told
-from toolkeel_compat.langchain.interrupts import ANSWERS, Interrupt
+from toolkeel_compat.langchain.command import Command, to_tool_output
+from toolkeel_compat.langchain.interrupts import ANSWERS_KEY, Interrupt
 from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages
 
 

@@ -9,15 +9,17 @@ from typing import Any, Literal, TypeAlias, get_args, get_type_hints
 
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, as_toolset
-from toolkeel.compat.langchain.command import ToolCallWrapper, make_command_step, make_wrapper_step
-from toolkeel.compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Step
 from toolkeel.errors import Crashed, RunStopped, SetupError, ToolError
 from toolkeel.messages import AssistantMessage
 from toolkeel.messages import ToolCall as CoreToolCall
-from toolkeel_compat.langchain.command import Wrapper, updating, wrapping
-from toolkeel_compat.langchain.messages import ToolCall, as_call, convert_to_messages
+from toolkeel_compat.langchain.command import (
+    ToolCallWrapper,
+    make_command_step,
+    make_wrapper_step,
+)
+from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to_tool_call
 
 Config = Mapping[str, Any] | None
 

@@ -12,12 +12,6 @@ from typing import Any, cast
 from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import NOTHING
 from toolkeel.call.direct_invoke import as_call
-from toolkeel.compat.langchain.command import Command, to_tool_output
-from toolkeel.compat.langchain.convert_tool import Schema
-from toolkeel.compat.langchain.fields import build_model
-from toolkeel.compat.langchain.messages import convert_to_messages
-from toolkeel.compat.langchain.runtime import InjectedToolCallId
-from toolkeel.compat.langchain.tool_node import Config, Invokable, make_run_context
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
@@ -33,12 +27,12 @@ from toolkeel.errors import (
     ToolError,
 )
 from toolkeel.messages import Message, ToolMessage, ToolOutput
-from toolkeel_compat.langchain.command import Command, told
+from toolkeel_compat.langchain.command import Command, to_tool_output
 from toolkeel_compat.langchain.convert_tool import Schema
-from toolkeel_compat.langchain.fields import model_of
+from toolkeel_compat.langchain.fields import build_model
 from toolkeel_compat.langchain.messages import convert_to_messages
 from toolkeel_compat.langchain.runtime import InjectedToolCallId
-from toolkeel_compat.langchain.tool_node import Config, Invoked, run_of
+from toolkeel_compat.langchain.tool_node import Config, Invokable, make_run_context
 
 ToolException = ToolError
 CORE_NAMES: Mapping[str, str] = {

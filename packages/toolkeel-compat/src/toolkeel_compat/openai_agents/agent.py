@@ -18,14 +18,17 @@ from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.enabled_tools import Offer
 from toolkeel.call.tool_sources import ToolOrSource, gather
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.check_options import check_options, maybe_await
-from toolkeel.compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
-from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel.compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail
-from toolkeel.compat.openai_agents.handoffs import as_handoffs, strict_handoffs
-from toolkeel.compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
-from toolkeel.compat.openai_agents.models import custom_models
-from toolkeel.compat.openai_agents.models.named import (
+from toolkeel.context import RunContext, ToolContext
+from toolkeel.errors import SetupError
+from toolkeel.model_interface import Model, Settings
+from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
+from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
+from toolkeel_compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail
+from toolkeel_compat.openai_agents.handoffs import as_handoffs, strict_handoffs
+from toolkeel_compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
+from toolkeel_compat.openai_agents.models import custom_models
+from toolkeel_compat.openai_agents.models.named import (
     LaterModel,
     default_settings,
     resolve,

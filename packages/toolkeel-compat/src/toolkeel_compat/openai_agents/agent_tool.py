@@ -13,14 +13,18 @@ from pydantic import BaseModel
 
 from toolkeel.agent import agent as core
 from toolkeel.agent.result import RunResult as CoreResult
-from toolkeel.compat.check_options import check_options, maybe_await
-from toolkeel.compat.openai_agents.context import RunContextWrapper, Usage, of_run
-from toolkeel.compat.openai_agents.hooks import RunHooks
-from toolkeel.compat.openai_agents.result import Given, RunResult, as_result
-from toolkeel.compat.openai_agents.run_lifecycle import Begun
-from toolkeel.compat.openai_agents.settings import RunConfig
-from toolkeel.compat.openai_agents.stream import telling
-from toolkeel.compat.openai_agents.tools import (
+from toolkeel.context import ToolContext
+from toolkeel.define.tool import Prepared, Proceed, Step
+from toolkeel.errors import ToolError
+from toolkeel.messages import ToolOutput
+from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.openai_agents.context import RunContextWrapper, Usage, of_run
+from toolkeel_compat.openai_agents.hooks import RunHooks
+from toolkeel_compat.openai_agents.result import Given, RunResult, as_result
+from toolkeel_compat.openai_agents.run_lifecycle import Begun
+from toolkeel_compat.openai_agents.settings import RunConfig
+from toolkeel_compat.openai_agents.stream import telling
+from toolkeel_compat.openai_agents.tools import (
     FAILED,
     UNSET,
     Approval,

@@ -11,21 +11,12 @@ from toolkeel.agent.guardrail import Guardrail
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps import guard
 from toolkeel.call.steps.guard import Allow, Stop, Verdict
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext, told
-from toolkeel.compat.openai_agents.exceptions import (
-    InputGuardrailTripwireTriggered,
-    OutputGuardrailTripwireTriggered,
-    ToolInputGuardrailTripwireTriggered,
-    ToolOutputGuardrailTripwireTriggered,
-)
-from toolkeel.compat.openai_agents.items import as_input
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Prepared
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.check_options import value_of
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext, told
 from toolkeel_compat.openai_agents.exceptions import (
     InputGuardrailTripwireTriggered,

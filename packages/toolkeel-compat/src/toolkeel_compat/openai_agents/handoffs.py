@@ -13,15 +13,10 @@ from typing import Any, TypeAlias
 from toolkeel.agent.handoff import Handoff as CoreHandoff
 from toolkeel.agent.handoff import HandoffHistory
 from toolkeel.agent.transcript import repair
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel.compat.openai_agents.items import ItemHelpers, as_input, messages_of, run_items
-from toolkeel.compat.openai_agents.settings import RunConfig
-from toolkeel.compat.openai_agents.tools import STRICT, as_enabled, as_strict
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
-from toolkeel_compat.check_options import value_of
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
 from toolkeel_compat.openai_agents.items import ItemHelpers, as_input, messages_of, run_items
 from toolkeel_compat.openai_agents.settings import RunConfig

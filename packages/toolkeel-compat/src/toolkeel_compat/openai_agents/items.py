@@ -10,16 +10,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel.compat.content_blocks import to_content
-from toolkeel.compat.openai_agents.context import (
-    Raw,
-    RunItem,
-    TResponseInputItem,
-    plain,
-    raw_call,
-    responses_part,
-)
-from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.errors import SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -31,7 +21,7 @@ from toolkeel.messages import (
 )
 from toolkeel.providers.openai_responses import decode_messages, encode_messages
 from toolkeel.providers.openai_responses.native_calls import NATIVE
-from toolkeel_compat.content_blocks import content_of
+from toolkeel_compat.content_blocks import to_content
 from toolkeel_compat.openai_agents.context import (
     Raw,
     RunItem,

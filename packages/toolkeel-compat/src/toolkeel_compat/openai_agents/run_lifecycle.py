@@ -12,9 +12,13 @@ from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
 from toolkeel.agent.session_interface import Named
 from toolkeel.agent.turn.steps import Ask
-from toolkeel.compat.check_options import check_options, maybe_await
-from toolkeel.compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel.compat.openai_agents.exceptions import (
+from toolkeel.context import RunContext
+from toolkeel.errors import OutputError, SetupError
+from toolkeel.messages import AssistantMessage, Message
+from toolkeel.model_interface import ModelRequest
+from toolkeel_compat.check_options import check_options, maybe_await
+from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
+from toolkeel_compat.openai_agents.exceptions import (
     AgentsException,
     MaxTurnsExceeded,
     ModelBehaviorError,

@@ -17,13 +17,8 @@ from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
 
 from toolkeel._records.messages_json import json_text
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import TResponseInputItem
-from toolkeel.compat.openai_agents.items import ItemHelpers, input_list
-from toolkeel.compat.openai_agents.models.named import default_client
-from toolkeel.compat.openai_agents.settings import RunConfig, SessionSettings
 from toolkeel.messages import Message, unanswered
-from toolkeel_compat.check_options import value_of
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import TResponseInputItem
 from toolkeel_compat.openai_agents.items import ItemHelpers, input_list
 from toolkeel_compat.openai_agents.models.named import default_client

@@ -9,12 +9,10 @@ from typing import Any, ClassVar, Generic, TypeVar
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import run_state as core
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import RunItem, raw_call
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.providers.wire.plain_json import arguments_text
-from toolkeel_compat.check_options import value_of
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RunItem, raw_call
 
 __all__ = ["RunState", "ToolApprovalItem", "ToolErrorFormatterArgs"]

@@ -10,15 +10,11 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, get_args
 
 from toolkeel._records.record import record
 from toolkeel.agent.run import Run
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper, raw_call
-from toolkeel.compat.openai_agents.items import HandoffOutputItem, Item, input_list, items_of
-from toolkeel.compat.openai_agents.run_lifecycle import Begun
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
 from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
-from toolkeel_compat.check_options import value_of
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import Raw, RunContextWrapper, raw_call
 from toolkeel_compat.openai_agents.items import HandoffOutputItem, Item, input_list, items_of
 from toolkeel_compat.openai_agents.run_lifecycle import Begun

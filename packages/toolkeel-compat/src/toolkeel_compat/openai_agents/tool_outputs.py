@@ -7,9 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 
-from toolkeel.compat.content_blocks import to_block
 from toolkeel.content import File, Image, Text
-from toolkeel_compat.content_blocks import block_of
+from toolkeel_compat.content_blocks import to_block
 
 __all__ = [
     "ToolOutputFileContent", "ToolOutputFileContentDict", "ToolOutputImage", "ToolOutputImageDict",

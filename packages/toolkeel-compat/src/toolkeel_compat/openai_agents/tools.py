@@ -7,11 +7,6 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 
 from toolkeel.call.toolset import Toolset
-from toolkeel.compat.check_options import check_options, maybe_await
-from toolkeel.compat.openai_agents.context import RunContextWrapper, ToolContext
-from toolkeel.compat.openai_agents.exceptions import ToolTimeoutError, UserError
-from toolkeel.compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from toolkeel.compat.openai_agents.tool_outputs import parts_of
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
 from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
@@ -29,7 +24,7 @@ from toolkeel.errors import (
 )
 from toolkeel.messages import ToolCall, ToolMessage, ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.check_options import only_known, value_of
+from toolkeel_compat.check_options import check_options, maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail

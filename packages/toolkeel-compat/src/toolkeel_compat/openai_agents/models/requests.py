@@ -13,9 +13,14 @@ from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from toolkeel._records.record import record
 from toolkeel.agent.turn.steps import Ask, ModelStep
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import RunContextWrapper, Seen
-from toolkeel.compat.openai_agents.items import (
+from toolkeel.context import RunContext
+from toolkeel.errors import SetupError
+from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage
+from toolkeel.model_interface import ModelRequest
+from toolkeel.providers.wire.plain_json import dumps
+from toolkeel_compat.check_options import maybe_await
+from toolkeel_compat.openai_agents.context import RunContextWrapper, Seen
+from toolkeel_compat.openai_agents.items import (
     DECIDED,
     ToolCallOutputItem,
     messages_of,

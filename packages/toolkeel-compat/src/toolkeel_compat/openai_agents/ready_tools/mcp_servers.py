@@ -10,16 +10,13 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import own_name
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import RunContextWrapper
-from toolkeel.compat.openai_agents.tools import as_strict, rejection_as_told
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Needs, Prepared, Proceed
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client import MCPServer as CoreServer
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.messages import ToolMessage, ToolOutput
-from toolkeel_compat.check_options import value_of
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper
 from toolkeel_compat.openai_agents.tools import as_strict, rejection_as_told
 

@@ -13,20 +13,13 @@ from pathlib import Path
 from typing import Any, Literal, Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.builtin.files.apply_patch import apply_patch, created, patched
-from toolkeel.builtin.files.workspace import Workspace
-from toolkeel.builtin.shell.local_shell import WIRE, local_shell, shell, shell_output
-from toolkeel.compat.check_options import maybe_await
-from toolkeel.compat.openai_agents.context import Raw, RunContextWrapper
-from toolkeel.compat.openai_agents.state import REJECTED, ToolApprovalItem
-from toolkeel.compat.openai_agents.tools import rejection_as_told
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import Denied, SetupError, ToolError
 from toolkeel.executors.process_tree import Finished
 from toolkeel.hosted import Hosted, Native
 from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.check_options import value_of
+from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import Raw, RunContextWrapper
 from toolkeel_compat.openai_agents.state import REJECTED, ToolApprovalItem
 from toolkeel_compat.openai_agents.tools import rejection_as_told

@@ -12,7 +12,7 @@ from typing import Annotated
 import typer
 
 from toolkeel.errors import SetupError
-from toolkeel_compat.migrate import LIBRARIES, split_lines, migrate, migrate_notebook
+from toolkeel_compat.migrate import LIBRARIES, migrate, migrate_notebook, split_lines
 from toolkeel_studio.cli import exit_codes
 from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note
 
