@@ -24,7 +24,7 @@ def test_any_tool_an_agent_takes_is_a_function_tool() -> None:
 
 def test_type_checkers_are_shown_the_names_that_it_loads() -> None:
     [front] = [one for one in modules() if one.name == openai_agents.__name__]
-    loaded = {(f"toolkeel.{m}", name) for m, names in PLACES.items() for name in names.split()}
+    loaded = {(m, name) for m, names in PLACES.items() for name in names.split()}
     named = {(module, name) for module, name in shown(front) if name != "*"}
     starred = {module for module, name in shown(front) if name == "*"}
     given = {(module, name) for module in starred for name in import_module(module).__all__}
