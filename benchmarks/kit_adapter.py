@@ -67,7 +67,7 @@ class Toolkeel(Adapter):
     async def session(self, fns: Sequence[Callable[..., Any]]) -> AsyncIterator[Session]:
         from toolkeel import RunContext, Toolset
 
-        yield Session(Toolset([self.define(fn) for fn in fns], threads=1000), RunContext())
+        yield Session(Toolset([self.define(fn) for fn in fns], max_threads=1000), RunContext())
 
     def read(self, message: Any) -> tuple[str, str, bool]:
         return message.text, message.tool_call_id, message.failed
@@ -144,7 +144,7 @@ class ToolkeelFull(Toolkeel):
         from toolkeel import RunContext, Toolset
 
         events: deque[Any] = deque(maxlen=4096)
-        tools = Toolset([self.define(fn) for fn in fns], threads=1000)
+        tools = Toolset([self.define(fn) for fn in fns], max_threads=1000)
         yield Session(tools, RunContext(listeners=(events.append,)))
 
 

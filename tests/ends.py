@@ -18,7 +18,7 @@ from tests.waiting import until
 from toolkeel import Agent, ModelError, Rules, RunContext, ToolCall, ToolError, Toolset, tool
 from toolkeel.agent.transcript import repair
 from toolkeel.call.body import coroutine_deadline
-from toolkeel.call.failure_message import unknown_outcome
+from toolkeel.call.failure_message import unknown_outcome_message
 from toolkeel.errors import RequestRejected, SetupError
 from toolkeel.executors.process import Process
 from toolkeel.messages import AssistantMessage, ToolMessage, UserMessage
@@ -192,7 +192,7 @@ def never_answered() -> Ended:
 
 
 def after_a_crash() -> Ended:
-    message = unknown_outcome(ToolCall("c", "work", "{}"))
+    message = unknown_outcome_message(ToolCall("c", "work", "{}"))
     return Ended(message.kind or "", message.text, "", True, False)
 
 

@@ -26,7 +26,7 @@ class Ours(Peer):
         return openai_chat.encode_tools(self._known[1])
 
     async def open(self, functions: Sequence[Callable[..., Any]]) -> None:
-        self.tools = Toolset(functions, threads=1000)
+        self.tools = Toolset(functions, max_threads=1000)
         self.run: RunContext[Any] = RunContext()
 
     async def one(self, call: Call) -> ToolMessage:

@@ -224,7 +224,9 @@ def test_any_object_of_a_file_can_be_had(tools: Path) -> None:
 
 def test_one_target_that_is_a_toolset_stays_that_toolset(folder: Path) -> None:
     text = "from toolkeel import Toolset\ndef f(a: int) -> int:\n    'Give.'\n    return a\n"
-    (folder / "sets.py").write_text(text + "tools = Toolset([f], parallel=False, width=1)\n")
+    (folder / "sets.py").write_text(
+        text + "tools = Toolset([f], parallel=False, max_concurrency=1)\n"
+    )
     made = load_object("sets.py:tools")
     assert load_target("sets.py:tools") is made
     assert load_target("sets.py") is made

@@ -160,7 +160,7 @@ def test_any_turn_keeps_its_width_its_barriers_and_the_order_of_its_starts(
     given_ = [
         ToolCall(str(n), name, {"n": n, "ticks": ticks}) for n, (name, ticks) in enumerate(turn)
     ]
-    tools = Toolset([alone_, beside_, threaded], width=width, parallel=parallel)
+    tools = Toolset([alone_, beside_, threaded], max_concurrency=width, parallel=parallel)
     results = run_async(lambda: tools.run(given_))
     assert [r.content for r in results] == [str(n) for n in range(len(turn))]
     room = 1 if not parallel else width or len(turn)
@@ -181,7 +181,7 @@ def test_unknown_and_broken_calls_do_not_stop_a_turn_of_barriers() -> None:
         ToolCall("3", "alone", {"log": "3"}),
         ToolCall("4", "beside", {}),
     ]
-    results = Toolset([alone, beside], width=2).run_sync(given_, RunContext([]))
+    results = Toolset([alone, beside], max_concurrency=2).run_sync(given_, RunContext([]))
     assert [r.kind for r in results] == [
         "unknown_tool",
         "malformed_arguments",

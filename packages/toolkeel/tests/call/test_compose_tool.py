@@ -59,7 +59,7 @@ def test_a_set_used_within_a_run_stands_under_the_steps_and_rules_of_that_run() 
     first, second = inner.run_sync(calls, run)
     assert (first.kind, second.kind) == (None, "denied")
     assert seen == ["shared", "shared"]
-    assert inner.under(outer) is inner.under(outer) and outer.under(outer) is outer
+    assert inner.within(outer) is inner.within(outer) and outer.within(outer) is outer
     denied = asyncio.run(_invoke({"where": "there"}, run))
     assert "not allowed here" in denied
 

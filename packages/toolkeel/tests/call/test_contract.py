@@ -554,7 +554,7 @@ def test_a_step_that_changes_arguments_has_them_validated_again() -> None:
     async def spoil(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
         return await proceed(dataclasses.replace(prepared, arguments={"n": "spoilt"}))
 
-    [result], _ = played([ToolCall("1", "fine", {"n": 1})], TOOLS.around(spoil))
+    [result], _ = played([ToolCall("1", "fine", {"n": 1})], TOOLS.with_steps(spoil))
     assert result.kind == "invalid_arguments" and RAN == []
 
 
@@ -568,7 +568,7 @@ def test_a_step_cannot_change_arguments_behind_the_validators_back() -> None:
     async def change(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
         return await proceed(dataclasses.replace(prepared, arguments={"n": 2}))
 
-    for tools in (TOOLS.around(spoil), TOOLS.around(change, spoil)):
+    for tools in (TOOLS.with_steps(spoil), TOOLS.with_steps(change, spoil)):
         [result], _ = played([ToolCall("1", "fine", {"n": 1})], tools)
         assert result.kind == "crashed" and RAN == []
 
@@ -671,7 +671,7 @@ def test_bodies_that_wait_for_a_thread_do_not_start_after_a_cancel() -> None:
         return "late"
 
     token = CancelToken()
-    tools = Toolset([waits], threads=4)
+    tools = Toolset([waits], max_threads=4)
     calls = [ToolCall(str(n), "waits", {"n": n}) for n in range(40)]
 
     async def main() -> list[ToolMessage]:
@@ -1002,7 +1002,7 @@ def test_any_mix_of_calls_gives_as_many_results_in_order(
     """Invariants 1, 2, 7 and 8 for up to 60 calls at once."""
     if not parallel or width == 1:
         calls = calls[:20]
-    tools = Toolset(TOOLS, width=width, parallel=parallel)
+    tools = Toolset(TOOLS, max_concurrency=width, parallel=parallel)
     results, events = played(calls, tools)
     check_results(calls, results)
     check_events(events, calls)
@@ -1079,7 +1079,7 @@ def test_a_call_error_of_a_step_is_the_result_of_its_call_alone() -> None:
         return await proceed(prepared)
 
     for width in (None, 1):
-        tools = Toolset([fine], steps=[refuse], width=width)
+        tools = Toolset([fine], steps=[refuse], max_concurrency=width)
         calls = [ToolCall(str(n), "fine", {"n": n}) for n in range(4)]
         results, events = played(calls, tools)
         check_results(calls, results)

@@ -28,14 +28,14 @@ def test_a_wrong_call_that_is_never_mended_is_only_a_failure() -> None:
 def test_one_right_call_mends_one_wrong_call() -> None:
     counts = Corrections()
     wrong = ToolMessage("", name="read", status="error", kind="malformed_arguments")
-    counts.note([wrong, wrong])
-    counts.note([ToolMessage("ok", name="read")])
+    counts.record([wrong, wrong])
+    counts.record([ToolMessage("ok", name="read")])
     assert counts.by_tool() == {"read": Correction(2, 1)}
 
 
 def test_a_crash_is_no_mistake_of_the_model() -> None:
     counts = Corrections()
-    counts.note([ToolMessage("", name="read", status="error", kind="crashed")])
+    counts.record([ToolMessage("", name="read", status="error", kind="crashed")])
     assert counts.by_tool() == {}
     assert Correction().rate == 1
 
@@ -45,10 +45,10 @@ def test_counts_begin_at_nothing_and_each_mending_counts_once() -> None:
     wrong = ToolMessage("", name="read", status="error", kind="invalid_arguments")
     right = ToolMessage("", name="read")
     assert not counts.any and counts.by_tool() == {}
-    counts.note([right])
+    counts.record([right])
     assert not counts.any and counts.by_tool() == {}
-    counts.note([wrong, wrong, wrong])
-    counts.note([right])
+    counts.record([wrong, wrong, wrong])
+    counts.record([right])
     assert counts.any and counts.by_tool() == {"read": Correction(3, 1)}
-    counts.note([right, right, right, right])
+    counts.record([right, right, right, right])
     assert counts.by_tool() == {"read": Correction(3, 3)}

@@ -20,7 +20,7 @@ from toolkeel import (
     UserMessage,
     tool,
 )
-from toolkeel.call.enabled_tools import SEARCH, Offer
+from toolkeel.call.enabled_tools import SEARCH, EnabledTools
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DuplicateToolError
 from toolkeel.testing.scripted import Scripted, call
@@ -52,18 +52,18 @@ def names(model: Scripted) -> list[list[str]]:
     return [[item.name for item in request.tools] for request in model.requests]
 
 
-def offered(offer: Offer) -> list[str]:
+def offered(offer: EnabledTools) -> list[str]:
     return [item.name for item in run(offer_now(offer))]
 
 
-def offer_now(offer: Offer) -> Any:
-    return lambda: offer.now()
+def offer_now(offer: EnabledTools) -> Any:
+    return lambda: offer.current()
 
 
 def test_all_tools_are_offered_and_it_is_the_same_object_each_time() -> None:
-    offer = Offer(Toolset([weather, stocks]), RunContext(), False)
+    offer = EnabledTools(Toolset([weather, stocks]), RunContext(), False)
     assert offered(offer) == ["weather", "stocks"]
-    assert run(offer.now) is run(offer.now)
+    assert run(offer.current) is run(offer.now)
 
 
 def test_only_tools_enabled_now_are_offered() -> None:
@@ -79,13 +79,13 @@ def test_only_tools_enabled_now_are_offered() -> None:
             gated("later", later),
         ]
     )
-    offer = Offer(tools, state, False)
+    offer = EnabledTools(tools, state, False)
     assert offered(offer) == ["weather"]
-    first = run(offer.now)
-    assert run(offer.now) is first
+    first = run(offer.current)
+    assert run(offer.current) is first
     state.state["later"] = True
     assert offered(offer) == ["weather", "later"]
-    assert offered(Offer(tools, RunContext("admin"), False)) == ["weather", "admin"]
+    assert offered(EnabledTools(tools, RunContext("admin"), False)) == ["weather", "admin"]
 
 
 def test_a_tool_of_which_nobody_can_tell_whether_it_is_enabled_is_not_offered_and_does_not_run(
@@ -149,7 +149,7 @@ def test_a_search_finds_no_tool_that_cannot_be_called_now() -> None:
 @pytest.mark.parametrize(("limit", "count"), [(1, 1), (0, 1), (-5, 1), (3, 3), (1000, 20)])
 def test_a_search_finds_a_bounded_number_of_tools(limit: int, count: int) -> None:
     many = [gated(f"thing_{n}", True) for n in range(30)]
-    offer = Offer(Toolset(many), RunContext(), True)
+    offer = EnabledTools(Toolset(many), RunContext(), True)
     [message] = offer.tools.run_sync([ToolCall("1", SEARCH, {"query": "thing", "limit": limit})])
     assert len(json.loads(message.text)) == count
 
@@ -167,13 +167,13 @@ def test_a_transcript_with_a_strange_search_result_harms_nobody() -> None:
     messages = [ToolMessage(text, "1", SEARCH) for text in texts]
     run: RunContext[None] = RunContext()
     run.loop_state.transcript = [*messages]
-    offer = Offer(Toolset([weather]), run, True)
+    offer = EnabledTools(Toolset([weather]), run, True)
     assert offered(offer) == [SEARCH, "weather"]
 
 
 def test_a_tool_of_the_users_that_is_called_like_the_search_is_refused() -> None:
     with pytest.raises(DuplicateToolError, match=SEARCH):
-        Offer(Toolset([gated(SEARCH, True)]), RunContext(), True)
+        EnabledTools(Toolset([gated(SEARCH, True)]), RunContext(), True)
 
 
 def test_what_cannot_be_called_now_is_not_suggested_for_a_wrong_name() -> None:

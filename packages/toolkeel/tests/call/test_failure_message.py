@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from tests.contract import check_result
 from toolkeel import ToolCall, ToolError, tool
-from toolkeel.call.failure_message import TEXT_LIMIT, failed, interrupted
+from toolkeel.call.failure_message import TEXT_LIMIT, failure_message, interrupted_message
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     CallError,
@@ -36,10 +36,10 @@ def crash(error: Exception) -> Crashed:
 
 
 def test_a_failure_answers_its_call_by_id_and_the_tools_own_name() -> None:
-    message = failed(ToolCall("c1", "alias"), made(), ToolError("no"), 1.5)
+    message = failure_message(ToolCall("c1", "alias"), made(), ToolError("no"), 1.5)
     assert (message.tool_call_id, message.name, message.status) == ("c1", "work", "error")
     assert (message.kind, message.content, message.duration) == ("tool_error", "no", 1.5)
-    assert failed(CALL, None, ToolError("no"), 0.0).name == "work"
+    assert failure_message(CALL, None, ToolError("no"), 0.0).name == "work"
 
 
 @pytest.mark.parametrize(
@@ -53,13 +53,13 @@ def test_a_failure_answers_its_call_by_id_and_the_tools_own_name() -> None:
 )
 def test_the_author_chooses_what_is_told_by_kind_of_error(option: str, error: CallError) -> None:
     own = error.text
-    assert failed(CALL, made(**{option: True}), error, 0.0).content == own
-    assert failed(CALL, made(**{option: "a text"}), error, 0.0).content == "a text"
-    masked = failed(CALL, made(**{option: False}), error, 0.0)
+    assert failure_message(CALL, made(**{option: True}), error, 0.0).content == own
+    assert failure_message(CALL, made(**{option: "a text"}), error, 0.0).content == "a text"
+    masked = failure_message(CALL, made(**{option: False}), error, 0.0)
     assert "internal error" in masked.text and own not in masked.text
     assert masked.details["error"] == own
     seen: list[Exception] = []
-    told = failed(CALL, made(**{option: lambda e: seen.append(e) or "told"}), error, 0.0)
+    told = failure_message(CALL, made(**{option: lambda e: seen.append(e) or "told"}), error, 0.0)
     assert told.content == "told"
     assert seen == [error.__cause__ or error]
 
@@ -68,21 +68,21 @@ def test_a_handler_that_fails_does_not_hide_the_failure() -> None:
     def broken(error: Exception) -> str:
         raise LookupError("handler")
 
-    message = failed(CALL, made(on_error=broken), ToolError("the text"), 0.0)
+    message = failure_message(CALL, made(on_error=broken), ToolError("the text"), 0.0)
     assert message.kind == "tool_error" and "internal error" in message.text
     assert message.details["error"] == "the text"
 
 
 def test_other_kinds_are_told_as_they_are_whatever_the_handlers_say() -> None:
     silent = made(on_error=False, on_invalid=False, on_crash=False)
-    assert failed(CALL, silent, TimedOut("too slow"), 0.0).content == "too slow"
+    assert failure_message(CALL, silent, TimedOut("too slow"), 0.0).content == "too slow"
 
 
 def test_a_crash_keeps_its_traceback_for_people_and_is_logged(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     with caplog.at_level(logging.WARNING, "toolkeel"):
-        message = failed(CALL, made(), ValueError("北京 s3cret"), 0.0)
+        message = failure_message(CALL, made(), ValueError("北京 s3cret"), 0.0)
     assert message.kind == "crashed" and "s3cret" not in message.text
     assert message.details["exception"] == "ValueError"
     assert "北京 s3cret" in str(message.details["traceback"])
@@ -91,8 +91,8 @@ def test_a_crash_keeps_its_traceback_for_people_and_is_logged(
 
 @pytest.mark.parametrize("error", [KeyboardInterrupt(), SystemExit(), GeneratorExit()])
 def test_what_is_no_failure_of_the_call_counts_as_its_interruption(error: BaseException) -> None:
-    message = failed(CALL, made(), error, 0.5)
-    assert message == interrupted(CALL, "work", 0.5)
+    message = failure_message(CALL, made(), error, 0.5)
+    assert message == interrupted_message(CALL, "work", 0.5)
     assert message.kind == "cancelled" and "may have taken effect" in message.text
 
 
@@ -114,6 +114,6 @@ class Silent(Exception):
 def test_whatever_was_raised_the_text_can_be_sent_and_is_bounded(
     kind: type[Exception], text: Any
 ) -> None:
-    message = failed(CALL, made(on_crash=True), kind(text), 0.0)
+    message = failure_message(CALL, made(on_crash=True), kind(text), 0.0)
     check_result(message)
     assert len(message.text) < TEXT_LIMIT + 200

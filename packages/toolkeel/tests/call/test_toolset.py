@@ -97,7 +97,7 @@ def test_a_set_without_parallel_calls_runs_them_one_after_the_other():
     calls = [ToolCall(str(n), "one") for n in range(5)]
     Toolset([one], parallel=False).run_sync(calls)
     assert peak == 1
-    Toolset([one], width=2).run_sync(calls)
+    Toolset([one], max_concurrency=2).run_sync(calls)
     assert peak == 2
     Toolset([one]).run_sync(calls)
     assert peak == 5
@@ -156,13 +156,13 @@ def test_choosing_from_a_set_keeps_its_steps_once() -> None:
         tools.filter(lambda _: True),
         tools.rename({"add": "plus"}),
         tools.with_prefix("x_"),
-        tools.around(),
+        tools.with_steps(),
     ):
         log.clear()
         chosen.run_sync([ToolCall("1", chosen.names[0], {"a": 1, "b": 1})])
         assert log == ["step"]
     log.clear()
-    tools.around(_counting(log, "around")).run_sync([ToolCall("1", "add", {"a": 1, "b": 1})])
+    tools.with_steps(_counting(log, "around")).run_sync([ToolCall("1", "add", {"a": 1, "b": 1})])
     assert log == ["around", "step"]
 
 
@@ -176,7 +176,9 @@ def test_rules_are_about_a_whole_set_and_are_never_lost_in_silence() -> None:
     assert result.kind == "denied"
 
 
-@pytest.mark.parametrize("options", [{"width": 0}, {"width": -1}, {"threads": 0}])
+@pytest.mark.parametrize(
+    "options", [{"max_concurrency": 0}, {"max_concurrency": -1}, {"max_threads": 0}]
+)
 def test_a_set_without_room_for_a_call_is_refused(options: Any) -> None:
     with pytest.raises(SetupError, match="room for at least one call"):
         Toolset([add], **options)

@@ -228,9 +228,9 @@ def test_an_aliased_value_may_be_changed_by_a_step_and_is_checked_again() -> Non
         return await proceed(prepared.change(day="never"))
 
     call = ToolCall("1", "aliased", {"the city": "x"})
-    [moved] = Toolset([aliased]).around(move).run_sync([call])
+    [moved] = Toolset([aliased]).with_steps(move).run_sync([call])
     assert moved.text == "('x', 5, 0)"
-    [spoilt] = Toolset([aliased]).around(spoil).run_sync([call])
+    [spoilt] = Toolset([aliased]).with_steps(spoil).run_sync([call])
     assert spoilt.kind == "invalid_arguments"
 
 
@@ -243,7 +243,7 @@ def test_a_default_that_its_own_type_excludes_survives_a_step() -> None:
     async def move(prepared: Prepared, context: Any, proceed: Any) -> object:
         return await proceed(prepared.change(m=5))
 
-    [moved] = Toolset([odd]).around(move).run_sync([ToolCall("1", "odd", {})])
+    [moved] = Toolset([odd]).with_steps(move).run_sync([ToolCall("1", "odd", {})])
     assert moved.text == "(None, 5)"
 
 

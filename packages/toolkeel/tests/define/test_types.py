@@ -377,7 +377,7 @@ def test_an_aliased_field_survives_a_step_that_changes_another() -> None:
     async def fewer(prepared: Prepared, context: Any, proceed: Any) -> object:
         return await proceed(prepared.change(limit=1))
 
-    [result] = Toolset([search]).around(fewer).run_sync([ToolCall("1", "search", {"q": "cat"})])
+    [result] = Toolset([search]).with_steps(fewer).run_sync([ToolCall("1", "search", {"q": "cat"})])
     assert result.text == "('cat', 1, [])"
 
 

@@ -208,7 +208,7 @@ def test_a_script_that_runs_when_it_is_loaded_is_told_so_at_once(tmp_path: Path)
 
 def test_in_threads_the_leaked_are_told_and_the_thirty_third_is_refused() -> None:
     """T16, the other half: what cannot be stopped is counted, capped and reported."""
-    toolset = Toolset([tools.hangs], threads=64)
+    toolset = Toolset([tools.hangs], max_threads=64)
     tools.released.clear()
     try:
         leaked = toolset.run_sync([ToolCall(str(n), "hangs", {}) for n in range(32)])

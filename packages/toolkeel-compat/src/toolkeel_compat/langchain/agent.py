@@ -13,7 +13,7 @@ from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
-from toolkeel.call.body.sync_bridge import Pieces
+from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolish, Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -280,7 +280,7 @@ class CompiledAgent(Invokable):
                 ``values``: the messages so far; ``messages``: chunks of replies; ``custom``: values
                 tools emit. Several modes give pairs of mode and part.
         """
-        return iter(Pieces(partial(self.astream, state, config, **given)))
+        return iter(SyncIterator(partial(self.astream, state, config, **given)))
 
 
 def create_agent(

@@ -13,7 +13,7 @@ from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
 from toolkeel.agent.reply_assembly import Assembly
-from toolkeel.call.body.sync_bridge import Pieces
+from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings, TextDelta
@@ -192,7 +192,7 @@ class ChatModel(Invokable):
 
     def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:
         """Call `astream` from sync code."""
-        return iter(Pieces(partial(self.astream, messages, config)))
+        return iter(SyncIterator(partial(self.astream, messages, config)))
 
     async def ainvoke(self, messages: object, config: Config = None) -> AIMessage:
         """Call the model once.

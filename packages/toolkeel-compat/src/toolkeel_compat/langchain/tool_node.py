@@ -168,11 +168,11 @@ class ToolNode(Invokable):
         wrap_tool_call: ToolCallWrapper | None = None,
         awrap_tool_call: ToolCallWrapper | None = None,
     ) -> None:
-        self.tools = as_toolset(tools).around(make_command_step())
+        self.tools = as_toolset(tools).with_steps(make_command_step())
         if handle_tool_errors is not None:
-            self.tools = self.tools.around(make_error_step(handle_tool_errors))
+            self.tools = self.tools.with_steps(make_error_step(handle_tool_errors))
         if (wrapper := awrap_tool_call or wrap_tool_call) is not None:
-            self.tools = self.tools.around(make_wrapper_step(wrapper))
+            self.tools = self.tools.with_steps(make_wrapper_step(wrapper))
         self._key = messages_key
 
     @property

@@ -15,7 +15,7 @@ from toolkeel.agent.guardrail import Guardrail
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.run import Run
 from toolkeel.agent.turn.steps import ModelStep
-from toolkeel.call.enabled_tools import Offer
+from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.tool_sources import ToolOrSource, gather
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
@@ -277,7 +277,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Any]:
         """The tools that can be called now: those given, of which some may be off, and the servers'."""
         run = RunContext(run_context.context, agent=self)
-        offered = await Offer(await gather(self.all_tools, Toolset(), run), run, False).now()
+        offered = await EnabledTools(await gather(self.all_tools, Toolset(), run), run, False).now()
         return [custom_models.as_given(one, self) for one in offered]
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:

@@ -8,7 +8,7 @@ import functools
 import os
 from collections.abc import Callable
 
-from toolkeel.call.body.stopped_text import told
+from toolkeel.call.body.stopped_text import stop_error
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
 from toolkeel.errors import Cancelled, ToolError
@@ -103,7 +103,7 @@ def _cancelled(
     """What is told of a command that was cancelled: its output so far first."""
     tail.close()
     text, notice = tail.text()
-    stopped = told(context, "cancelled", None, "stopped")
+    stopped = stop_error(context, "cancelled", None, "stopped")
     shown = "\n\n".join(filter(None, [text, notice and f"[{notice}]", stopped.text]))
     kept = {"truncated": bool(notice), "full_output_path": tail.path or None}
     return Cancelled(shown, {**stopped.details, **kept, **read(shown)})

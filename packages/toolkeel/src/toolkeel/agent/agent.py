@@ -115,7 +115,7 @@ class Agent(Generic[C, T]):
         toolset, sources = fixed(tools)
         plan = Plan(
             model,
-            toolset.around(*steps, rules=rules) if steps or rules else toolset,
+            toolset.with_steps(*steps, rules=rules) if steps or rules else toolset,
             Settings() if settings is None else settings,
             max_turns,
             search_tools,

@@ -18,8 +18,8 @@ from toolkeel._records.record import InNotebooks
 from toolkeel.agent.loop import RunLoop
 from toolkeel.agent.result import RunResult
 from toolkeel.call.arguments.partial import PartialItem
-from toolkeel.call.body.coroutine_deadline import GIVE_UP
-from toolkeel.call.body.sync_bridge import Pieces
+from toolkeel.call.body.coroutine_deadline import GRACE_ONLY
+from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, Streamed
 from toolkeel.messages import Message, Usage, UserMessage
@@ -147,9 +147,9 @@ class Run(InNotebooks, RunLoop[T], Generic[T]):
 
     def __iter__(self) -> Generator[Event, None, None]:
         """The same events in sync code, as in a script or a WSGI view."""
-        return iter(Pieces(self.__aiter__))
+        return iter(SyncIterator(self.__aiter__))
 
-    def outputs(self) -> Pieces[PartialItem]:
+    def outputs(self) -> SyncIterator[PartialItem]:
         """The answer while it arrives: each time more of it, as far as it has come.
 
         Nothing of it is validated yet, and a correction begins anew. With ``async for`` or ``for``.
@@ -160,11 +160,11 @@ class Run(InNotebooks, RunLoop[T], Generic[T]):
         if self._active.plan.output is None:
             raise SetupError("outputs() shows answers of an output_type, and none was asked for")
         see = self._active.plan.output.partial().see
-        return Pieces(lambda: self._each(see))
+        return SyncIterator(lambda: self._each(see))
 
-    def text(self) -> Pieces[str]:
+    def text(self) -> SyncIterator[str]:
         """What the model says, piece by piece, also between its calls; see `outputs`."""
-        return Pieces(partial(self._each, _text_of))
+        return SyncIterator(partial(self._each, _text_of))
 
     async def _each(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
         """What somebody sees in the events, where they see something."""
@@ -178,7 +178,7 @@ class Run(InNotebooks, RunLoop[T], Generic[T]):
         if self._task is None:
             return
         if not self._task.done():
-            self._task.cancel(GIVE_UP)
+            self._task.cancel(GRACE_ONLY)
             await asyncio.wait([self._task])
         if not self._task.cancelled():
             self._task.exception()  # who leaves early does not ask; who reads on was told

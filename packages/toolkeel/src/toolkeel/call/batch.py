@@ -6,10 +6,10 @@ import asyncio
 from collections.abc import Sequence
 
 from toolkeel.call.arguments.validate import argument_text, is_large
-from toolkeel.call.body.coroutine_deadline import GIVE_UP, GRACE
-from toolkeel.call.body.stopped_text import not_started
-from toolkeel.call.failure_message import failed, interrupted
-from toolkeel.call.pipeline import Finds, run_call
+from toolkeel.call.body.coroutine_deadline import GRACE, GRACE_ONLY
+from toolkeel.call.body.stopped_text import not_started_error
+from toolkeel.call.failure_message import failure_message, interrupted_message
+from toolkeel.call.pipeline import ToolLookup, run_call
 from toolkeel.call.steps.turn_order import end_turn
 from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext
@@ -66,7 +66,7 @@ class Batch:
         calls: In the model's order.
         tools: Where to find their tools.
         run: What they share.
-        width: How many may run at once; None for all.
+        max_concurrency: How many may run at once; None for all.
 
     Attributes:
         results: One per call, in order; whole even if `run` raised. A call that waits for a
@@ -75,12 +75,16 @@ class Batch:
     """
 
     def __init__(
-        self, calls: Sequence[ToolCall], tools: Finds, run: RunContext, width: int | None = None
+        self,
+        calls: Sequence[ToolCall],
+        tools: ToolLookup,
+        run: RunContext,
+        max_concurrency: int | None = None,
     ) -> None:
         self.calls = calls
         self._tools = tools
         self._run = run
-        self._width = width or len(calls)
+        self._max_concurrency = max_concurrency or len(calls)
         self._results: list[ToolMessage | None] = [None] * len(calls)
         self._waiting = list(range(len(calls) - 1, -1, -1))
         self._tasks: dict[asyncio.Task[Fatal], int] = {}
@@ -88,20 +92,20 @@ class Batch:
         self._barriers: set[int] = set()
         self._done: asyncio.Future[None] | None = None
         self._fatal: Fatal = None
-        self._waits: dict[int, Suspend] = {}
-        self.waits: dict[str, Suspend] = {}
+        self._suspended: dict[int, Suspend] = {}
+        self.suspended: dict[str, Suspend] = {}
 
     @property
     def results(self) -> list[ToolMessage]:
         return [
-            interrupted(call, call.name) if result is None else result
+            interrupted_message(call, call.name) if result is None else result
             for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))
-            if index not in self._waits
+            if index not in self._suspended
         ]
 
-    def so_far(self) -> list[tuple[ToolCall, ToolMessage | None]]:
+    def started_calls(self) -> list[tuple[ToolCall, ToolMessage | None]]:
         """The calls that have begun, in order, and their results as far as they have one."""
-        begun = set(range(len(self.calls))) - set(self._waiting) - set(self._waits)
+        begun = set(range(len(self.calls))) - set(self._waiting) - set(self._suspended)
         return [(self.calls[index], self._results[index]) for index in sorted(begun)]
 
     async def run(self) -> None:
@@ -119,31 +123,31 @@ class Batch:
             try:
                 self._fatal = await self._run_call(0)
             except BaseException:
-                self._results[0] = skipped(self.calls[0], self._run)
+                self._results[0] = skip_call(self.calls[0], self._run)
                 raise
         else:
             await self._run_together()
-        if self._waits:
+        if self._suspended:
             end_turn(self._run)
         if self._fatal is not None:
-            self._take_back()
+            self._answer_suspended()
             raise self._fatal
 
-    def _take_back(self) -> None:
+    def _answer_suspended(self) -> None:
         """Answer what waits for a person: nobody will go on from a run that ends like this."""
-        for index in self._waits:
-            error = not_started(self.calls[index].name, self._run.cancel.reason)
-            self._results[index] = failed(self.calls[index], None, error, 0.0)
-        self._waits.clear()
-        self.waits = {}
+        for index in self._suspended:
+            error = not_started_error(self.calls[index].name, self._run.cancel.reason)
+            self._results[index] = failure_message(self.calls[index], None, error, 0.0)
+        self._suspended.clear()
+        self.suspended = {}
 
     async def _run_call(self, index: int) -> Fatal:
         if self._run.recorder is not None:
             self._run.recorder.begins(self.calls[index])
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
-            self._waits[index] = fatal
-            self.waits = {self.calls[n].id: wait for n, wait in sorted(self._waits.items())}
+            self._suspended[index] = fatal
+            self.suspended = {self.calls[n].id: wait for n, wait in sorted(self._suspended.items())}
             return None
         return fatal
 
@@ -151,22 +155,22 @@ class Batch:
         self._done = asyncio.get_running_loop().create_future()
         if self._tools.has_barriers or any(map(_may_be_large, self.calls)):
             self._barriers = {n for n, c in enumerate(self.calls) if self._is_exclusive(c)}
-        self._start()
+        self._start_calls()
         try:
             if self._tasks:
                 await self._done
         except asyncio.CancelledError as error:
             self._fatal = error
-            await self._stop()
+            await self._stop_tasks()
         while self._waiting:
             index = self._waiting.pop()
-            self._results[index] = skipped(self.calls[index], self._run)
+            self._results[index] = skip_call(self.calls[index], self._run)
 
-    def _start(self) -> None:
+    def _start_calls(self) -> None:
         """Start what may start now."""
-        loop, ended = asyncio.get_running_loop(), self._ended
+        loop, ended = asyncio.get_running_loop(), self._on_task_done
         waiting, tasks, cancel = self._waiting, self._tasks, self._run.cancel
-        while waiting and len(tasks) < self._width and not self._barrier:
+        while waiting and len(tasks) < self._max_concurrency and not self._barrier:
             if cancel.cancelled or self._fatal is not None or self._run.loop_state.skip_unstarted:
                 return
             index = waiting[-1]
@@ -188,29 +192,29 @@ class Batch:
         except Exception:  # the call itself reports what is wrong with it
             return False
 
-    def _ended(self, task: asyncio.Task[Fatal]) -> None:
+    def _on_task_done(self, task: asyncio.Task[Fatal]) -> None:
         index = self._tasks.pop(task)
         self._barrier = False
         if self._results[index] is None:  # it was cancelled before its first step
-            self._results[index] = skipped(self.calls[index], self._run)
+            self._results[index] = skip_call(self.calls[index], self._run)
         fatal = None if task.cancelled() else task.exception() or task.result()
         if fatal is not None and not isinstance(fatal, asyncio.CancelledError):
             self._fatal = self._fatal or fatal
             if not isinstance(fatal, Exception):  # the program shall end: nobody is waited for
-                self._give_up()
+                self._cancel_tasks()
         if self._waiting:
-            self._start()
+            self._start_calls()
         if not self._tasks and self._done is not None and not self._done.done():
             self._done.set_result(None)
 
-    def _give_up(self) -> None:
+    def _cancel_tasks(self) -> None:
         for task in self._tasks:
-            task.cancel(GIVE_UP)
+            task.cancel(GRACE_ONLY)
 
-    async def _stop(self) -> None:
+    async def _stop_tasks(self) -> None:
         """Cancel what runs, and wait until it has cleaned up, however often we are cancelled."""
         loop = asyncio.get_running_loop()
-        self._give_up()
+        self._cancel_tasks()
         end = loop.time() + 2 * GRACE
         while self._tasks and (left := end - loop.time()) > 0:
             try:
@@ -219,16 +223,16 @@ class Batch:
                 self._fatal = again
 
 
-def skipped(call: ToolCall, run: RunContext) -> ToolMessage:
+def skip_call(call: ToolCall, run: RunContext) -> ToolMessage:
     """The result of a call that was not even begun, with its events."""
     if run.listeners:
         run.tell(ToolStarted(*run.next(), call.id, call))
-    error: CallError = not_started(call.name, run.cancel.reason)
+    error: CallError = not_started_error(call.name, run.cancel.reason)
     if run.loop_state.skip_unstarted and not run.cancel.cancelled:
         error = Skipped(
             f"The call of {call.name!r} did not run: the person said something instead."
         )
-    message = failed(call, None, error, 0.0)
+    message = failure_message(call, None, error, 0.0)
     if run.listeners:
         run.tell(ToolFinished(*run.next(), call.id, message))
     return message

@@ -9,8 +9,8 @@ from toolkeel.call.arguments.edits import revise
 from toolkeel.call.arguments.mask import learning
 from toolkeel.call.arguments.model_validators import ModelValidators
 from toolkeel.call.arguments.validate import renewing, with_defaults
-from toolkeel.call.body.coroutine_deadline import watched
-from toolkeel.call.body.run_body import invoke, promised
+from toolkeel.call.body.coroutine_deadline import stop_on_cancel
+from toolkeel.call.body.run_body import check_output, invoke
 from toolkeel.call.steps.approve import Approval, unchangeable
 from toolkeel.call.steps.compose import Handler, argument_guards, check_enabled, compose
 from toolkeel.call.steps.rules import Rules
@@ -46,7 +46,7 @@ def compose_tool(
     """
     if (check := getattr(made.executor, "check_tool", None)) is not None:
         check(made)
-    outer, inner = _parted((*steps, *made.steps), made)
+    outer, inner = _split_steps((*steps, *made.steps), made)
     guards = argument_guards(outer)
     if made.enabled is not True:
         outer.insert(0, check_enabled)
@@ -55,23 +55,23 @@ def compose_tool(
     approval = Approval(made.approval, rules, guards) if asks else None
     if made.effects.resources:
         add_locks(made, outer, inner, asks)
-    last = _body(made, last, inner, approval)
+    last = _compose_body(made, last, inner, approval)
     if approval is not None:
         within = approval.around(compose(inner, approval.run_approved(last), unchangeable))
     else:
         within = compose(inner, last, unchangeable)
     if not (outer or inner or asks):  # only the body can wait, and it is watched on its own
         return within
-    handler = watched(compose(outer, within, revise))
+    handler = stop_on_cancel(compose(outer, within, revise))
     return with_defaults(handler) if made.arguments.defaults else handler
 
 
-def _body(
+def _compose_body(
     made: AnyTool, last: Handler, inner: Sequence[Step], approval: Approval | None
 ) -> Handler:
     """Return what runs the body, with what stands close around it."""
     if approval is not None:
-        last = _or_given_result(approval, last)
+        last = _with_external_answer(approval, last)
     if made.effects.target:
         check_target(made)
     if labels_of(made):
@@ -83,20 +83,20 @@ def _body(
     return last
 
 
-def _or_given_result(approval: Approval, body: Handler) -> Handler:
+def _with_external_answer(approval: Approval, body: Handler) -> Handler:
     """`body`, or the result that somebody gave in its place."""
 
     async def unless_given(prepared: Prepared, context: ToolContext) -> object:
         given = approval.answer(context)
         if given is None:
             return await body(prepared, context)
-        value = promised(prepared.tool, given.value, given=True)
+        value = check_output(prepared.tool, given.value, from_outside=True)
         return ToolOutput(value, None, {"answered": "from outside"})
 
     return unless_given
 
 
-def _parted(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
+def _split_steps(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
     """The steps before approval, and those after it in the order of their places.
 
     Raises:

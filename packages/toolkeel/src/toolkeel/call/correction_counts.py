@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from toolkeel._records.record import record
 from toolkeel.messages import ToolMessage
 
-MENDABLE = ("invalid_arguments", "malformed_arguments", "truncated_call")
+CORRECTABLE = ("invalid_arguments", "malformed_arguments", "truncated_call")
 ACCEPTED = (None, "tool_error", "crashed", "timeout", "invalid_output")
 """Kinds of result of a call whose body ran; None is success."""
 
@@ -37,10 +37,10 @@ class Corrections:
         self.any = False
         self._counts: dict[str, list[int]] = {}  # failed, corrected, open
 
-    def note(self, results: Iterable[ToolMessage]) -> None:
+    def record(self, results: Iterable[ToolMessage]) -> None:
         """Take in the results of one turn."""
         for result in results:
-            if result.kind in MENDABLE:
+            if result.kind in CORRECTABLE:
                 self.any = True
                 counts = self._counts.setdefault(result.name, [0, 0, 0])
                 counts[0] += 1

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.batch import check_run
 from toolkeel.call.body.sync_bridge import run_sync as run_sync
-from toolkeel.call.failure_message import failed
+from toolkeel.call.failure_message import failure_message
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.base_tool import check_bound
@@ -28,7 +28,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
         [message] = await Toolset([tool]).run([call], run)
         return message
     call = ToolCall("", tool.name, _arguments(tool, value))
-    handle = Toolset([tool]).under(run.scope.toolset).find(tool.name).handler
+    handle = Toolset([tool]).within(run.scope.toolset).find(tool.name).handler
     context = ToolContext(call, tool.name, run)
     try:
         return await handle(prepare(call, tool), context)
@@ -38,7 +38,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
         handler = tool.on_error if isinstance(error, ToolError) else tool.on_invalid
         if isinstance(handler, bool):
             raise
-        return failed(call, tool, error, 0.0).text
+        return failure_message(call, tool, error, 0.0).text
     finally:
         context.end()
 

@@ -25,7 +25,7 @@ SEARCH = "search_tools"
 log = logging.getLogger("toolkeel")
 
 
-class Offer:
+class EnabledTools:
     """What one run offers of a toolset.
 
     Args:
@@ -65,9 +65,9 @@ class Offer:
                 if name in tools:
                     self._found[name] = tools[name]
         for item in beside:
-            self.tools = self.tools.beside(item)
+            self.tools = self.tools.with_extra_tool(item)
 
-    async def now(self) -> Sequence[AnyTool]:
+    async def current(self) -> Sequence[AnyTool]:
         """The tools to tell the model about. The same object, as long as they are the same."""
         offered = self._all
         if self._search is not None:
@@ -123,7 +123,7 @@ def _found_before(run: RunContext) -> list[str]:
     return names
 
 
-def as_told(result: ToolMessage, names: Mapping[str, str]) -> ToolMessage:
+def with_wire_names(result: ToolMessage, names: Mapping[str, str]) -> ToolMessage:
     """A result whose words on tools call them what the model was told they are called.
 
     Those are the texts of failures, the notes on where the rest of a result is, and the names

@@ -29,7 +29,7 @@ TEXT_LIMIT = 10_000
 log = logging.getLogger("toolkeel")
 
 
-def failed(
+def failure_message(
     call: ToolCall,
     tool: AnyTool | None,
     error: BaseException,
@@ -50,9 +50,9 @@ def failed(
     name = tool.name if tool else clean(str(call.name))
     if not isinstance(error, CallError):
         if isinstance(error, Exception):
-            error = crashed(error)
+            error = crash_error(error)
         else:
-            return interrupted(call, name, duration)
+            return interrupted_message(call, name, duration)
     details: Mapping[str, object] = error.details
     text = str(error.text)
     if isinstance(error, InvalidArguments) and _names_another(text, name):
@@ -82,14 +82,14 @@ def _names_another(text: str, name: str) -> bool:
     return text.startswith(begins) and not text.startswith(begins + name[:99])
 
 
-def interrupted(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage:
+def interrupted_message(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage:
     """The result of a call that was running, or waiting to run, when its run was stopped."""
     text = f"The call of {name!r} was cancelled with its run. Its work may have taken effect."
     details = {"may_still_be_running": True}
     return ToolMessage(text, call.id, name, "error", "cancelled", None, details, duration)
 
 
-def unknown_outcome(call: ToolCall) -> ToolMessage:
+def unknown_outcome_message(call: ToolCall) -> ToolMessage:
     """The result of a call of which nobody knows whether it took effect."""
     text = (
         f"It is not known what became of the call of {call.name!r}: its run was stopped while it "
@@ -98,7 +98,7 @@ def unknown_outcome(call: ToolCall) -> ToolMessage:
     return ToolMessage(text, call.id, clean(str(call.name)), "error", "unknown_outcome")
 
 
-def crashed(error: Exception) -> Crashed:
+def crash_error(error: Exception) -> Crashed:
     """What is told of an exception that nobody meant for the model."""
     crash = Crashed(describe(error))
     crash.__cause__ = error

@@ -14,8 +14,8 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.call.arguments.edits import what_ran, with_note
 from toolkeel.call.arguments.validate import argument_text, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
-from toolkeel.call.body.stopped_text import not_started
-from toolkeel.call.failure_message import failed
+from toolkeel.call.body.stopped_text import not_started_error
+from toolkeel.call.failure_message import failure_message
 from toolkeel.call.result_message import render
 from toolkeel.call.steps.call_limits import note, repeats
 from toolkeel.call.steps.compose import Handler
@@ -42,26 +42,26 @@ class Entry:
 
     tool: AnyTool
     handler: Handler
-    meant: str = ""
+    requested_name: str = ""
 
 
-class Finds(Protocol):
+class ToolLookup(Protocol):
     """Where tools are looked up."""
 
     @property
     def find(self) -> Callable[[str, Container[str]], Entry]: ...
     @property
     def has_barriers(self) -> bool: ...
-    def watched(self, entry: Entry) -> Handler: ...
+    def tainted_handler(self, entry: Entry) -> Handler: ...
     @property
     def keeper(self) -> Keeper | None: ...
 
 
-Ended: TypeAlias = "tuple[ToolMessage, BaseException | None]"
+CallOutcome: TypeAlias = "tuple[ToolMessage, BaseException | None]"
 """A call's result, and what must be raised for it: see `run_call`."""
 
 
-async def run_call(call: ToolCall, tools: Finds, run: RunContext) -> Ended:
+async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOutcome:
     """Run one call, whatever happens.
 
     Returns:
@@ -89,22 +89,24 @@ async def run_call(call: ToolCall, tools: Finds, run: RunContext) -> Ended:
             prepared = await _prepare_in_thread(call, tool, text, context)
         else:
             prepared = prepare(call, tool, text)
-        if entry.meant or prepared.changes:
-            prepared = _telling_changes(prepared, entry.meant, run)
+        if entry.requested_name or prepared.changes:
+            prepared = _report_changes(prepared, entry.requested_name, run)
         if run.scope.spending is not None and run.scope.spending.watches:
             run.scope.spending.take_call(tool.name)
-        handler = entry.handler if not run.loop_state.visible_taint else tools.watched(entry)
+        handler = (
+            entry.handler if not run.loop_state.visible_taint else tools.tainted_handler(entry)
+        )
         value = await handler(prepared, context)
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
         duration = perf_counter() - started
         told = error
         if isinstance(error, CancelledError) and context is not None and not context.body:
-            told = not_started(call.name if tool is None else tool.name, run.cancel.reason)
-        message = _failed(call, tool, told, run, duration, tools.keeper)
+            told = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
+        message = _failure(call, tool, told, run, duration, tools.keeper)
         del told  # by its traceback it would hold itself
-        return _end(run, call, prepared, context, message, _fatal(error))
-    return _end(run, call, prepared, context, message, None)
+        return _finish(run, call, prepared, context, message, _fatal_error(error))
+    return _finish(run, call, prepared, context, message, None)
 
 
 async def _prepare_in_thread(
@@ -117,7 +119,7 @@ async def _prepare_in_thread(
     return prepared
 
 
-def _telling_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepared:
+def _report_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepared:
     """A call that was mended, after those who listen were told how.
 
     Args:
@@ -131,21 +133,21 @@ def _telling_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepare
     return prepared
 
 
-def _end(
+def _finish(
     run: RunContext,
     call: ToolCall,
     prepared: Prepared | None,
     context: ToolContext | None,
     message: ToolMessage,
     fatal: BaseException | None,
-) -> Ended:
+) -> CallOutcome:
     """Tell and note how a call ended, whose arguments may never have passed."""
     if context is not None:
         context.end()
         if context.edits:
             message = with_note(message, context.edits)
     if fatal is not None and isinstance(fatal, Suspend):
-        _suspended(run, call, message.name, fatal)
+        _report_suspension(run, call, message.name, fatal)
         return message, fatal
     if message.kind is not None or run.loop_state.failed_calls:
         note(run, call, message)
@@ -165,7 +167,7 @@ def _end(
     return message, fatal
 
 
-def _suspended(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> None:
+def _report_suspension(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> None:
     """Tell that a call waits, and give back what it would have counted."""
     if run.scope.spending is not None and run.scope.spending.watches:
         run.scope.spending.return_call(name)
@@ -173,7 +175,7 @@ def _suspended(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> Non
         run.tell(ToolSuspended(*run.next(), call.id, wait.ticket))
 
 
-def _failed(
+def _failure(
     call: ToolCall,
     tool: AnyTool | None,
     error: BaseException,
@@ -187,8 +189,10 @@ def _failed(
     """
     try:
         if run.mask is None:
-            return failed(call, tool, error, duration, keeper)
-        return run.mask.deep(failed(call, tool, error, duration))  # secrets are kept nowhere
+            return failure_message(call, tool, error, duration, keeper)
+        return run.mask.deep(
+            failure_message(call, tool, error, duration)
+        )  # secrets are kept nowhere
     except Exception as again:
         log.warning("a failure of %r cannot be reported", call.name, exc_info=again)
         text = f"The call of {call.name!r} failed, and what went wrong cannot be told."
@@ -196,7 +200,7 @@ def _failed(
         return ToolMessage(text, call.id, name, "error", "crashed", duration=duration)
 
 
-def _fatal(error: BaseException) -> BaseException | None:
+def _fatal_error(error: BaseException) -> BaseException | None:
     """What ends the run because of it: nothing, for all that the model can mend."""
     if isinstance(error, RunStopped):
         return error.error

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Any, Protocol, TypeAlias, runtime_checkable
 
-from toolkeel.call.toolset import Toolish, Toolset, carried
+from toolkeel.call.toolset import Toolish, Toolset, unpack_tools
 from toolkeel.context import RunContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Tool
@@ -47,7 +47,7 @@ def fixed(sources: Toolset | Iterable[ToolOrSource]) -> tuple[Toolset, tuple[Too
     """The tools that are known now, as a set, and all sources in order if some ask at run time."""
     if isinstance(sources, Toolset):
         return sources, ()
-    items = tuple(carried(sources))  # type: ignore[arg-type]
+    items = tuple(unpack_tools(sources))  # type: ignore[arg-type]
     known: list[Any] = [item for item in items if not is_tool_source(item)]
     return Toolset(known), items if any(map(is_tool_source, items)) else ()
 
@@ -131,7 +131,7 @@ async def _ask(source: ToolSource, run: RunContext) -> list[Toolish]:
     tools = await given if inspect.isawaitable(given) else given
     if not isinstance(tools, Iterable):
         raise SetupError(f"{type(source).__name__}.get_tools gave {tools!r}; give tools")
-    return list(carried(tools))
+    return list(unpack_tools(tools))
 
 
 def _takes_run(get: Callable[..., Provided]) -> bool:

@@ -48,8 +48,8 @@ class Toolset(InNotebooks):
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
         rules: Which calls are refused, asked about or let through.
         parallel: Whether calls of one turn may overlap.
-        width: How many calls of one turn may run at once; None for all.
-        threads: Threads for sync bodies; None to share those of the process.
+        max_concurrency: How many calls of one turn may run at once; None for all.
+        max_threads: Threads for sync bodies; None to share those of the process.
 
     Attributes:
         has_ends_run: Whether some tool answers the person itself (`ends_run`).
@@ -60,7 +60,7 @@ class Toolset(InNotebooks):
     Raises:
         DuplicateToolError: two tools have the same name.
         DefinitionError: a function cannot become a tool, or a method waits for its instance.
-        SetupError: `width` or `threads` leaves no room for a single call.
+        SetupError: `max_concurrency` or `max_threads` leaves no room for a single call.
 
     >>> def add(a: int, b: int) -> int:
     ...     "Add two numbers."
@@ -78,33 +78,33 @@ class Toolset(InNotebooks):
         steps: Sequence[Step] = (),
         rules: Rules | None = None,
         parallel: bool = True,
-        width: int | None = None,
-        threads: int | None = None,
+        max_concurrency: int | None = None,
+        max_threads: int | None = None,
     ) -> None:
-        for what, room in (("width", width), ("threads", threads)):
+        for what, room in (("max_concurrency", max_concurrency), ("max_threads", max_threads)):
             if room is not None and room < 1:
                 raise SetupError(f"Toolset({what}={room}): it needs room for at least one call")
         check_steps(steps)
         self.steps = tuple(steps)
         self.rules = rules
         self.parallel = parallel
-        self._width = width if parallel else 1
+        self._max_concurrency = max_concurrency if parallel else 1
         self._invoke: Handler = invoke
-        if threads is not None:
-            self._invoke = functools.partial(invoke, pool=ThreadPool(threads))
-        self._fill(tools)
+        if max_threads is not None:
+            self._invoke = functools.partial(invoke, pool=ThreadPool(max_threads))
+        self._set_tools(tools)
         if rules is not None:
             check_rules(rules, list(self))
 
-    def _fill(self, tools: Iterable[Toolish]) -> None:
+    def _set_tools(self, tools: Iterable[Toolish]) -> None:
         """Take these tools and no others."""
         self.has_ends_run = self.has_barriers = self.has_secrets = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
-        self._under: tuple[Toolset, Toolset] | None = None
-        self._watched: dict[str, Handler] = {}
+        self._within: tuple[Toolset, Toolset] | None = None
+        self._tainted_handlers: dict[str, Handler] = {}
         self.keeper: Keeper | None = None
-        for item in carried(tools):
+        for item in unpack_tools(tools):
             self._add(item)
 
     def _add(self, item: Toolish) -> None:
@@ -170,14 +170,14 @@ class Toolset(InNotebooks):
         entry = self._entries.get(name)
         return entry if entry is not None else self._find_alias(name, disabled)
 
-    def watched(self, entry: Entry) -> Handler:
+    def tainted_handler(self, entry: Entry) -> Handler:
         """A call's handler in a run that has touched something: it may have to ask."""
         made = entry.tool
         if self.rules is not None or made.approval is not False or not can_act(made):
             return entry.handler
-        if (handler := self._watched.get(made.name)) is None:
+        if (handler := self._tainted_handlers.get(made.name)) is None:
             handler = compose_tool(made, self.steps, self.rules, self._invoke, watch=True)
-            self._watched[made.name] = handler
+            self._tainted_handlers[made.name] = handler
         return handler
 
     def _find_alias(self, name: str, disabled: Container[str]) -> Entry:
@@ -206,18 +206,18 @@ class Toolset(InNotebooks):
     def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
         """Other tools under the same steps, rules and limits."""
         other = copy.copy(self)
-        other._fill(tools)
+        other._set_tools(tools)
         return other
 
-    def around(self, *steps: Step, rules: Rules | None = None) -> Toolset:
+    def with_steps(self, *steps: Step, rules: Rules | None = None) -> Toolset:
         """The same tools with further steps outside those they have, perhaps under other rules."""
         check_steps(steps)
         other = copy.copy(self)
         other.steps, other.rules = (*steps, *self.steps), rules or self.rules
-        other._fill(list(self))
+        other._set_tools(list(self))
         return other
 
-    def under(self, outer: Toolset | None) -> Toolset:
+    def within(self, outer: Toolset | None) -> Toolset:
         """The same tools, with what stands around the calls of another set outside.
 
         Args:
@@ -226,19 +226,19 @@ class Toolset(InNotebooks):
         """
         if outer is None or outer is self:
             return self
-        if self._under is None or self._under[0] is not outer:
+        if self._within is None or self._within[0] is not outer:
             steps = [s for s in outer.steps if _reaches_inside(s) and s not in self.steps]
-            rules = _joined(outer.rules, self.rules)
+            rules = _join_rules(outer.rules, self.rules)
             same = not steps and rules is self.rules
-            self._under = outer, self if same else self.around(*steps, rules=rules)
-        return self._under[1]
+            self._within = outer, self if same else self.with_steps(*steps, rules=rules)
+        return self._within[1]
 
-    def beside(self, extra: AnyTool) -> Toolset:
+    def with_extra_tool(self, extra: AnyTool) -> Toolset:
         """The same set and one tool that its steps and rules are not about."""
         other = copy.copy(self)
         other._entries = {**self._entries, extra.name: Entry(extra, compose_tool(extra))}
-        other._aliases = other._under = None
-        other._watched = {}
+        other._aliases = other._within = None
+        other._tainted_handlers = {}
         other.has_secrets = self.has_secrets or extra.arguments.mask is not None
         return other
 
@@ -268,7 +268,7 @@ class Toolset(InNotebooks):
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
         """Both sets as one: this one's steps around all, the other's still around its own tools."""
-        return self.with_tools([*self, *carried(other)])
+        return self.with_tools([*self, *unpack_tools(other)])
 
     def __radd__(self, other: Iterable[Toolish]) -> Toolset:
         return self.with_tools([*other, *self])
@@ -305,7 +305,7 @@ class Toolset(InNotebooks):
             return await by_code(calls, self, run)
         if run.taint is not None:
             run.loop_state.visible_taint = len(run.taint.sources)
-        batch = self.under(run.scope.toolset).batch(calls, run)
+        batch = self.within(run.scope.toolset).batch(calls, run)
         await batch.run()
         return batch.results
 
@@ -318,10 +318,10 @@ class Toolset(InNotebooks):
     def batch(self, calls: Sequence[ToolCall], run: RunContext) -> Batch:
         """The calls of one turn, not yet running: for callers that outlive a cancellation."""
         if self.has_secrets:
-            self.cover(run, calls)
-        return Batch(calls, self, run, self._width)
+            self.mask_secrets(run, calls)
+        return Batch(calls, self, run, self._max_concurrency)
 
-    def cover(self, run: RunContext, calls: Sequence[ToolCall] = ()) -> None:
+    def mask_secrets(self, run: RunContext, calls: Sequence[ToolCall] = ()) -> None:
         """Let a run mask what its tools call secret, if they do."""
         if self.has_secrets:
             cover(run, self, self.wire_names, calls)
@@ -332,11 +332,11 @@ def _reaches_inside(step: Step) -> bool:
     return getattr(step, "place", None) in (None, "limit") and getattr(step, "inside", True)
 
 
-def _joined(outer: Rules | None, own: Rules | None) -> Rules | None:
+def _join_rules(outer: Rules | None, own: Rules | None) -> Rules | None:
     return own if outer is None or outer is own else outer if own is None else outer | own
 
 
-def carried(tools: Iterable[Toolish]) -> Iterable[Toolish]:
+def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     """The tools as they can stand in another set: those of a set take along what holds for them.
 
     Raises:

@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.call.body.stopped_text import left_behind
+from toolkeel.call.body.stopped_text import detached_error
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError
@@ -116,7 +116,7 @@ class Futures:
             if promise is not None and promise.cancel():
                 context.body = "" if context.body == "runs" else context.body
                 raise
-            raise left_behind(context, tool.timeout) from None
+            raise detached_error(context, tool.timeout) from None
         for message in outcome["reported"]:
             tell(message, context)
         return value_of(tool, outcome)

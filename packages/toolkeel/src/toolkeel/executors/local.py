@@ -12,8 +12,8 @@ from weakref import WeakKeyDictionary
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.call.body.run_body import invoke
-from toolkeel.call.body.stopped_text import left_behind
-from toolkeel.call.body.thread_pool import LEAKS, ThreadPool
+from toolkeel.call.body.stopped_text import detached_error
+from toolkeel.call.body.thread_pool import MAX_ABANDONED, ThreadPool
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError
@@ -102,7 +102,7 @@ class Thread(_Here):
 
     capabilities = Capabilities(streams=True, injects=True)
 
-    def __init__(self, size: int = 8, *, leaks: int = LEAKS) -> None:
+    def __init__(self, size: int = 8, *, leaks: int = MAX_ABANDONED) -> None:
         super().__init__()
         if size < 1:
             raise SetupError(f"Thread({size}) has no thread; give 1 or more")
@@ -125,6 +125,6 @@ class Thread(_Here):
             self._pool.abandon(job)
             if not begun:
                 raise
-            raise left_behind(context, prepared.tool.timeout) from None
+            raise detached_error(context, prepared.tool.timeout) from None
         finally:
             del job  # an error would hold itself, by its traceback, this frame and the future

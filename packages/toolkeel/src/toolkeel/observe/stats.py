@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from toolkeel._records.entries import CallEnded, Entry, ModelAsked, ModelFailed, ModelReplied
-from toolkeel.call.correction_counts import ACCEPTED, MENDABLE
+from toolkeel.call.correction_counts import ACCEPTED, CORRECTABLE
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import ToolMessage, Usage
 from toolkeel.model_interface import known_price
@@ -182,7 +182,7 @@ class StatsReader:
         tool = self.stats.tools.setdefault(message.name, ToolStats(message.name))
         open = self._open.setdefault((entry.run, message.name), [])
         follows = bool(open) and open[0] < entry.turn  # what failed beside it, it does not mend
-        refused = message.kind in MENDABLE
+        refused = message.kind in CORRECTABLE
         invalid = refused or message.kind == "unknown_tool"  # nothing could accept its arguments
         tool.calls += 1
         if message.kind is not None:

@@ -120,7 +120,7 @@ class JournalledCode:
         check_calls(calls)
         recorder = run.recorder
         assert isinstance(recorder, SessionRecorder)
-        tools.cover(run, calls)
+        tools.mask_secrets(run, calls)
         known: dict[int, ToolMessage] = {}
         fresh: list[ToolCall] = []
         waits = False

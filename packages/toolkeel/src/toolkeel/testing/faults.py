@@ -24,7 +24,7 @@ from toolkeel.call.arguments import validate
 from toolkeel.call.arguments.mask import Masking
 from toolkeel.call.body import run_body
 from toolkeel.call.body.thread_pool import ThreadPool
-from toolkeel.call.enabled_tools import Offer
+from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.steps import approve, guard
 from toolkeel.call.steps.approve import Approval
 from toolkeel.call.steps.cache import Cache
@@ -60,7 +60,7 @@ class Point:
 
 
 POINTS: tuple[Point, ...] = (
-    Point("offer", Offer, "now", "which tools the model is told about"),
+    Point("offer", EnabledTools, "current", "which tools the model is told about"),
     Point("ask", ModelCaller, "send", "the model is asked"),
     Point("delta", Assembly, "add", "a piece of its reply is taken in", False),
     Point("start", batch, "run_call", "a call of a turn begins"),
@@ -79,13 +79,13 @@ POINTS: tuple[Point, ...] = (
     Point("inject", run_body, "inject", "the program's own values are put in", False),
     Point("run", run_body, "run_coroutine", "an async body runs"),
     Point("thread", ThreadPool, "submit", "a sync body gets a thread", False),
-    Point("output", run_body, "promised", "the result is checked against its promise", False),
+    Point("output", run_body, "check_output", "the result is checked against its promise", False),
     Point("guard out", guard, "_pass_on", "an output guard has looked", False),
     Point("render", pipeline, "render", "the result becomes a message", False),
-    Point("failed", pipeline, "failed", "a failure becomes a message", False),
+    Point("failed", pipeline, "failure_message", "a failure becomes a message", False),
     Point("mask", Masking, "event", "secrets are taken out of an event", False),
     Point("emit", RunContext, "tell", "listeners are told", False),
-    Point("stop", batch.Batch, "_stop", "a turn that was cancelled from outside ends"),
+    Point("stop", batch.Batch, "_stop_tasks", "a turn that was cancelled from outside ends"),
 )
 
 

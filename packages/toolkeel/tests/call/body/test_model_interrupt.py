@@ -18,7 +18,7 @@ def test_a_cancel_interrupts_only_while_armed_and_is_taken_back() -> None:
         asyncio.get_running_loop().call_soon(run.cancel.cancel)
         with pytest.raises(asyncio.CancelledError):
             await asyncio.sleep(60)
-        ours = interrupt.ours()
+        ours = interrupt.is_own()
         interrupt.close()
         await asyncio.sleep(0)
         task = asyncio.current_task()
@@ -39,7 +39,7 @@ def test_a_cancellation_from_outside_is_not_taken_for_the_runs() -> None:
             await asyncio.sleep(60)
         except asyncio.CancelledError:
             task.uncancel()
-            return interrupt.ours()
+            return interrupt.is_own()
         finally:
             interrupt.close()
         raise AssertionError

@@ -23,7 +23,7 @@ from toolkeel import (
     ToolOutput,
     tool,
 )
-from toolkeel.call.body.run_body import arrange
+from toolkeel.call.body.run_body import split_arguments
 from toolkeel.define.reading.signature import MISSING, POSITIONAL_ONLY, VAR_POSITIONAL, Parameter
 from toolkeel.events import Event
 
@@ -186,7 +186,7 @@ def test_values_go_to_their_positions_and_defaults_step_in_between(
     case: tuple[tuple[Parameter, ...], dict[str, Any], list[int]],
 ) -> None:
     parameters, values, expected = case
-    args, rest = arrange(parameters, values)
+    args, rest = split_arguments(parameters, values)
     assert rest == {"other": 0}
     assert list(args) == expected[: len(args)]
     left_out = parameters[len(args) :]

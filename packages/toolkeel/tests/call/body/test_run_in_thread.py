@@ -64,7 +64,7 @@ def test_a_toolset_may_have_threads_of_its_own() -> None:
         return str(threading.get_ident())
 
     calls = [ToolCall(str(n), "name") for n in range(12)]
-    assert len({r.text for r in Toolset([name], threads=2).run_sync(calls)}) <= 2
+    assert len({r.text for r in Toolset([name], max_threads=2).run_sync(calls)}) <= 2
 
 
 def test_too_many_threads_that_are_given_up_refuse_further_work() -> None:
@@ -76,7 +76,7 @@ def test_too_many_threads_that_are_given_up_refuse_further_work() -> None:
         go.wait(10)
 
     async def main() -> list[str | None]:
-        pool = ThreadPool(8, leaks=3)
+        pool = ThreadPool(8, max_abandoned=3)
         kinds: list[str | None] = []
         for n in range(5):
             call = ToolCall(str(n), "blocks")

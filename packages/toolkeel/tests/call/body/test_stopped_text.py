@@ -7,7 +7,13 @@ from typing import Any, Literal
 import pytest
 
 from toolkeel import ToolCall
-from toolkeel.call.body.stopped_text import Work, cancelled_itself, left_behind, not_started, told
+from toolkeel.call.body.stopped_text import (
+    WorkState,
+    detached_error,
+    not_started_error,
+    self_cancelled_error,
+    stop_error,
+)
 from toolkeel.context import RunContext, ToolContext
 
 
@@ -21,12 +27,12 @@ def context(reason: str | None = None) -> ToolContext[Any]:
 
 
 @pytest.mark.parametrize("work", ["running", "stopped"])
-def test_whether_the_work_may_go_on_is_in_the_text_and_in_the_details(work: Work) -> None:
-    late = told(context(), "timeout", 2.5, work)
+def test_whether_the_work_may_go_on_is_in_the_text_and_in_the_details(work: WorkState) -> None:
+    late = stop_error(context(), "timeout", 2.5, work)
     assert late.text.startswith("'dig' did not finish within 2.5 seconds.")
     assert late.details["may_still_be_running"] is (work == "running")
     assert ("may still be running" in late.text) is (work == "running")
-    gone = told(context("enough"), "cancelled", None, work)
+    gone = stop_error(context("enough"), "cancelled", None, work)
     assert gone.text.startswith("'dig' was cancelled: enough.")
 
 
@@ -37,11 +43,11 @@ def test_whether_the_work_may_go_on_is_in_the_text_and_in_the_details(work: Work
     [("", 0, "started"), ("runs", 1, "may still be running"), ("done", 0, "was done by then")],
 )
 def test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it(
-    work: Work, why: Literal["timeout", "cancelled"], body: Any, away: int, says: str
+    work: WorkState, why: Literal["timeout", "cancelled"], body: Any, away: int, says: str
 ) -> None:
     made = context("enough" if why == "cancelled" else None)
     made.body, made.away = body, away
-    found = told(made, why, 1, work)
+    found = stop_error(made, why, 1, work)
     assert says in found.text and "was stopped" not in found.text
     assert found.details["may_still_be_running"] is (away == 1)
 
@@ -50,11 +56,11 @@ def test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it(
     ("work", "says"), [("queued", "free thread and has not started"), ("not started", "It has not")]
 )
 def test_a_body_that_never_began_has_not_started_whatever_it_waited_for(
-    work: Work, says: str
+    work: WorkState, says: str
 ) -> None:
     made = context()
     made.body = ""
-    found = told(made, "timeout", 1, work)
+    found = stop_error(made, "timeout", 1, work)
     assert says in found.text and found.details["may_still_be_running"] is False
 
 
@@ -69,13 +75,17 @@ def test_work_elsewhere_is_away_until_it_has_answered() -> None:
 
 
 def test_a_body_nobody_can_end_is_told_by_what_struck_it() -> None:
-    assert left_behind(context(), 1).kind == "timeout"
-    assert left_behind(context(), None).kind == "cancelled"
-    struck = left_behind(context("enough"), 1)
+    assert detached_error(context(), 1).kind == "timeout"
+    assert detached_error(context(), None).kind == "cancelled"
+    struck = detached_error(context("enough"), 1)
     assert (struck.kind, struck.details["may_still_be_running"]) == ("cancelled", True)
 
 
 def test_a_call_that_never_began_is_told_so_with_the_reason() -> None:
-    assert not_started("dig", "enough").text.endswith("because its run was cancelled: enough.")
-    assert told(context("x"), "cancelled", None, "not started").text.startswith("'dig' was not")
-    assert "cancelled itself" in cancelled_itself("dig").text
+    assert not_started_error("dig", "enough").text.endswith(
+        "because its run was cancelled: enough."
+    )
+    assert stop_error(context("x"), "cancelled", None, "not started").text.startswith(
+        "'dig' was not"
+    )
+    assert "cancelled itself" in self_cancelled_error("dig").text

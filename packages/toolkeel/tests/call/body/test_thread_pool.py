@@ -337,7 +337,7 @@ def test_giving_up_a_body_that_has_ended_changes_nothing() -> None:
 
 
 def test_the_body_after_the_last_allowed_leak_is_refused_until_one_of_them_ends() -> None:
-    pool, gates = ThreadPool(64, leaks=32), [Gate() for _ in range(32)]
+    pool, gates = ThreadPool(64, max_abandoned=32), [Gate() for _ in range(32)]
 
     async def main() -> object:
         jobs = [pool.submit(gate) for gate in gates]
@@ -365,7 +365,7 @@ def test_the_body_after_the_last_allowed_leak_is_refused_until_one_of_them_ends(
 def test_whatever_is_given_up_the_rest_is_done_and_the_count_returns_to_nothing(
     size: int, plan: list[str]
 ) -> None:
-    pool = ThreadPool(size, leaks=100, idle=0.02)
+    pool = ThreadPool(size, max_abandoned=100, idle=0.02)
     gates: list[Gate] = []
 
     def fail() -> None:
@@ -458,7 +458,7 @@ def test_a_child_process_gets_threads_of_its_own() -> None:
 
 
 def test_a_child_process_is_not_charged_for_the_leaks_of_its_parent() -> None:
-    pool, gate = ThreadPool(1, leaks=1), Gate()
+    pool, gate = ThreadPool(1, max_abandoned=1), Gate()
 
     async def leak() -> None:
         job = pool.submit(gate)

@@ -509,7 +509,7 @@ def test_what_follows_a_call_that_waits_for_a_person_is_not_told_it_had_happened
     context.loop_state.can_suspend = True
     batch = Batch(calls, Toolset(tree.tools()), context)
     run(batch.run)
-    assert list(batch.waits) == ["0."]
+    assert list(batch.suspended) == ["0."]
     assert [r.kind for r in batch.results] == ["skipped", "skipped", None]
     assert "was not run: it touches what the call of 'put' before it" in batch.results[0].text
     assert "changes, and that one waits for a person" in batch.results[0].text

@@ -98,7 +98,7 @@ def test_a_step_may_change_an_aliased_value() -> None:
 
     SEEN.clear()
     call = ToolCall("1", "weather", {"place": {"name": "x"}, "the day": 3})
-    Toolset([weather]).around(tomorrow).run_sync([call])
+    Toolset([weather]).with_steps(tomorrow).run_sync([call])
     assert [seen[1] for seen in SEEN] == [4]
 
 

@@ -189,7 +189,7 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
     prompts, resources = _of_kind(module, Prompt), _of_kind(module, Resource)
     tools = _tools(target, optional=value is None and bool(prompts or resources))
     return ToolServer(
-        tools if rules is None else tools.around(rules=Rules.from_toml(rules)),
+        tools if rules is None else tools.with_steps(rules=Rules.from_toml(rules)),
         name=name or _name_of(target),
         instructions=instructions or None,
         prompts=prompts or None,

@@ -84,8 +84,8 @@ class ActiveAgent:
         if plan.sources:
             tools = await gather(plan.sources, tools, run)
         for earlier in self.before:
-            outer = earlier.tools.under(outer)
-        tools = run.scope.toolset = tools.under(outer)
+            outer = earlier.tools.within(outer)
+        tools = run.scope.toolset = tools.within(outer)
         if plan.output is not None:
             check_no_tool_ends_run(tools)
         return tools

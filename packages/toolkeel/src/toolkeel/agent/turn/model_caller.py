@@ -22,7 +22,7 @@ from toolkeel.agent.turn.read_result import READ, reading_tool
 from toolkeel.agent.turn.request_budget import RequestBudget
 from toolkeel.agent.turn.steps import around
 from toolkeel.call.body.model_interrupt import Interrupt
-from toolkeel.call.enabled_tools import Offer
+from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
@@ -80,8 +80,8 @@ class ModelCaller:
             self._settings = self._unforced
         self.forced = self._settings is not self._unforced
         extra = (*(() if plan.output is None else plan.output.tools), *self._reading_tools(tools))
-        self.offer = Offer(tools, run, plan.search, extra, plan.handoffs)
-        self.offer.tools.cover(run)
+        self.offer = EnabledTools(tools, run, plan.search, extra, plan.handoffs)
+        self.offer.tools.mask_secrets(run)
         self._request: ModelRequest | None = None
         askers = (*plan.model_steps, self._history)
         others = [model.name for asker in askers for model in getattr(asker, "models", ())]
@@ -116,7 +116,7 @@ class ModelCaller:
             send = self._call_with_guardrails if self.unchecked_messages else self._send
             reply = await send(request)
         except asyncio.CancelledError:
-            if not interrupt.ours():
+            if not interrupt.is_own():
                 raise
             return None
         except AtLimit:
@@ -138,7 +138,7 @@ class ModelCaller:
             await self._shorten()
             messages = window.messages(run)
         fixed = self.offer.fixed
-        offered = fixed if fixed is not None else await self.offer.now()
+        offered = fixed if fixed is not None else await self.offer.current()
         request = self._request
         if request is None or request.tools is not offered or request.messages is not messages:
             request = ModelRequest(messages, offered, self._settings, self._model)

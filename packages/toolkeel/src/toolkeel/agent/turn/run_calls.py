@@ -7,9 +7,9 @@ from functools import partial
 
 from toolkeel._records.recorder import GOES_ON, RunRecorder
 from toolkeel.agent.transcript import order_results
-from toolkeel.call.batch import Batch, skipped
+from toolkeel.call.batch import Batch, skip_call
 from toolkeel.call.correction_counts import Corrections
-from toolkeel.call.failure_message import unknown_outcome
+from toolkeel.call.failure_message import unknown_outcome_message
 from toolkeel.call.steps.taint import carry
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -61,8 +61,8 @@ class TurnCalls:
             if run.taint is not None and recorder is None:
                 results = carry(run, results)
             self._append(results, resumed)
-        self.waits = batch.waits
-        self.corrections.note(results)
+        self.waits = batch.suspended
+        self.corrections.record(results)
         if recorder is not None:
             tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]
             recorder.calls_ended(tickets, run.state)
@@ -77,8 +77,8 @@ class TurnCalls:
         if self._batch is None:
             return []
         return [
-            unknown_outcome(call) if message is None else message
-            for call, message in self._batch.so_far()
+            unknown_outcome_message(call) if message is None else message
+            for call, message in self._batch.started_calls()
             if message is not None or not _is_repeatable(self.tools, call)
         ]
 
@@ -101,7 +101,7 @@ class TurnCalls:
         try:
             await recorder.intends(calls, partial(_is_resumable, self.tools))
         except BaseException:
-            self._append([skipped(call, self._run) for call in calls], resumed)
+            self._append([skip_call(call, self._run) for call in calls], resumed)
             raise
 
 

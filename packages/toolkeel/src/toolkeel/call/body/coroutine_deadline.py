@@ -13,7 +13,7 @@ too: ours becomes a result, the other propagates. Strikes are taken back afterwa
 
 A body that was struck has `GRACE` seconds to clean up. Then it moves to a task of its own and its
 call is answered without it. What it waits for cannot hold it either: other tasks, which may ignore
-their cancellation, are waited for beside it (`_Watch.beside`), never by the task itself.
+their cancellation, are waited for beside it (`_TaskStopper.wait_for`), never by the task itself.
 """
 
 from __future__ import annotations
@@ -26,8 +26,14 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeGuard, cast
 
-from toolkeel.call.body.stopped_text import Reason, Work, cancelled_itself, overdue, told
-from toolkeel.call.body.tasks_left_behind import leave
+from toolkeel.call.body.stopped_text import (
+    Reason,
+    WorkState,
+    overdue_error,
+    self_cancelled_error,
+    stop_error,
+)
+from toolkeel.call.body.tasks_left_behind import detach
 from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared
@@ -36,7 +42,7 @@ from toolkeel.errors import CallError, Cancelled, TimedOut
 GRACE = 1.0
 """Seconds a body may take to clean up after it was told to stop."""
 
-GIVE_UP = "toolkeel: end within the time of grace"
+GRACE_ONLY = "toolkeel: end within the time of grace"
 """Message for `Task.cancel` that also gives a body which resists only `GRACE` seconds."""
 
 
@@ -48,14 +54,21 @@ class Stopper:
         timeout: Seconds it may take; None for ever.
         loop: Where it runs.
         halt: Called once, in the loop, when it must stop.
-        spent: Seconds it has taken already.
+        elapsed: Seconds it has taken already.
 
     Attributes:
         reason: Why it must stop; empty if it need not.
     """
 
     __slots__ = (
-        "_closed", "_halt", "_left", "_loop", "_timeout", "_timer", "context", "reason"
+        "_closed",
+        "_loop",
+        "_on_stop",
+        "_seconds_left",
+        "_timeout",
+        "_timer",
+        "context",
+        "reason"
     )  # fmt: skip
 
     def __init__(
@@ -63,33 +76,33 @@ class Stopper:
         context: ToolContext,
         timeout: float | None,
         loop: asyncio.AbstractEventLoop,
-        halt: Callable[[], object],
-        spent: float = 0.0,
+        on_stop: Callable[[], object],
+        elapsed: float = 0.0,
     ) -> None:
         self.reason: Reason = ""
         self.context = context
         self._timeout = timeout
         self._loop = loop
-        self._halt = halt
+        self._on_stop = on_stop
         self._closed = False
         self._timer: asyncio.TimerHandle | None = None
-        self._left = left = max((timeout or 0.0) - spent, 0.0)
+        self._seconds_left = left = max((timeout or 0.0) - elapsed, 0.0)
         if timeout is not None:
             context.set_deadline(left)
             context.clock = self
             if not context.paused:
-                self._timer = loop.call_later(left, self.strike, "timeout")
-        context.run.cancel.add(self, self._cancelled)
+                self._timer = loop.call_later(left, self.request_stop, "timeout")
+        context.run.cancel.add(self, self._on_cancel)
 
-    def _cancelled(self) -> None:
+    def _on_cancel(self) -> None:
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
-            self._loop.call_soon_threadsafe(self.strike, "cancelled")
+            self._loop.call_soon_threadsafe(self.request_stop, "cancelled")
 
-    def strike(self, reason: Reason) -> None:
+    def request_stop(self, reason: Reason) -> None:
         """Say why, and halt; only the first strike counts, and none after the end."""
         if not (self.reason or self._closed):
             self.reason = reason
-            self._halt()
+            self._on_stop()
 
     def pause(self, paused: bool) -> None:
         """Let no time pass while a person is asked, or go on with what was left."""
@@ -97,10 +110,10 @@ class Stopper:
             return
         self._stop_timer()
         if paused:
-            self._left = max(self.context.time_left or 0.0, 0.0)
+            self._seconds_left = max(self.context.time_left or 0.0, 0.0)
         else:
-            self.context.set_deadline(self._left)
-            self._timer = self._loop.call_later(self._left, self.strike, "timeout")
+            self.context.set_deadline(self._seconds_left)
+            self._timer = self._loop.call_later(self._seconds_left, self.request_stop, "timeout")
 
     def _stop_timer(self) -> None:
         if self._timer is not None:
@@ -110,22 +123,22 @@ class Stopper:
     def close(self) -> None:
         """Stop watching."""
         self._closed = True
-        self._halt = _nothing  # it holds this object: nothing shall wait for the collector
+        self._on_stop = _do_nothing  # it holds this object: nothing shall wait for the collector
         self._stop_timer()
         if self.context.clock is self:
             self.context.clock = None
         self.context.run.cancel.remove(self)
 
-    def error(self, work: Work) -> TimedOut | Cancelled:
+    def error(self, work: WorkState) -> TimedOut | Cancelled:
         """What the model is told.
 
         Args:
             work: What became of the body.
         """
-        return told(self.context, self.reason, self._timeout, work)
+        return stop_error(self.context, self.reason, self._timeout, work)
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -148,40 +161,40 @@ def run_coroutine(
         waiting = body.send(None)
     except StopIteration as ended:
         if timeout is not None and perf_counter() - began > timeout:
-            raise overdue(context.tool_name, timeout) from None
+            raise overdue_error(context.tool_name, timeout) from None
         return ended.value
     except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
-        raise cancelled_itself(context.tool_name) from None
-    watch = _Watch(context, timeout, perf_counter() - began)
+        raise self_cancelled_error(context.tool_name) from None
+    stopper = _TaskStopper(context, timeout, perf_counter() - began)
     try:
         while True:
             try:
                 if type(waiting) is asyncio.Future:
                     yield waiting
                 else:
-                    yield from watch.beside(waiting)
+                    yield from stopper.wait_for(waiting)
             except BaseException as error:
-                if watch.is_over(error, body):
-                    raise watch.leave(body, error) from None
+                if stopper.is_grace_over(error, body):
+                    raise stopper.detach_body(body, error) from None
                 waiting = body.throw(error)
             else:
                 began = perf_counter()
                 waiting = body.send(None)
     except StopIteration as ended:
-        if watch.reason or watch.task.cancelling() != watch.before:
-            watch.judge(None)
+        if stopper.reason or stopper.task.cancelling() != stopper.cancels_before:
+            stopper.raise_outcome(None)
         elif timeout is not None and began < (context.deadline or began) < perf_counter():
-            raise overdue(context.tool_name, timeout) from None
+            raise overdue_error(context.tool_name, timeout) from None
         context.body = "done"
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
-        watch.judge(error)
+        stopper.raise_outcome(error)
         raise
     finally:
-        watch.close()
+        stopper.close()
 
 
-def watched(handler: Handler) -> Handler:
+def stop_on_cancel(handler: Handler) -> Handler:
     """A handler whose steps, too, are stopped by the run's cancel token."""
 
     def watching(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
@@ -191,7 +204,7 @@ def watched(handler: Handler) -> Handler:
     return watching
 
 
-class _Watch(Stopper):
+class _TaskStopper(Stopper):
     """The task in which a body waits, and who has asked it to stop.
 
     Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
@@ -202,18 +215,18 @@ class _Watch(Stopper):
         before: What it counted when the body began.
     """
 
-    __slots__ = ("_grace", "_ours", "_over", "before", "task")
+    __slots__ = ("_grace", "_is_over", "_own_cancels", "cancels_before", "task")
 
-    def __init__(self, context: ToolContext, timeout: float | None, spent: float) -> None:
+    def __init__(self, context: ToolContext, timeout: float | None, elapsed: float) -> None:
         self.task = task = cast("asyncio.Task[object]", asyncio.current_task())
         # A signal handler may have cancelled the task in the very step in which the body began.
-        self.before = task.cancelling() - int(getattr(task, "_must_cancel", False))
-        self._ours = 0
+        self.cancels_before = task.cancelling() - int(getattr(task, "_must_cancel", False))
+        self._own_cancels = 0
         self._grace: asyncio.TimerHandle | None = None
-        self._over = False
-        Stopper.__init__(self, context, timeout, task.get_loop(), self._cancel, spent)
+        self._is_over = False
+        Stopper.__init__(self, context, timeout, task.get_loop(), self._cancel, elapsed)
 
-    def beside(self, waiting: Any) -> Generator[Any, Any, None]:
+    def wait_for(self, waiting: Any) -> Generator[Any, Any, None]:
         """Wait for what is no plain future, and may ignore that it is cancelled.
 
         As the task would: a cancellation is passed on to what is waited for, and reaches the body
@@ -229,27 +242,27 @@ class _Watch(Stopper):
             try:
                 yield from turn
             except asyncio.CancelledError as error:
-                if self.is_over(error, None) or not waiting.cancel(*error.args[:1]):
+                if self.is_grace_over(error, None) or not waiting.cancel(*error.args[:1]):
                     raise
 
-    def is_over(self, error: BaseException, body: object) -> bool:
+    def is_grace_over(self, error: BaseException, body: object) -> bool:
         """Take in what the task was sent; whether the body has had its time of grace."""
         if isinstance(error, asyncio.CancelledError):
             task = cast("asyncio.Task[object]", asyncio.current_task())
             if task is not self.task:  # an outer body was left behind, and this one in it
-                self.task, self.before, self._ours = task, task.cancelling(), 0
-            if GIVE_UP in error.args:
-                self._give_grace()
-            elif sys.version_info < (3, 13) and _is_leaving_its_group(body):
-                self._ours += 1
-        return self._over
+                self.task, self.cancels_before, self._own_cancels = task, task.cancelling(), 0
+            if GRACE_ONLY in error.args:
+                self._start_grace()
+            elif sys.version_info < (3, 13) and _is_exiting_task_group(body):
+                self._own_cancels += 1
+        return self._is_over
 
-    def leave(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
+    def detach_body(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
         """Let the body go on in a task of its own; what its call ends with."""
-        leave(body, error, self._loop, GRACE)
+        detach(body, error, self._loop, GRACE)
         return self.error("running") if self.reason else error
 
-    def judge(self, error: BaseException | None) -> None:
+    def raise_outcome(self, error: BaseException | None) -> None:
         """Take our strikes back, and raise what they, or others, mean for the outcome.
 
         Args:
@@ -257,10 +270,10 @@ class _Watch(Stopper):
         """
         if self._grace is not None:
             self._grace.cancel()
-        for _ in range(self._ours):
-            if self.task.cancelling() > self.before:
+        for _ in range(self._own_cancels):
+            if self.task.cancelling() > self.cancels_before:
                 self.task.uncancel()
-        if self.task.cancelling() > self.before:
+        if self.task.cancelling() > self.cancels_before:
             if not isinstance(error, asyncio.CancelledError):
                 raise asyncio.CancelledError from error
         elif self.reason and not isinstance(error, CallError):
@@ -269,14 +282,14 @@ class _Watch(Stopper):
                 raise error.__cause__  # what the body itself told, of a strike that met two of us
             raise self.error("stopped") from cause
         elif isinstance(error, asyncio.CancelledError):
-            raise cancelled_itself(self.context.tool_name) from None
+            raise self_cancelled_error(self.context.tool_name) from None
 
     def _cancel(self) -> None:
-        self._ours += 1
+        self._own_cancels += 1
         self.task.cancel()
-        self._give_grace()
+        self._start_grace()
 
-    def _give_grace(self) -> None:
+    def _start_grace(self) -> None:
         if self._grace is None:
             self._grace = self._loop.call_later(GRACE, self._end_grace)
 
@@ -284,13 +297,13 @@ class _Watch(Stopper):
         self._grace = None
         if self._closed:
             return
-        if self.reason or self.task.cancelling() > self.before:
-            self._over = True
-            self._ours += 1
+        if self.reason or self.task.cancelling() > self.cancels_before:
+            self._is_over = True
+            self._own_cancels += 1
             self.task.cancel()
 
 
-def _is_leaving_its_group(body: object) -> bool:
+def _is_exiting_task_group(body: object) -> bool:
     """Whether a body waits at the end of a `TaskGroup` that has cancelled the body's task.
 
     Before Python 3.13 the group never takes that cancellation back, and the task would count it

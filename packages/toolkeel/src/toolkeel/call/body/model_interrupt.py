@@ -14,15 +14,15 @@ class Interrupt:
     One watches a whole run: to watch anew in every turn costs as much as a call.
     """
 
-    __slots__ = ("_armed", "_before", "_cancel", "_forget", "_loop", "_struck", "_task")
+    __slots__ = ("_armed", "_before", "_cancel", "_forget", "_is_interrupted", "_loop", "_task")
 
     def __init__(self, run: RunContext) -> None:
         self._task = asyncio.current_task()
         self._before = 0
         self._loop = asyncio.get_running_loop()
-        self._armed = self._struck = False
+        self._armed = self._is_interrupted = False
         self._cancel = run.cancel
-        self._forget = run.cancel.watch(self._cancelled)
+        self._forget = run.cancel.watch(self._on_cancel)
 
     def arm(self) -> None:
         """From now on a cancel of the run, or one that has been, cancels the task."""
@@ -30,28 +30,28 @@ class Interrupt:
             self._before = self._task.cancelling()
         self._armed = True
         if self._cancel.cancelled:
-            self._cancelled()
+            self._on_cancel()
 
-    def _cancelled(self) -> None:
+    def _on_cancel(self) -> None:
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to cancel
-            self._loop.call_soon_threadsafe(self._strike)
+            self._loop.call_soon_threadsafe(self._interrupt)
 
-    def _strike(self) -> None:
-        if self._task is not None and self._armed and not self._struck:
-            self._struck = True
+    def _interrupt(self) -> None:
+        if self._task is not None and self._armed and not self._is_interrupted:
+            self._is_interrupted = True
             self._task.cancel()
 
-    def ours(self) -> bool:
+    def is_own(self) -> bool:
         """Whether the cancellation just caught is this one alone; takes it back if it came."""
-        if not self._struck or self._task is None:
+        if not self._is_interrupted or self._task is None:
             return False
-        self._struck = False
+        self._is_interrupted = False
         return self._task.uncancel() <= self._before
 
     def disarm(self) -> None:
         self._armed = False
-        if self._struck and self._task is not None:
-            self._struck = False
+        if self._is_interrupted and self._task is not None:
+            self._is_interrupted = False
             self._task.uncancel()
 
     def close(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolkeel.call.body.coroutine_deadline import run_coroutine
 from toolkeel.call.body.run_in_thread import run_in_thread
-from toolkeel.call.body.stopped_text import cancelled_itself, not_started, overdue
+from toolkeel.call.body.stopped_text import not_started_error, overdue_error, self_cancelled_error
 from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import inject
@@ -31,7 +31,7 @@ from toolkeel.errors import (
 )
 from toolkeel.messages import ToolMessage, ToolOutput
 
-_TOLD = (ToolError, TimedOut, Cancelled, LimitReached, SetupError)
+EXPECTED_ERRORS = (ToolError, TimedOut, Cancelled, LimitReached, SetupError)
 """What a body may raise, or its stopping; all else is a crash."""
 
 
@@ -50,10 +50,10 @@ async def invoke(
     """
     tool = prepared.tool
     if context.run.cancel.cancelled:
-        raise not_started(tool.name, context.run.cancel.reason)
+        raise not_started_error(tool.name, context.run.cancel.reason)
     context.body = "again" if context.body else "runs"
     if tool.executor is not None:
-        return await _elsewhere(prepared, context, tool.executor(prepared, context))
+        return await _run_in_executor(prepared, context, tool.executor(prepared, context))
     values: Mapping[str, Any] = prepared.arguments
     if tool.injected:
         if tool.timeout is not None:
@@ -61,24 +61,24 @@ async def invoke(
         values = inject(tool.injected, values, context)
     args: tuple[Any, ...] = ()
     if tool.positional:
-        args, values = arrange(tool.positional, values)
+        args, values = split_arguments(tool.positional, values)
     try:
         if tool.body == "async":
             value = await run_coroutine(tool.function(*args, **values), context, tool.timeout)
         else:
-            value = await _run_other(
+            value = await _run_non_coroutine(
                 tool, functools.partial(tool.function, *args, **values), context, pool
             )
-    except _TOLD:
+    except EXPECTED_ERRORS:
         raise
     except Exception as error:
         raise Crashed(describe(error)) from error
-    value = promised(tool, value)
+    value = check_output(tool, value)
     context.body = "done"
     return value
 
 
-def arrange(
+def split_arguments(
     positional: tuple[Parameter, ...], values: Mapping[str, Any]
 ) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """Split validated values into positional and keyword arguments.
@@ -98,7 +98,7 @@ def arrange(
     return tuple(args), rest
 
 
-async def _elsewhere(
+async def _run_in_executor(
     prepared: Prepared, context: ToolContext, running: Coroutine[Any, Any, object]
 ) -> object:
     """Wait for a body that an executor runs; it tells of failures as the body's own."""
@@ -109,12 +109,12 @@ async def _elsewhere(
         raise
     except Exception as error:
         raise Crashed(describe(error)) from error
-    value = promised(tool, value)
+    value = check_output(tool, value)
     context.body = "done"
     return value
 
 
-async def _run_other(
+async def _run_non_coroutine(
     tool: AnyTool, body: Callable[[], Any], context: ToolContext, pool: ThreadPool | None
 ) -> object:
     """Run a body that is not a plain coroutine function."""
@@ -127,9 +127,9 @@ async def _run_other(
         try:
             value = body()
         except asyncio.CancelledError:
-            raise cancelled_itself(tool.name) from None
+            raise self_cancelled_error(tool.name) from None
         if tool.timeout is not None and perf_counter() - began > tool.timeout:
-            raise overdue(tool.name, tool.timeout)
+            raise overdue_error(tool.name, tool.timeout)
     else:
         value = await run_in_thread(tool, body, context, pool)
     if inspect.isawaitable(value):
@@ -148,7 +148,7 @@ async def _collect(items: AsyncGenerator[object, None], context: ToolContext) ->
         async for item in items:
             collected.append(item)
             context.progress(str(item), done=len(collected))
-    return _joined(collected)
+    return _join_items(collected)
 
 
 def _collect_sync(
@@ -162,33 +162,33 @@ def _collect_sync(
                 break
             collected.append(item)
             context.progress(str(item), done=len(collected))
-    return _joined(collected)
+    return _join_items(collected)
 
 
-def _joined(items: list[object]) -> object:
+def _join_items(items: list[object]) -> object:
     return "".join(map(str, items)) if all(isinstance(i, str) for i in items) else items
 
 
-def promised(tool: AnyTool, value: object, *, given: bool = False) -> object:
+def check_output(tool: AnyTool, value: object, *, from_outside: bool = False) -> object:
     """A result that keeps the tool's promise.
 
     Args:
         tool: Whose result it is.
         value: It.
-        given: Whether it came from outside as JSON, and becomes what the tool promises.
+        from_outside: Whether it came from outside as JSON, and becomes what the tool promises.
 
     Raises:
         InvalidOutput: it does not keep it.
     """
     whole = isinstance(value, ToolOutput | ToolMessage) or tool.returns == "content_and_artifact"
-    if tool.output is None or (whole and not given):
+    if tool.output is None or (whole and not from_outside):
         return value
     try:
         made = tool.output.check(value)
-        return made if given else value
+        return made if from_outside else value
     except ValueError as error:
         raise InvalidOutput(
             f"{tool.name!r} returned a {type(value).__name__} that does not fit the result it "
-            f"promises. This is a fault of {'who answered' if given else 'the tool'}, not of the call.",
+            f"promises. This is a fault of {'who answered' if from_outside else 'the tool'}, not of the call.",
             {"error": str(error)},
         ) from error

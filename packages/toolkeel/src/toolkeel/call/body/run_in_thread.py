@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from toolkeel.call.body.coroutine_deadline import Stopper
-from toolkeel.call.body.stopped_text import cancelled_itself, not_started, told
+from toolkeel.call.body.stopped_text import not_started_error, self_cancelled_error, stop_error
 from toolkeel.call.body.thread_pool import Job, ThreadPool, shared_pool
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool
@@ -32,12 +32,14 @@ async def run_in_thread(
         value = await job.future
         if tool.timeout is not None and job.ended > (context.deadline or job.ended):
             # A loop that was late has struck nothing: when the body ended decides.
-            raise told(context, "timeout", tool.timeout, "late" if context.body else "not started")
+            raise stop_error(
+                context, "timeout", tool.timeout, "late" if context.body else "not started"
+            )
         return value
     except asyncio.CancelledError:
         ended = job.future.done() and not job.future.cancelled()
         if ended and isinstance(job.future.exception(), asyncio.CancelledError):
-            raise cancelled_itself(tool.name) from None  # it is the body's
+            raise self_cancelled_error(tool.name) from None  # it is the body's
         if drop():
             context.away += not job.finished  # a thread runs on, whoever cancelled this wait
         elif context.body == "runs":
@@ -59,7 +61,7 @@ def _submit(
     def start() -> object:
         nonlocal begun
         if cancel.cancelled:  # while it waited for a thread
-            raise not_started(tool.name, cancel.reason)
+            raise not_started_error(tool.name, cancel.reason)
         begun = True
         return None if given_up else body()
 

@@ -9,8 +9,8 @@ from toolkeel.context import ToolContext
 from toolkeel.errors import Cancelled, TimedOut
 
 Reason = Literal["", "timeout", "cancelled"]
-Work = Literal["running", "stopped", "not started", "queued", "done", "ended", "late"]
-_WORK: Mapping[Work, str] = {
+WorkState = Literal["running", "stopped", "not started", "queued", "done", "ended", "late"]
+_STATE_TEXTS: Mapping[WorkState, str] = {
     "running": "Its work may still be running and may still take effect.",
     "stopped": "Its work was stopped; what it had already done stays done.",
     "not started": "It has not started.",
@@ -21,8 +21,8 @@ _WORK: Mapping[Work, str] = {
 }
 
 
-def told(
-    context: ToolContext, reason: Reason, timeout: float | None, work: Work
+def stop_error(
+    context: ToolContext, reason: Reason, timeout: float | None, work: WorkState
 ) -> TimedOut | Cancelled:
     """What the model is told.
 
@@ -33,26 +33,26 @@ def told(
         work: What became of the body, as far as whoever stopped it can see.
     """
     if work in ("running", "stopped"):
-        work = _known(context, work)
+        work = _known_state(context, work)
     details = {"may_still_be_running": work == "running"}
     name, why = context.tool_name, context.run.cancel.reason
     if reason == "timeout":
         text = f"{name!r} did not finish within {timeout:g} seconds."
-        return TimedOut(f"{text} {_WORK[work]}", details)
+        return TimedOut(f"{text} {_STATE_TEXTS[work]}", details)
     if work in ("not started", "queued"):
-        return not_started(name, why)
+        return not_started_error(name, why)
     text = f"{name!r} was cancelled{': ' + why if why else ''}."
-    return Cancelled(f"{text} {_WORK[work]}", details)
+    return Cancelled(f"{text} {_STATE_TEXTS[work]}", details)
 
 
-def _known(context: ToolContext, seen: Work) -> Work:
+def _known_state(context: ToolContext, seen: WorkState) -> WorkState:
     """What became of a body that nobody waits for any more: the call itself knows the most."""
     if context.body in ("", "done"):
         return "done" if context.body else "not started"
     return "running" if context.away else seen
 
 
-def left_behind(context: ToolContext, timeout: float | None) -> TimedOut | Cancelled:
+def detached_error(context: ToolContext, timeout: float | None) -> TimedOut | Cancelled:
     """What is told of a body that was struck, and that its executor has no way to end.
 
     Args:
@@ -60,21 +60,21 @@ def left_behind(context: ToolContext, timeout: float | None) -> TimedOut | Cance
         timeout: Its seconds.
     """
     cancelled = context.run.cancel.cancelled or timeout is None
-    return told(context, "cancelled" if cancelled else "timeout", timeout, "running")
+    return stop_error(context, "cancelled" if cancelled else "timeout", timeout, "running")
 
 
-def overdue(name: str, timeout: float) -> TimedOut:
+def overdue_error(name: str, timeout: float) -> TimedOut:
     """What the model is told of a body that ended after its deadline, without a pause before."""
-    text = f"{name!r} did not finish within {timeout:g} seconds. {_WORK['ended']}"
+    text = f"{name!r} did not finish within {timeout:g} seconds. {_STATE_TEXTS['ended']}"
     return TimedOut(text, {"may_still_be_running": False})
 
 
-def cancelled_itself(name: str) -> Cancelled:
+def self_cancelled_error(name: str) -> Cancelled:
     """What the model is told of a body that nobody but itself has cancelled."""
     return Cancelled(f"{name!r} cancelled itself before it had a result.")
 
 
-def not_started(name: str, reason: str) -> Cancelled:
+def not_started_error(name: str, reason: str) -> Cancelled:
     """What the model is told of a call that came after the cancel.
 
     Args:

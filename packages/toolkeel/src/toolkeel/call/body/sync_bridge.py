@@ -17,7 +17,7 @@ from collections.abc import AsyncGenerator, Callable, Coroutine, Generator
 from contextlib import aclosing
 from typing import Any, Generic, TypeVar
 
-from toolkeel.call.body.coroutine_deadline import GIVE_UP, GRACE
+from toolkeel.call.body.coroutine_deadline import GRACE, GRACE_ONLY
 from toolkeel.errors import SetupError
 
 T = TypeVar("T")
@@ -104,11 +104,11 @@ class _Work(Generic[T]):
     def stop(self) -> None:
         """Cancel it, and let it clean up."""
         stopping = [task for task in self._tasks if task is not None]
-        self._loop.call_soon_threadsafe(lambda: [task.cancel(GIVE_UP) for task in stopping])
+        self._loop.call_soon_threadsafe(lambda: [task.cancel(GRACE_ONLY) for task in stopping])
         concurrent.futures.wait([self.done], timeout=5 * GRACE)
 
 
-class Pieces(Generic[T]):
+class SyncIterator(Generic[T]):
     """What comes piece by piece: for ``async for``, and in sync code for ``for``.
 
     Who leaves either of them early stops what it comes from.

@@ -12,23 +12,23 @@ from toolkeel.errors import Cancelled
 
 log = logging.getLogger("toolkeel")
 
-_left_behind: set[asyncio.Task[object]] = set()
+_detached: set[asyncio.Task[object]] = set()
 """Bodies that resisted being stopped; kept here so that they are not collected in mid-work."""
 
 
-def tell_late(error: BaseException) -> None:
+def log_late_failure(error: BaseException) -> None:
     """Log what a body raised after its call was given up; one that stopped as asked is no failure."""
     if not isinstance(error, (Cancelled, asyncio.CancelledError)):
         log.warning("a body failed after its call was given up: %r", error, exc_info=error)
 
 
 def _forget(task: asyncio.Task[object]) -> None:
-    _left_behind.discard(task)
+    _detached.discard(task)
     if not task.cancelled() and (error := task.exception()) is not None:
-        tell_late(error)
+        log_late_failure(error)
 
 
-def leave(
+def detach(
     body: Coroutine[Any, Any, object],
     error: BaseException,
     loop: asyncio.AbstractEventLoop,
@@ -42,17 +42,19 @@ def leave(
         loop: Where it runs.
         grace: Seconds it has to end when its loop does.
     """
-    task = loop.create_task(_resist(body, error, grace))
-    _left_behind.add(task)
+    task = loop.create_task(_run_detached(body, error, grace))
+    _detached.add(task)
     task.add_done_callback(_forget)
 
 
-async def _resist(body: Coroutine[Any, Any, object], error: BaseException, grace: float) -> object:
-    return await _drive_on(body, error, grace)
+async def _run_detached(
+    body: Coroutine[Any, Any, object], error: BaseException, grace: float
+) -> object:
+    return await _drive(body, error, grace)
 
 
 @types.coroutine
-def _drive_on(
+def _drive(
     body: Coroutine[Any, Any, object], error: BaseException, grace: float
 ) -> Generator[Any, Any, object]:
     task = cast("asyncio.Task[object]", asyncio.current_task())

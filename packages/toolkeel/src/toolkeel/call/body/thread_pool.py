@@ -21,11 +21,11 @@ from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 
-from toolkeel.call.body.tasks_left_behind import tell_late
+from toolkeel.call.body.tasks_left_behind import log_late_failure
 from toolkeel.errors import LimitReached
 
-SIZE = 64
-LEAKS = 32
+MAX_THREADS = 64
+MAX_ABANDONED = 32
 IDLE_SECONDS = 20.0
 
 Outcome = tuple["asyncio.Future[object]", object, BaseException | None]
@@ -34,25 +34,25 @@ Outcome = tuple["asyncio.Future[object]", object, BaseException | None]
 class _Mailbox:
     """Finished work of one loop; the first letter wakes it, the others wait in the box."""
 
-    __slots__ = ("_letters", "_woken", "loop")
+    __slots__ = ("_outcomes", "_woken", "loop")
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
         self.loop = loop
-        self._letters: deque[Outcome] = deque()
+        self._outcomes: deque[Outcome] = deque()
         self._woken = False
 
     def put(self, outcome: Outcome) -> None:
-        self._letters.append(outcome)
+        self._outcomes.append(outcome)
         if not self._woken:
             self._woken = True
             try:
                 self.loop.call_soon_threadsafe(self._deliver)
             except RuntimeError:  # the loop has closed: nobody waits for this any more
-                self._letters.clear()
+                self._outcomes.clear()
 
     def _deliver(self) -> None:
         self._woken = False  # before the box is emptied: a letter that comes now wakes again
-        letters = self._letters
+        letters = self._outcomes
         while letters:
             future, value, error = letters.popleft()
             if future.done():
@@ -95,7 +95,7 @@ class Job:
         except BaseException as error:
             outcome = (self.future, None, error)
             if self.abandoned:
-                tell_late(error)
+                log_late_failure(error)
         self.ended = perf_counter()
         if not self.abandoned:
             self._mailbox.put(outcome)
@@ -114,14 +114,19 @@ class ThreadPool:
         leaked: Threads that still run though their calls were given up.
     """
 
-    def __init__(self, size: int = SIZE, leaks: int = LEAKS, idle: float = IDLE_SECONDS) -> None:
+    def __init__(
+        self,
+        size: int = MAX_THREADS,
+        max_abandoned: int = MAX_ABANDONED,
+        idle: float = IDLE_SECONDS,
+    ) -> None:
         self.size = size
-        self.leaks = leaks
+        self.max_abandoned = max_abandoned
         self.idle = idle
-        self._begin()
+        self._reset()
         _pools.add(self)
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         """Begin without a thread, as a child process does whatever its parent had."""
         self.leaked = 0
         self._count = 0
@@ -137,7 +142,7 @@ class ThreadPool:
             LimitReached: too many earlier bodies were given up and still run, or the system
                 has no thread left.
         """
-        if self.leaked >= self.leaks:
+        if self.leaked >= self.max_abandoned:
             raise LimitReached(
                 f"{self.leaked} earlier calls were given up but still run; no further one is "
                 "started until some of them end."
@@ -238,7 +243,7 @@ def shared_pool() -> ThreadPool:
 
 def _forget_after_fork() -> None:
     for pool in list(_pools):
-        pool._begin()
+        pool._reset()
 
 
 if hasattr(os, "register_at_fork"):

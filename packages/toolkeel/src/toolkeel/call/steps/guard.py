@@ -19,7 +19,7 @@ from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import revalidate
 from toolkeel.call.body.thread_pool import shared_pool
-from toolkeel.call.failure_message import crashed, failed
+from toolkeel.call.failure_message import crash_error, failure_message
 from toolkeel.call.result_message import plain_text, render
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared, Proceed
@@ -214,8 +214,8 @@ class OutputGuard(_Guard):
         except Exception as error:
             if isinstance(error, ToolkeelError) and not isinstance(error, CallError):
                 raise
-            told = error if isinstance(error, CallError) else crashed(error)
-            text = failed(prepared.call, prepared.tool, told, 0.0).text
+            told = error if isinstance(error, CallError) else crash_error(error)
+            text = failure_message(prepared.call, prepared.tool, told, 0.0).text
             outcome = Outcome(None, text, told)
         changed = await self.ask(prepared, context, prepared, outcome, context)
         return _pass_on(prepared, outcome, changed)

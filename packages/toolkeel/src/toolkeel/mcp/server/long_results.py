@@ -28,7 +28,7 @@ def with_stored_results(tools: Toolset, resources: Iterable[Resource[..., object
     """Return the tools so that each cut result names the resource with the full text."""
     if tools.keeper is not None or all(each is not stored_results for each in resources):
         return tools
-    stored = tools.around()
+    stored = tools.with_steps()
     stored.keeper = ("resources/read", _store)
     return stored
 

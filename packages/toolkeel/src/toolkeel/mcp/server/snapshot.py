@@ -15,7 +15,7 @@ from pydantic import BaseModel
 
 from toolkeel._common.nearest_names import nearest_names
 from toolkeel._records.record import record
-from toolkeel.call.enabled_tools import as_told
+from toolkeel.call.enabled_tools import with_wire_names
 from toolkeel.call.pipeline import Entry
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.names import POLICIES, wire_names
@@ -169,7 +169,7 @@ def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str
 def build_result(served: ServedTool, message: ToolMessage) -> types.CallToolResult:
     """Convert a message to a call result, with checked structured content."""
     if served.wire_names:
-        message = as_told(message, served.wire_names)
+        message = with_wire_names(message, served.wire_names)
     if served.structured is None or message.failed:
         return to_result(message)
     structured = served.structured.extract(message)

@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import TypeAlias
 from weakref import WeakKeyDictionary
 
-from toolkeel.call.enabled_tools import as_told
+from toolkeel.call.enabled_tools import with_wire_names
 from toolkeel.call.toolset import Toolset
 from toolkeel.define.dialect import restore_keys
 from toolkeel.define.dialect.definition import FORMS, Form, definition
@@ -159,7 +159,7 @@ class WireTools:
 
     def told(self, result: ToolMessage) -> ToolMessage:
         """A result that calls tools by their names on this wire; see `as_told`."""
-        return as_told(result, self._aliased) if self._aliased else result
+        return with_wire_names(result, self._aliased) if self._aliased else result
 
     @cached_property
     def _aliased(self) -> Mapping[str, str]:
