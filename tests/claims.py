@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 TRUTH = "packages/toolkeel/tests/call/test_truth.py::test_whatever_fails_and_wherever_what_is_said_of_the_body_is_so"
 ENDS = "packages/toolkeel/tests/call/test_ends.py::test_what_is_told_of_a_call_that_ended_is_what_became_of_it"
-KNOWN = "packages/toolkeel/tests/call/body/test_stopped_text.py::test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it"
-NEVER = "packages/toolkeel/tests/call/body/test_stopped_text.py::test_a_body_that_never_began_has_not_started_whatever_it_waited_for"
+KNOWN = "packages/toolkeel/tests/call/body/test_stop_errors.py::test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it"
+NEVER = "packages/toolkeel/tests/call/body/test_stop_errors.py::test_a_body_that_never_began_has_not_started_whatever_it_waited_for"
 FILES = "packages/toolkeel-workspace/tests/files/"
 MCP = "packages/toolkeel/tests/mcp/client/"
 GATEWAY = "packages/toolkeel-studio/tests/gateway/test_gateway.py::"
@@ -58,12 +58,12 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("call/batch.py", "the person said something instead",
           "packages/toolkeel/tests/agent/test_run.py::test_what_is_said_instead_skips_the_calls_that_have_not_begun",
           "packages/toolkeel/tests/agent/test_run.py::test_what_is_said_comes_after_the_current_calls_and_what_is_queued_at_the_end"),
-    Claim("call/body/stopped_text.py", "It has not started", NEVER, TRUTH),
-    Claim("call/body/stopped_text.py", "free thread and has not started", NEVER, TRUTH),
-    Claim("call/body/stopped_text.py", "was not started, because", ENDS, TRUTH),
-    Claim("call/body/stopped_text.py", "was stopped; what it had", ENDS, TRUTH),
-    Claim("call/body/stopped_text.py", "was done by then", KNOWN, TRUTH),
-    Claim("call/body/stopped_text.py", "may still take effect", ENDS, KNOWN),
+    Claim("call/body/stop_errors.py", "It has not started", NEVER, TRUTH),
+    Claim("call/body/stop_errors.py", "free thread and has not started", NEVER, TRUTH),
+    Claim("call/body/stop_errors.py", "was not started, because", ENDS, TRUTH),
+    Claim("call/body/stop_errors.py", "was stopped; what it had", ENDS, TRUTH),
+    Claim("call/body/stop_errors.py", "was done by then", KNOWN, TRUTH),
+    Claim("call/body/stop_errors.py", "may still take effect", ENDS, KNOWN),
     Claim("call/failure_message.py", "may have taken effect", ENDS, TRUTH),
     Claim("call/steps/approve.py", "a step changed its arguments after",
           f"{_APPROVE}test_a_step_after_the_approval_cannot_change_what_runs", UNTRIED),

@@ -63,7 +63,7 @@ def offer_now(offer: EnabledTools) -> Any:
 def test_all_tools_are_offered_and_it_is_the_same_object_each_time() -> None:
     offer = EnabledTools(Toolset([weather, stocks]), RunContext(), False)
     assert offered(offer) == ["weather", "stocks"]
-    assert run(offer.current) is run(offer.now)
+    assert run(offer.current) is run(offer.current)
 
 
 def test_only_tools_enabled_now_are_offered() -> None:

@@ -8,7 +8,7 @@ import functools
 import os
 from collections.abc import Callable
 
-from toolkeel.call.body.stopped_text import stop_error
+from toolkeel.call.body.stop_errors import stop_error
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
 from toolkeel.errors import Cancelled, ToolError

@@ -134,7 +134,7 @@ def with_wire_names(result: ToolMessage, names: Mapping[str, str]) -> ToolMessag
         names: What the model was told, by own name; those alone that differ.
 
     >>> gone = ToolMessage("There is no tool 'x.z'. Did you mean 'x.y'?", kind="unknown_tool")
-    >>> as_told(replace(gone, status="error"), {"x.y": "x_y"}).content
+    >>> with_wire_names(replace(gone, status="error"), {"x.y": "x_y"}).content
     "There is no tool 'x.z'. Did you mean 'x_y'?"
     """
     name = f"({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})"

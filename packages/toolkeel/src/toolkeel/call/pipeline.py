@@ -14,7 +14,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.call.arguments.edits import what_ran, with_note
 from toolkeel.call.arguments.validate import argument_text, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
-from toolkeel.call.body.stopped_text import not_started_error
+from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.failure_message import failure_message
 from toolkeel.call.result_message import render
 from toolkeel.call.steps.call_limits import note, repeats

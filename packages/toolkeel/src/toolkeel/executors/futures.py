@@ -20,7 +20,7 @@ from contextlib import suppress
 from typing import Any, Protocol
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.call.body.stopped_text import detached_error
+from toolkeel.call.body.stop_errors import detached_error
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError

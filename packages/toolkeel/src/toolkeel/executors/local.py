@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.call.body.run_body import invoke
-from toolkeel.call.body.stopped_text import detached_error
+from toolkeel.call.body.stop_errors import detached_error
 from toolkeel.call.body.thread_pool import MAX_ABANDONED, ThreadPool
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared

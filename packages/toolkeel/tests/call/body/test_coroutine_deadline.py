@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.waiting import run, until
-from toolkeel.call.body import coroutine_deadline, tasks_left_behind
+from toolkeel.call.body import coroutine_deadline, detached_tasks
 from toolkeel.call.body.coroutine_deadline import GRACE_ONLY, run_coroutine
 from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.errors import Cancelled, TimedOut, ToolError
@@ -329,7 +329,7 @@ def test_a_body_that_resists_is_left_behind_after_its_time_of_grace(why: str) ->
         )
         assert seen == []
         await until(lambda: seen)
-        await until(lambda: not tasks_left_behind._detached)
+        await until(lambda: not detached_tasks._detached)
         return error
 
     error = run(main)
@@ -406,7 +406,7 @@ def test_what_a_body_left_behind_raises_is_logged(caplog: pytest.LogCaptureFixtu
 
     async def main() -> None:
         await outcome(drive(body, SOON))
-        await until(lambda: not tasks_left_behind._detached)
+        await until(lambda: not detached_tasks._detached)
 
     with caplog.at_level(logging.WARNING, "toolkeel"):
         run(main)
@@ -547,7 +547,7 @@ def test_a_cancellation_that_says_give_up_leaves_a_body_that_resists_behind() ->
         await asyncio.wait([task])
         assert task.cancelled()
         assert seen == []
-        await until(lambda: not tasks_left_behind._detached)
+        await until(lambda: not detached_tasks._detached)
 
     run(main)
 

@@ -26,14 +26,14 @@ from contextlib import suppress
 from time import perf_counter
 from typing import Any, TypeGuard, cast
 
-from toolkeel.call.body.stopped_text import (
+from toolkeel.call.body.detached_tasks import detach
+from toolkeel.call.body.stop_errors import (
     Reason,
     WorkState,
     overdue_error,
     self_cancelled_error,
     stop_error,
 )
-from toolkeel.call.body.tasks_left_behind import detach
 from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Prepared

@@ -12,7 +12,7 @@ from typing import Any
 
 from toolkeel.call.body.coroutine_deadline import run_coroutine
 from toolkeel.call.body.run_in_thread import run_in_thread
-from toolkeel.call.body.stopped_text import not_started_error, overdue_error, self_cancelled_error
+from toolkeel.call.body.stop_errors import not_started_error, overdue_error, self_cancelled_error
 from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.context import ToolContext
 from toolkeel.define.inject import inject

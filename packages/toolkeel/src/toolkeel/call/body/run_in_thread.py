@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable
 
 from toolkeel.call.body.coroutine_deadline import Stopper
-from toolkeel.call.body.stopped_text import not_started_error, self_cancelled_error, stop_error
+from toolkeel.call.body.stop_errors import not_started_error, self_cancelled_error, stop_error
 from toolkeel.call.body.thread_pool import Job, ThreadPool, shared_pool
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool

@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Callable
 from time import perf_counter
 
-from toolkeel.call.body.tasks_left_behind import log_late_failure
+from toolkeel.call.body.detached_tasks import log_late_failure
 from toolkeel.errors import LimitReached
 
 MAX_THREADS = 64

@@ -12,6 +12,6 @@ turn_order          the order of a turn's calls, by declared resource: those tha
 cache               remembering results: opt-in, after approval, never of failures
 retry               trying again what may be tried again
 guard               guards: what looks at a call before it runs, and at its result before the model reads it
-named_by_person     what was named: which targets of a call the person wrote, or stand in a clean result
+mentioned_targets     what was named: which targets of a call the person wrote, or stand in a clean result
 taint               information flow: after private data or strangers' text, what goes out asks a person first
 """

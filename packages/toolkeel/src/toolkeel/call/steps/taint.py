@@ -24,7 +24,7 @@ from toolkeel._records.taint_sources import (
     of_details,
 )
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.named_by_person import aims, is_named, said, unnamed
+from toolkeel.call.steps.mentioned_targets import aims, is_named, said, unnamed
 from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.context import RunContext, ToolContext

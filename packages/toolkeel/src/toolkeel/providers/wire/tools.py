@@ -158,7 +158,7 @@ class WireTools:
         return self._by_alias.get(alias, alias)
 
     def told(self, result: ToolMessage) -> ToolMessage:
-        """A result that calls tools by their names on this wire; see `as_told`."""
+        """A result that calls tools by their names on this wire; see `with_wire_names`."""
         return with_wire_names(result, self._aliased) if self._aliased else result
 
     @cached_property

@@ -7,7 +7,7 @@ from collections.abc import Coroutine
 from typing import Any
 
 from tests.waiting import until
-from toolkeel.call.body import tasks_left_behind
+from toolkeel.call.body import detached_tasks
 
 
 def _first(body: Coroutine[Any, Any, object]) -> None:
@@ -29,8 +29,8 @@ def test_a_body_left_behind_runs_to_its_end() -> None:
     async def main() -> None:
         body = stubborn()
         _first(body)
-        tasks_left_behind.detach(body, ValueError("enough"), asyncio.get_running_loop(), 0.05)
-        await until(lambda: not tasks_left_behind._detached)
+        detached_tasks.detach(body, ValueError("enough"), asyncio.get_running_loop(), 0.05)
+        await until(lambda: not detached_tasks._detached)
 
     asyncio.run(main())
     assert seen == ["enough", "done"]
@@ -50,8 +50,8 @@ def test_a_body_left_behind_holds_no_loop_up_that_ends() -> None:
     async def main() -> None:
         body = stubborn()
         _first(body)
-        tasks_left_behind.detach(body, asyncio.CancelledError(), asyncio.get_running_loop(), 0.05)
+        detached_tasks.detach(body, asyncio.CancelledError(), asyncio.get_running_loop(), 0.05)
         await until(lambda: seen)
 
     asyncio.run(main())  # which ends
-    assert seen and not tasks_left_behind._detached
+    assert seen and not detached_tasks._detached

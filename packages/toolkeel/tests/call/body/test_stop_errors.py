@@ -7,7 +7,7 @@ from typing import Any, Literal
 import pytest
 
 from toolkeel import ToolCall
-from toolkeel.call.body.stopped_text import (
+from toolkeel.call.body.stop_errors import (
     WorkState,
     detached_error,
     not_started_error,

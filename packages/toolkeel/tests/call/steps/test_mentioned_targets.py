@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolkeel import Agent, Effects, tool
 from toolkeel.agent.result import RunResult
-from toolkeel.call.steps.named_by_person import _may_be, is_named
+from toolkeel.call.steps.mentioned_targets import _may_be, is_named
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.effects import acts, reads
 from toolkeel.messages import Origin, UserMessage
