@@ -9,7 +9,7 @@ from typing import Literal, TypedDict
 from toolkeel import ToolError, tool
 from toolkeel._records.record import NOTHING, record
 from toolkeel.define.tool import AnyTool
-from toolkeel.providers.offline.fill import Filled, fill
+from toolkeel.providers.offline.fill_arguments import Filled, fill_arguments
 
 
 @record
@@ -161,4 +161,4 @@ TOOLS: tuple[AnyTool, ...] = (
 
 def filled(made: AnyTool | Definition, text: str) -> Filled:
     """What a prompt says about a tool's arguments."""
-    return fill(made, text)
+    return fill_arguments(made, text)

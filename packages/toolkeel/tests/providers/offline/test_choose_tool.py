@@ -9,7 +9,7 @@ import pytest
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
 from toolkeel.builtin.catalog import load
-from toolkeel.providers.offline.choose_tool import Scorer, plan
+from toolkeel.providers.offline.choose_tool import ToolScorer, plan_calls
 from toolkeel_workspace.files.workspace import Workspace
 
 BUILTINS = [tool for name in ("calculator", "weather", "files", "clock") for tool in load(name)]
@@ -39,7 +39,7 @@ BUILTINS = [tool for name in ("calculator", "weather", "files", "clock") for too
     ],
 )
 def test_the_builtin_meant_is_picked(prompt: str, names: list[str]) -> None:
-    assert [wish.tool.name for wish in plan(prompt, BUILTINS)] == names
+    assert [wish.tool.name for wish in plan_calls(prompt, BUILTINS)] == names
 
 
 @pytest.mark.parametrize(
@@ -58,14 +58,14 @@ def test_the_builtin_meant_is_picked(prompt: str, names: list[str]) -> None:
 def test_a_users_own_tool_is_picked_by_its_name_and_docstring(
     prompt: str, names: list[str]
 ) -> None:
-    assert [wish.tool.name for wish in plan(prompt, kit.TOOLS)] == names
+    assert [wish.tool.name for wish in plan_calls(prompt, kit.TOOLS)] == names
 
 
 @pytest.mark.parametrize(
     "prompt", ["who wrote hamlet?", "tell me a joke", "how are you", "thanks!", "", "你好吗", "?!"]
 )
 def test_nothing_is_picked_for_what_no_tool_can_do(prompt: str) -> None:
-    assert plan(prompt, BUILTINS) == []
+    assert plan_calls(prompt, BUILTINS) == []
 
 
 SEARCH = definition(
@@ -82,7 +82,7 @@ SEARCH = definition(
 def test_a_question_about_no_tool_is_asked_of_the_one_that_searches_for_answers(
     prompt: str,
 ) -> None:
-    [wish] = plan(prompt, [*BUILTINS, SEARCH])
+    [wish] = plan_calls(prompt, [*BUILTINS, SEARCH])
     assert (wish.tool.name, wish.arguments) == ("file_search", {"query": prompt})
 
 
@@ -101,7 +101,7 @@ def test_a_question_about_no_tool_is_asked_of_the_one_that_searches_for_answers(
 def test_the_tool_of_a_folder_that_is_meant_is_picked(
     tmp_path: Path, prompt: str, name: str, arguments: dict[str, object]
 ) -> None:
-    [wish] = plan(prompt, Workspace(tmp_path, "off").tools)
+    [wish] = plan_calls(prompt, Workspace(tmp_path, "off").tools)
     assert (wish.tool.name, wish.arguments) == (name, arguments)
 
 
@@ -109,38 +109,38 @@ def test_the_tool_of_a_folder_that_is_meant_is_picked(
     "prompt", ["tell me a joke", "thanks!", "", "?!", "refund it", "how are you?"]
 )
 def test_what_is_no_question_is_not_searched_for(prompt: str) -> None:
-    assert plan(prompt, [*BUILTINS, SEARCH]) == []
+    assert plan_calls(prompt, [*BUILTINS, SEARCH]) == []
 
 
-def test_two_parts_about_one_tool_are_two_wishes_if_each_is_whole() -> None:
+def test_two_clauses_about_one_tool_are_two_wishes_if_each_is_whole() -> None:
     prompt = (
         "send an email to a@x.org with subject 'one' and body 'first', "
         "and send an email to b@x.org with subject 'two' and body 'second'"
     )
-    assert [wish.arguments["subject"] for wish in plan(prompt, kit.TOOLS)] == ["one", "two"]
+    assert [wish.arguments["subject"] for wish in plan_calls(prompt, kit.TOOLS)] == ["one", "two"]
 
 
 def test_a_conjunction_inside_quotes_does_not_cut_the_prompt() -> None:
-    [wish] = plan("search for 'salt, pepper and weather'", kit.TOOLS)
+    [wish] = plan_calls("search for 'salt, pepper and weather'", kit.TOOLS)
     assert wish.arguments == {"query": "salt, pepper and weather"}
 
 
 def test_the_same_wish_twice_is_one_wish() -> None:
-    assert len(plan("weather in Paris and weather in Paris", kit.TOOLS)) == 1
+    assert len(plan_calls("weather in Paris and weather in Paris", kit.TOOLS)) == 1
 
 
 def test_a_word_that_all_tools_share_picks_none_of_them() -> None:
     tools = [definition(f"zoo_{name}", "Zoo.") for name in ("feed", "clean", "open", "count")]
-    scorer = Scorer(tools)
+    scorer = ToolScorer(tools)
     assert scorer.best("zoo feed", 0, 8, 1.0)[0] is tools[0]
     assert scorer.best("zoo", 0, 3, 2.0)[0] is None
 
 
 def test_a_demand_lowers_the_bar_until_some_tool_passes() -> None:
-    assert plan("who are you", BUILTINS, least=float("-inf")) != []
+    assert plan_calls("who are you", BUILTINS, threshold=float("-inf")) != []
 
 
 def test_a_very_long_prompt_is_read_only_up_to_its_limit() -> None:
-    assert [w.tool.name for w in plan("weather in Paris. " + "x " * 100_000, BUILTINS)] == [
+    assert [w.tool.name for w in plan_calls("weather in Paris. " + "x " * 100_000, BUILTINS)] == [
         "weather"
     ]

@@ -182,12 +182,6 @@ def test_without_any_tool_it_says_that_it_knows_nothing() -> None:
     assert answer.endswith("I only call tools, and I was given none.")
 
 
-def test_a_text_is_fetched_by_one_tool_for_another() -> None:
-    answer, messages = ask(kit.TOOLS, "translate notes.txt into French")
-    assert [name for name, _ in calls_of(messages)] == ["read_file", "translate"]
-    assert answer.endswith("[French] text of notes.txt")
-
-
 # — settings —
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from toolkeel.content import Image, Text
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.providers.offline.read_transcript import arguments_of, read_turn, same
+from toolkeel.providers.offline.read_transcript import arguments_of, is_same, read_turn
 
 
 def called(*calls: ToolCall) -> AssistantMessage:
@@ -22,14 +22,14 @@ def test_calls_are_paired_with_results_by_id_whatever_their_order() -> None:
             ToolMessage("one", "1", "a"),
         ]
     )
-    assert [(d.name, d.text, d.failed) for d in turn.done] == [("a", "one", False), ("b", "two", True)]  # fmt: skip
-    assert turn.done[1].arguments == {"x": 1}
+    assert [(d.name, d.text, d.failed) for d in turn.finished] == [("a", "one", False), ("b", "two", True)]  # fmt: skip
+    assert turn.finished[1].arguments == {"x": 1}
 
 
 def test_calls_with_one_id_are_paired_by_position() -> None:
     calls = called(ToolCall("", "a"), ToolCall("", "b"))
     turn = read_turn([UserMessage("go"), calls, ToolMessage("one"), ToolMessage("two")])
-    assert [done.text for done in turn.done] == ["one", "two"]
+    assert [done.text for done in turn.finished] == ["one", "two"]
 
 
 def test_only_what_follows_the_last_user_message_counts() -> None:
@@ -41,10 +41,10 @@ def test_only_what_follows_the_last_user_message_counts() -> None:
         UserMessage("second"),
     ]
     turn = read_turn(messages)
-    assert (turn.prompt, turn.done, turn.last_tool, turn.calls) == ("second", (), "a", 1)
+    assert (turn.prompt, turn.finished, turn.question, turn.call_count) == ("second", (), "", 1)
 
 
-def test_questions_are_remembered_back_to_the_last_result() -> None:
+def test_a_question_without_a_call_is_remembered() -> None:
     messages: list[Message] = [
         UserMessage("zero"),
         ToolMessage("x", "1"),
@@ -54,7 +54,7 @@ def test_questions_are_remembered_back_to_the_last_result() -> None:
         AssistantMessage("what?"),
         UserMessage("three"),
     ]
-    assert read_turn(messages).asked == ("two", "one")
+    assert read_turn(messages).question == "two"
 
 
 def test_a_prompt_of_blocks_is_read_as_its_text() -> None:
@@ -73,6 +73,6 @@ def test_arguments_that_are_no_object_are_read_as_none(raw: str) -> None:
 def test_a_call_is_the_same_whatever_the_order_of_its_keys() -> None:
     [done] = read_turn(
         [UserMessage(""), called(ToolCall("1", "a", {"x": 1, "y": 2})), ToolMessage("", "1")]
-    ).done
-    assert same("a", {"y": 2, "x": 1}, done)
-    assert not same("a", {"y": 2}, done)
+    ).finished
+    assert is_same("a", {"y": 2, "x": 1}, done)
+    assert not is_same("a", {"y": 2}, done)

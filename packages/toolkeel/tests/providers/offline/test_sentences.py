@@ -6,8 +6,8 @@ import pytest
 
 from tests.providers import toolkit as kit
 from toolkeel.providers.offline import sentences
-from toolkeel.providers.offline.slots import slots_of
-from toolkeel.providers.offline.words import Language
+from toolkeel.providers.offline.lexicon import Language
+from toolkeel.providers.offline.parameters import parameters_of
 
 
 def test_at_most_five_tools_are_listed_and_the_others_counted() -> None:
@@ -18,10 +18,10 @@ def test_at_most_five_tools_are_listed_and_the_others_counted() -> None:
 
 
 def test_what_is_missing_is_asked_for_by_name_and_description() -> None:
-    missing = [slot for slot in slots_of(kit.book_flight) if slot.required]
-    asked = sentences.ask("en", kit.book_flight, missing)
+    missing = [parameter for parameter in parameters_of(kit.book_flight) if parameter.required]
+    asked = sentences.ask_for("en", kit.book_flight, missing)
     assert "origin (City to fly from), destination (City to fly to)" in asked
-    assert "origin（City to fly from）、destination" in sentences.ask(
+    assert "origin（City to fly from）、destination" in sentences.ask_for(
         "zh", kit.book_flight, missing
     )
 
@@ -36,8 +36,7 @@ def test_each_sentence_exists_in_the_language(speech: Language) -> None:
         sentences.no_tools(speech),
         sentences.no_fit(speech, ()),
         sentences.hello(speech, ()),
-        sentences.welcome(speech),
-        sentences.not_allowed(speech),
+        sentences.calls_forbidden(speech),
         sentences.failed(speech, "f()", "no", True),
     ]
     assert all(any("\u4e00" <= char <= "\u9fff" for char in t) == (speech == "zh") for t in texts)

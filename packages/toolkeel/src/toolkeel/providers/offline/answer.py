@@ -1,176 +1,162 @@
-"""Word an answer from the results of calls."""
+"""Word an answer from the result of a call."""
 
 from __future__ import annotations
 
 import json
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 
-from toolkeel.providers.offline import concepts
-from toolkeel.providers.offline.read_transcript import Done
-from toolkeel.providers.offline.words import Language, ideas, said
+from toolkeel.providers.offline import lexicon
+from toolkeel.providers.offline.lexicon import Language, ideas_of
+from toolkeel.providers.offline.read_transcript import FinishedCall
 
 _SHORT = 300
 _LONG = 1200
 _NOTICE = re.compile(r"\[(?P<text>[^\[\]\n]*)\]\s*$")
 _COUNTED = re.compile(r"(?<![\d,])(?P<number>\d[\d,]{0,20})\s+(?P<noun>[a-z]+)")
 _HOW_MANY = re.compile(
-    r"how many\s+(?P<noun>[a-z]+)|number of\s+(?P<noun2>[a-z]+)|count (?:the )?(?P<noun3>[a-z]+)|多少(?P<han>[\u4e00-\u9fff])|几(?P<han2>[行个条页字])",
+    r"how many\s+(?P<noun>[a-z]+)|number of\s+(?P<noun2>[a-z]+)|多少(?P<han>行|字)|几(?P<han2>行|字)",
     re.I,
 )
-_HAN_NOUNS = {"行": "lines", "字": "characters", "个": "entries", "条": "matches"}
-_NOUNS_IN_CHINESE = {"line": "行", "word": "个词", "character": "个字符", "match": "处匹配"}
-_TEMPERATURES = ("temperature", "temp", "temperature_2m", "temp_c", "气温", "温度")
-_SKIES = ("condition", "conditions", "weather", "description", "sky", "summary", "天气")
+_HAN_NOUNS = {"行": "lines", "字": "characters"}
+_UNITS = {"lines": "行", "words": "个词", "characters": "个字符"}
+_TEMPERATURES = ("temperature", "temp", "气温", "温度")
+_SKIES = ("condition", "conditions", "weather", "description", "天气")
 _PLACES = ("city", "location", "place", "name", "城市")
-_WINDS = ("wind", "wind_speed", "windspeed", "风速")
+_WINDS = ("wind", "wind_speed", "风速")
 
 
-def sentence(language: Language, prompt: str, done: Done) -> str:
-    """What one call found, as one statement.
+def result_sentence(language: Language, prompt: str, call: FinishedCall) -> str:
+    """Return what one call found, as one statement.
 
     Args:
-        language: Of the answer.
-        prompt: What was asked: "how many" wants a number, not the text itself.
-        done: The call and its result.
+        language: Language of the answer.
+        prompt: The person's message: "how many" asks for a number, not for the text.
+        call: The call and its result.
     """
-    counted = _count(language, prompt, done)
-    if counted:
+    if counted := _count(language, prompt, call):
         return counted
-    value = _json(done.text)
+    value = parse_json(call.text)
     if isinstance(value, Mapping):
-        return _mapping(language, done, value)
+        fields = {str(key).lower(): item for key, item in value.items()}
+        told = _weather(language, call, fields) or _moment(language, fields)
+        return told or _fields(language, call, value)
     if isinstance(value, list):
-        return _listing(language, done, value)
-    return _text(language, done)
+        return _listing(language, call, value)
+    return _text(language, call)
 
 
-def call_text(done: Done) -> str:
-    """A call as people write it, shortened: ``weather(city="Paris")``."""
-    parts = [f"{key}={_brief(value)}" for key, value in done.arguments.items()]
-    return f"{done.name}({', '.join(parts)})"
+def call_text(call: FinishedCall) -> str:
+    """Return a call as people write it, shortened: ``weather(city="Paris")``."""
+    parts = [f"{name}={_shorten(_json(value), 60)}" for name, value in call.arguments.items()]
+    return f"{call.name}({', '.join(parts)})"
 
 
-def _brief(value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= 60 else f"{text[:57]}..."
+def parse_json(text: str) -> object:
+    """Return an object or a list written as JSON; None for any other text."""
+    if text.lstrip()[:1] in ("{", "["):
+        with suppress(ValueError, RecursionError):
+            return json.loads(text)
+    return None
 
 
-def _json(text: str) -> object:
-    if text.lstrip()[:1] not in ("{", "["):
-        return None
-    try:
-        value: object = json.loads(text)
-    except (ValueError, RecursionError):
-        return None
-    return value
+def _json(value: object) -> str:
+    return json.dumps(value, ensure_ascii=False, default=str)
 
 
-def _text(language: Language, done: Done) -> str:
-    text = done.text.strip()
-    expression = done.arguments.get("expression", done.arguments.get("expr"))
+def _shorten(text: str, most: int) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def _say(language: Language, english: str, chinese: str) -> str:
+    return chinese if language == "zh" else english
+
+
+def _text(language: Language, call: FinishedCall) -> str:
+    text = call.text.strip()
+    expression = call.arguments.get("expression", call.arguments.get("expr"))
     if isinstance(expression, str) and len(text) <= _SHORT and "\n" not in text:
         return f"{expression} = {text}"
     if not text:
-        return f"{call_text(done)}: {said(language, 'nothing came back.', '没有返回内容。')}"
+        return f"{call_text(call)}: {_say(language, 'nothing came back.', '没有返回内容。')}"
     if re.fullmatch(r"-?[\d.,]+(?:e[+-]?\d+)?|true|false|null", text, re.I):
-        return f"{call_text(done)} = {text}"
+        return f"{call_text(call)} = {text}"
     if len(text) <= _SHORT:
         return text
-    return f"{call_text(done)}:\n{_cut(language, text)}"
+    if len(text) > _LONG:
+        head = text[:_LONG].rsplit("\n", 1)[0]
+        notice = _NOTICE.search(text[-400:])
+        total = _say(language, f"… ({len(text)} characters in all)", f"……（共 {len(text)} 个字符）")
+        text = f"{head}\n{total}" + (f"\n{notice[0].strip()}" if notice else "")
+    return f"{call_text(call)}:\n{text}"
 
 
-def _cut(language: Language, text: str) -> str:
-    if len(text) <= _LONG:
-        return text
-    head = text[:_LONG].rsplit("\n", 1)[0]
-    notice = _NOTICE.search(text[-400:])
-    size = len(text)
-    total = said(language, f"… ({size} characters in all)", f"……（共 {size} 个字符）")
-    return f"{head}\n{total}" + (f"\n{notice[0].strip()}" if notice else "")
-
-
-def _count(language: Language, prompt: str, done: Done) -> str:
-    """The number asked for, from the tool's own notice, or counted in the result."""
+def _count(language: Language, prompt: str, call: FinishedCall) -> str:
+    """Return the number asked for, from the tool's own notice or counted in the result."""
     asked = _HOW_MANY.search(prompt)
     if asked is None:
         return ""
-    latin = asked["noun"] or asked["noun2"] or asked["noun3"]
-    noun = (latin or _HAN_NOUNS.get(asked["han"] or asked["han2"] or "", "")).lower()
-    number = _stated(noun, done.text)
-    number = _counted(noun, done.text) if number is None else number
-    return "" if number is None else _count_sentence(language, noun, number, _subject(done))
-
-
-def _count_sentence(language: Language, noun: str, number: int, subject: str) -> str:
+    noun = asked["noun"] or asked["noun2"] or _HAN_NOUNS[asked["han"] or asked["han2"]]
+    number = _stated(noun.lower(), call.text)
+    number = _counted(noun.lower(), call.text) if number is None else number
+    if number is None:
+        return ""
     if language == "zh":
-        unit = _NOUNS_IN_CHINESE.get(noun.removesuffix("s").removesuffix("e"), "")
-        unit = unit or _NOUNS_IN_CHINESE.get(noun.removesuffix("s"), "项")
-        return f"{subject} 共有 {number} {unit}。"
-    if number == 1:
-        noun = re.sub(r"(?:(?<=ch)e|(?<=x)e)?s$", "", re.sub("ies$", "y", noun))
-    return f"{subject} has {number} {noun}."
+        return f"{_subject(call)} 共有 {number} {_UNITS.get(noun.lower(), '项')}。"
+    noun = noun.lower() if number != 1 else re.sub(r"(?:(?<=ch)e|(?<=x)e)?s$", "", noun.lower())
+    return f"{_subject(call)} has {number} {noun}."
 
 
 def _stated(noun: str, text: str) -> int | None:
-    """What the result's last line in brackets says: ``[README.md: 13 lines, 210 B]``."""
+    """Read a last line in brackets: ``[README.md: 13 lines, 210 B]``."""
     notice = _NOTICE.search(text[-400:])
-    if notice is None:
-        return None
-    for match in _COUNTED.finditer(notice["text"]):
-        if ideas(match["noun"]) & ideas(noun):
+    for match in _COUNTED.finditer(notice["text"] if notice else ""):
+        if ideas_of(match["noun"]) & ideas_of(noun):
             return int(match["number"].replace(",", ""))
     return None
 
 
 def _counted(noun: str, text: str) -> int | None:
-    value = _json(text)
+    value = parse_json(text)
     if isinstance(value, list):
         return len(value)
-    if isinstance(value, Mapping):
-        lists = [item for item in value.values() if isinstance(item, list)]
-        return len(lists[0]) if len(lists) == 1 else None
-    if re.fullmatch(r"\s*-?[\d,.]+\s*", text):
+    if isinstance(value, Mapping) or re.fullmatch(r"\s*-?[\d,.]+\s*", text):
         return None
-    counters = {"line": len(text.splitlines()), "word": len(text.split()), "character": len(text)}
-    stem = counters.get(noun.removesuffix("s"))
-    return next((counters[idea] for idea in ideas(noun) if idea in counters), stem)
+    counters = {
+        "lines": len(text.splitlines()),
+        "words": len(text.split()),
+        "characters": len(text),
+    }
+    return counters.get(noun)
 
 
-def _subject(done: Done) -> str:
-    """What the count is about: the path or other text the call was given."""
-    texts = [value for value in done.arguments.values() if isinstance(value, str) and value]
-    return texts[0] if texts else done.name
-
-
-def _mapping(language: Language, done: Done, value: Mapping[str, object]) -> str:
-    fields = {str(key).lower(): item for key, item in value.items()}
-    told = _weather(language, done, fields) or _moment(language, fields)
-    return told or _fields(language, done, value)
+def _subject(call: FinishedCall) -> str:
+    """Return the path or other text that the call was about."""
+    texts = [value for value in call.arguments.values() if isinstance(value, str) and value]
+    return texts[0] if texts else call.name
 
 
 def _pick(fields: Mapping[str, object], names: Sequence[str]) -> object:
     return next((fields[name] for name in names if fields.get(name) not in (None, "")), None)
 
 
-def _weather(language: Language, done: Done, fields: Mapping[str, object]) -> str:
+def _weather(language: Language, call: FinishedCall, fields: Mapping[str, object]) -> str:
     temperature = _pick(fields, _TEMPERATURES)
     if temperature is None or isinstance(temperature, Mapping | list):
         return ""
-    place = _pick(fields, _PLACES) or _subject(done)
-    unit = concepts.DEGREES.get(str(_pick(fields, ("unit", "units")) or "").lower(), "")
+    unit = lexicon.DEGREES.get(str(fields.get("unit") or "").lower(), "")
     number = f"{temperature:g}" if isinstance(temperature, float) else str(temperature)
-    degrees = f"{number} {unit}".strip()
-    sky, wind = _pick(fields, _SKIES), _pick(fields, _WINDS)
-    source = "" if "source" not in fields else str(fields["source"])
+    place, sky = _pick(fields, _PLACES) or _subject(call), _pick(fields, _SKIES)
+    wind, source = _pick(fields, _WINDS), fields.get("source", "")
+    parts = [f"{number} {unit}".strip()]
     if language == "zh":
-        parts = [degrees, concepts.SKIES.get(str(sky), str(sky)) if sky else ""]
-        parts += [f"风速 {wind}" if wind else ""]
-        told = f"{place}：{'，'.join(filter(None, parts))}"
-        return told + (f"（来源：{source}）" if source else "") + "。"
-    parts = [degrees, str(sky or ""), f"wind {wind}" if wind else ""]
-    told = f"{place}: {', '.join(filter(None, parts))}"
-    return told + (f" (source: {source})" if source else "") + "."
+        parts += [lexicon.SKIES.get(str(sky), str(sky))] if sky else []
+        parts += [f"风速 {wind}"] if wind else []
+        return f"{place}：{'，'.join(parts)}{f'（来源：{source}）' if source else ''}。"
+    parts += [str(sky)] if sky else []
+    parts += [f"wind {wind}"] if wind else []
+    return f"{place}: {', '.join(parts)}{f' (source: {source})' if source else ''}."
 
 
 def _moment(language: Language, fields: Mapping[str, object]) -> str:
@@ -179,43 +165,42 @@ def _moment(language: Language, fields: Mapping[str, object]) -> str:
         return ""
     time, zone = str(fields.get("time", ""))[:5], fields.get("timezone")
     if language == "zh":
-        day = concepts.WEEKDAYS.get(str(weekday), str(weekday))
+        day = lexicon.WEEKDAYS.get(str(weekday), str(weekday))
         return f"现在是 {date} {day} {time}".rstrip() + (f"（{zone}）。" if zone else "。")
     clock = f", {time}" if time else ""
     return f"It is {weekday}, {date}{clock}" + (f" ({zone})." if zone else ".")
 
 
-def _fields(language: Language, done: Done, value: Mapping[str, object]) -> str:
-    """Up to eight fields; what is nested is shown by its size."""
+def _fields(language: Language, call: FinishedCall, value: Mapping[str, object]) -> str:
+    """Return up to eight fields; a large one is shown by its size."""
     colon, comma = ("：", "，") if language == "zh" else (": ", ", ")
-    shown = [f"{key}{colon}{_field(language, item)}" for key, item in list(value.items())[:8]]
+    shown = [f"{key}{colon}{_item(language, item)}" for key, item in list(value.items())[:8]]
     if not shown:
-        return f"{call_text(done)}: {said(language, 'an empty result.', '空结果。')}"
-    more = len(value) - len(shown)
-    if more > 0:
-        shown.append(said(language, f"and {more} more", f"另有 {more} 项"))
-    return f"{_subject(done)}{colon}{comma.join(shown)}" if done.arguments else comma.join(shown)
+        return f"{call_text(call)}: {_say(language, 'an empty result.', '空结果。')}"
+    if len(value) > 8:
+        shown.append(_say(language, f"and {len(value) - 8} more", f"另有 {len(value) - 8} 项"))
+    return f"{_subject(call)}{colon}{comma.join(shown)}" if call.arguments else comma.join(shown)
 
 
-def _field(language: Language, item: object) -> str:
-    if isinstance(item, list | Mapping) and len(json.dumps(item, default=str)) > 120:
-        return said(language, f"{len(item)} entries", f"{len(item)} 项")
+def _item(language: Language, item: object) -> str:
     if isinstance(item, str):
-        return item if len(item) <= 200 else f"{item[:200]}..."
-    return json.dumps(item, ensure_ascii=False, default=str)
+        return _shorten(item, 203)
+    text = _json(item)
+    if isinstance(item, list | Mapping) and len(text) > 120:
+        return _say(language, f"{len(item)} entries", f"{len(item)} 项")
+    return text
 
 
-def _listing(language: Language, done: Done, value: list[object]) -> str:
-    what, size = call_text(done), len(value)
+def _listing(language: Language, call: FinishedCall, value: list[object]) -> str:
     if not value:
-        return f"{what}: {said(language, 'no results.', '没有结果。')}"
-    lines = [f"- {_item(item)}" for item in value[:10]]
-    lines += [said(language, "- ...", "- ……")] * (size > 10)
-    count = said(language, f"{size} result{'s' * (size > 1)}", f"{size} 个结果")
-    return "\n".join([f"{what}: {count}", *lines])
-
-
-def _item(item: object) -> str:
-    if isinstance(item, Mapping):
-        return ", ".join(f"{key}: {_field('en', part)}" for key, part in list(item.items())[:5])
-    return _field("en", item)
+        return f"{call_text(call)}: {_say(language, 'no results.', '没有结果。')}"
+    lines = [
+        f"- {', '.join(f'{key}: {_item(language, part)}' for key, part in list(item.items())[:5])}"
+        if isinstance(item, Mapping)
+        else f"- {_item(language, item)}"
+        for item in value[:10]
+    ]
+    size = len(value)
+    lines += [_say(language, "- ...", "- ……")] * (size > 10)
+    count = _say(language, f"{size} result{'s' * (size > 1)}", f"{size} 个结果")
+    return "\n".join([f"{call_text(call)}: {count}", *lines])

@@ -1,14 +1,13 @@
 """The embedded model: rules, no weights, no network.
 
 It is not a language model and says so in the first line of every answer. It exists so that the
-first run needs no key, and so that tests, demos and documentation drive real tools:
+first run needs no key, and so that the tour, tests and documentation drive real tools:
 
-1. `plan` cuts the prompt at commas and conjunctions and picks tools by the ideas that a
-   part shares with a tool's name, description and parameters, in English and Chinese;
-2. `fill` reads typed arguments out of the part, checks them against the schema, and
-   turns "Paris and Tokyo" into two calls; what is missing is asked for, never invented;
-3. `mend` corrects a failed call once, if its error says how;
-4. `answer` words the results.
+1. `plan_calls` finds the tool that each sentence of the prompt speaks of, in English and Chinese;
+2. `fill_arguments` reads typed arguments from the sentence and checks them against the schema;
+   what is missing is asked for, never invented;
+3. `correct_call` corrects a failed call once, if its error suggests a value;
+4. `result_sentence` words the results.
 
 The same transcript and tools always give the same reply.
 """
@@ -19,6 +18,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from typing import TypeAlias
 
 from toolkeel.define.output_type import OUTPUT_TOOL
 from toolkeel.errors import ModelError
@@ -32,27 +32,22 @@ from toolkeel.model_interface import (
     ToolDefinition,
 )
 from toolkeel.providers.offline import sentences
-from toolkeel.providers.offline.answer import call_text, sentence
-from toolkeel.providers.offline.choose_tool import Wish, plan
-from toolkeel.providers.offline.correct_call import mended
-from toolkeel.providers.offline.follow_ups import follow_up, with_results
-from toolkeel.providers.offline.read_transcript import Done, Turn, read_turn, same
-from toolkeel.providers.offline.slots import Checker
-from toolkeel.providers.offline.words import Language, language
+from toolkeel.providers.offline.answer import call_text, result_sentence
+from toolkeel.providers.offline.choose_tool import PlannedCall, plan_calls
+from toolkeel.providers.offline.correct_call import correct_call
+from toolkeel.providers.offline.fill_arguments import MOST_CALLS
+from toolkeel.providers.offline.lexicon import Language, language_of
+from toolkeel.providers.offline.parameters import ArgumentChecker
+from toolkeel.providers.offline.read_transcript import FinishedCall, Turn, is_same, read_turn
 
-MAX_CALLS = 16
-"""Most calls made for one prompt."""
+Call: TypeAlias = tuple[str, dict[str, object]]
 
-_GREETING = re.compile(
-    r"\s*(?:hi|hello|hey|good (?:morning|afternoon|evening)|你好|您好|嗨|早上好|晚上好)(?![A-Za-z])[\s!！.。,，]*(?:there|all)?[\s!！.。]*",
+_SMALL_TALK = re.compile(
+    r"\s*(?:hi|hello|hey|good (?:morning|afternoon|evening)|你好|您好)(?![A-Za-z])[\s!！.。,，]*(?:there|all)?[\s!！.。]*$"
+    r"|.*\bwhat (?:can|do) you (?:do|offer)|.*\bwho are you|.*\bwhat tools|.*\bhelp\s*[!?.]*$"
+    r"|.*你(?:能|会|可以)(?:做|干)(?:些)?什么|.*你是谁|.*有(?:哪些|什么)工具",
     re.IGNORECASE,
 )
-_CAPABILITY = re.compile(
-    r"\bwhat (?:can|do) you (?:do|offer)|\bwho are you|\bwhat are you|\bwhat tools|\bhelp\s*[!?.]*$|你(?:能|会|可以)(?:做|干)(?:些)?什么"
-    r"|你是谁|有(?:哪些|什么)工具|帮助",
-    re.IGNORECASE,
-)
-_THANKS = re.compile(r"\s*(?:thanks?(?: you)?|thx|谢谢|多谢)(?![A-Za-z]).{0,20}", re.IGNORECASE)
 _PIECE = re.compile(r"[\u3400-\u9fff]{1,4}|\S+\s*|\s+")
 
 
@@ -76,27 +71,26 @@ class Offline:
 
 
 def reply(request: ModelRequest) -> list[Delta]:
-    """The whole reply as deltas.
+    """Return a complete reply as deltas.
 
     Raises:
         ModelError: if the settings demand a tool that the request does not have.
     """
     turn = read_turn(request.messages)
     choice = request.settings.tool_choice or "auto"
-    tools = _offered(request.tools, choice)
-    speech = language(turn.prompt)
-    wishes = _wishes(turn, tools, choice)
-    calls = [] if choice == "none" else _next_calls(wishes, turn, tools)
+    tools = _allowed(request.tools, choice)
+    planned = _plan(turn, tools, choice)
+    calls: list[Call] = []
+    if choice != "none":
+        calls = _next_calls(planned, turn, tools) or _output_call(turn, tools)
     if request.settings.parallel_tool_calls is False:
         calls = calls[:1]
-    if not calls and choice != "none":
-        calls = _as_output(turn, tools)
     if calls:
-        return _call_deltas(calls, turn)
-    return _text_deltas(_answer(turn, wishes, request.tools, choice, speech))
+        return _call_deltas(calls, turn.call_count)
+    return _text_deltas(_answer(turn, planned, request.tools, choice == "none"))
 
 
-def _offered(tools: Sequence[ToolDefinition], choice: str) -> Sequence[ToolDefinition]:
+def _allowed(tools: Sequence[ToolDefinition], choice: str) -> Sequence[ToolDefinition]:
     if choice in ("auto", "none", "required"):
         return tools
     chosen = [tool for tool in tools if tool.name == choice]
@@ -105,106 +99,100 @@ def _offered(tools: Sequence[ToolDefinition], choice: str) -> Sequence[ToolDefin
     return chosen
 
 
-def _wishes(turn: Turn, tools: Sequence[ToolDefinition], choice: str) -> list[Wish]:
-    """What the prompt asks for; a demanded call lowers the bar until some tool passes it."""
-    found = plan(turn.prompt, tools) or follow_up(turn, tools)
+def _plan(turn: Turn, tools: Sequence[ToolDefinition], choice: str) -> list[PlannedCall]:
+    """Plan calls for the prompt; without any, for the question that the prompt answers."""
+    found = plan_calls(turn.prompt, tools)
+    if not found and turn.question:
+        asked = plan_calls(turn.question, tools)
+        if any(call.missing for call in asked):
+            found = plan_calls(f"{turn.question.rstrip('?？')} {turn.prompt}", tools)
     if not found and choice not in ("auto", "none"):
-        found = plan(turn.prompt, tools, least=float("-inf"))[:1]
-    return with_results(found, turn, tools)
+        found = plan_calls(turn.prompt, tools, threshold=float("-inf"))[:1]
+    return found
 
 
 def _next_calls(
-    wishes: Sequence[Wish], turn: Turn, tools: Sequence[ToolDefinition]
-) -> list[tuple[str, dict[str, object]]]:
-    """Planned calls not made yet, and corrections of failed ones; never the same call twice."""
-    wanted = [(wish.tool.name, wish.arguments) for wish in wishes if not wish.missing]
-    by_name = {tool.name: tool for tool in tools}
-    for done in turn.done:
-        if done.failed and done.name in by_name and _planned(done, wishes):
-            better = mended(by_name[done.name], done.arguments, done.text)
-            if better is not None:
-                wanted.append((done.name, better))
-    fresh = [call for call in wanted if not any(same(*call, done) for done in turn.done)]
-    return fresh[: max(MAX_CALLS - len(turn.done), 0)]
+    planned: Sequence[PlannedCall], turn: Turn, tools: Sequence[ToolDefinition]
+) -> list[Call]:
+    """Return planned calls not made yet, and corrections of failed ones; never a call twice."""
+    wanted = [(call.tool.name, call.arguments) for call in planned if not call.missing]
+    for finished in turn.finished:
+        if finished.failed and _is_planned(finished, planned):
+            corrected = _correction(finished, tools)
+            wanted += [] if corrected is None else [(finished.name, corrected)]
+    fresh = [call for call in wanted if not any(is_same(*call, done) for done in turn.finished)]
+    return fresh[: max(MOST_CALLS - len(turn.finished), 0)]
 
 
-def _as_output(turn: Turn, tools: Sequence[ToolDefinition]) -> list[tuple[str, dict[str, object]]]:
-    """The last result as the answer of a type that is asked for, if it is of that type."""
+def _correction(
+    finished: FinishedCall, tools: Sequence[ToolDefinition]
+) -> dict[str, object] | None:
+    tool = next((tool for tool in tools if tool.name == finished.name), None)
+    return correct_call(tool, finished.arguments, finished.text) if tool else None
+
+
+def _is_planned(finished: FinishedCall, planned: Sequence[PlannedCall]) -> bool:
+    """Return True if the prompt asked for a call; a correction is not corrected again."""
+    return any(is_same(call.tool.name, call.arguments, finished) for call in planned)
+
+
+def _output_call(turn: Turn, tools: Sequence[ToolDefinition]) -> list[Call]:
+    """Return the last result as the typed answer that the agent asks for, if it has that type."""
     tool = next((tool for tool in tools if tool.name == OUTPUT_TOOL), None)
-    if tool is None or not turn.done or turn.done[-1].failed:
+    if tool is None or not turn.finished or turn.finished[-1].failed:
         return []
-    found = _value(turn.done[-1].text)
-    for given in (found, {"result": found}):
-        if isinstance(given, dict) and Checker(tool.parameters).accepts(given):
-            return [(OUTPUT_TOOL, given)]
+    found: object = turn.finished[-1].text
+    with suppress(ValueError, RecursionError):
+        found = json.loads(turn.finished[-1].text)
+    checker = ArgumentChecker(tool.parameters)
+    for arguments in (found, {"result": found}):
+        if isinstance(arguments, dict) and checker.accepts(arguments):
+            return [(OUTPUT_TOOL, arguments)]
     return []
 
 
-def _value(text: str) -> object:
-    with suppress(ValueError, RecursionError):
-        return json.loads(text)
-    return text
-
-
-def _planned(done: Done, wishes: Sequence[Wish]) -> bool:
-    """Whether a call came from the prompt itself: a correction is not corrected again."""
-    return any(same(wish.tool.name, wish.arguments, done) for wish in wishes)
-
-
 def _answer(
-    turn: Turn,
-    wishes: Sequence[Wish],
-    tools: Sequence[ToolDefinition],
-    choice: str,
-    speech: Language,
+    turn: Turn, planned: Sequence[PlannedCall], tools: Sequence[ToolDefinition], forbidden: bool
 ) -> str:
-    parts = _results(turn, wishes, tools, speech)
-    parts += [sentences.ask(speech, wish.tool, wish.missing) for wish in wishes if wish.missing]
-    if not parts:
-        parts = [_small_talk(turn, tools, choice, speech, bool(wishes))]
-    return "\n".join([sentences.NOTE[speech], *dict.fromkeys(parts)])
+    language = language_of(turn.prompt)
+    parts = _results(turn, planned, tools, language)
+    parts += [sentences.ask_for(language, c.tool, c.missing) for c in planned if c.missing]
+    if not parts and not tools:
+        parts = [sentences.no_tools(language)]
+    elif not parts and forbidden and planned:
+        parts = [sentences.calls_forbidden(language)]
+    elif not parts and _SMALL_TALK.match(turn.prompt):
+        parts = [sentences.hello(language, tools)]
+    elif not parts:
+        parts = [sentences.no_fit(language, tools)]
+    return "\n".join([sentences.NOTE[language], *dict.fromkeys(parts)])
 
 
 def _results(
-    turn: Turn, wishes: Sequence[Wish], tools: Sequence[ToolDefinition], speech: Language
+    turn: Turn,
+    planned: Sequence[PlannedCall],
+    tools: Sequence[ToolDefinition],
+    language: Language,
 ) -> list[str]:
-    """A statement for each result that is no mere means to another."""
+    """Return a statement for each result, except failures that were corrected."""
     parts: list[str] = []
-    for done in turn.done:
-        if not done.failed:
-            if not any(done.text and done.text in wish.arguments.values() for wish in wishes):
-                parts.append(sentence(speech, turn.prompt, done))
-        elif not _corrected(done, turn, tools):
-            tried = not _planned(done, wishes)
-            parts.append(sentences.failed(speech, call_text(done), done.text, tried))
+    for finished in turn.finished:
+        if not finished.failed:
+            parts.append(result_sentence(language, turn.prompt, finished))
+            continue
+        corrected = _correction(finished, tools)
+        if corrected is None or not any(
+            is_same(finished.name, corrected, c) for c in turn.finished
+        ):
+            again = not _is_planned(finished, planned)
+            parts.append(sentences.failed(language, call_text(finished), finished.text, again))
     return parts
 
 
-def _corrected(failed: Done, turn: Turn, tools: Sequence[ToolDefinition]) -> bool:
-    """Whether the call that the failure asked for was made."""
-    tool = next((tool for tool in tools if tool.name == failed.name), None)
-    better = mended(tool, failed.arguments, failed.text) if tool else None
-    return better is not None and any(same(failed.name, better, done) for done in turn.done)
-
-
-def _small_talk(
-    turn: Turn, tools: Sequence[ToolDefinition], choice: str, speech: Language, wanted: bool
-) -> str:
-    if not tools:
-        return sentences.no_tools(speech)
-    if choice == "none" and wanted:
-        return sentences.not_allowed(speech)
-    if _THANKS.fullmatch(turn.prompt):
-        return sentences.welcome(speech)
-    if _GREETING.fullmatch(turn.prompt) or _CAPABILITY.search(turn.prompt):
-        return sentences.hello(speech, tools)
-    return sentences.no_fit(speech, tools)
-
-
-def _call_deltas(calls: Sequence[tuple[str, dict[str, object]]], turn: Turn) -> list[Delta]:
+def _call_deltas(calls: Sequence[Call], before: int) -> list[Delta]:
     deltas: list[Delta] = []
     for index, (name, arguments) in enumerate(calls):
-        deltas.append(CallDelta(index, id=f"call_{turn.calls + index + 1}", name=name))
+        deltas.append(CallDelta(index, id=f"call_{before + index + 1}", name=name))
         text = json.dumps(arguments, ensure_ascii=False)
         deltas += [CallDelta(index, arguments=text[i : i + 12]) for i in range(0, len(text), 12)]
     return [*deltas, Finish("tool_calls", Usage(requests=1), Offline.name)]

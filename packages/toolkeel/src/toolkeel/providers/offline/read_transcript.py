@@ -1,4 +1,4 @@
-"""Read a transcript: what was asked, what was called for it, and what came back."""
+"""Read a transcript: the last prompt, the calls made for it, and their results."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from toolkeel.providers.wire.plain_json import parsed_input
 
 
 @record
-class Done:
+class FinishedCall:
     """A call of this turn with its result.
 
     Args:
-        name: The tool called.
-        arguments: What it was called with.
-        text: The result's text.
-        failed: Whether the result says so.
+        name: Name of the tool.
+        arguments: Arguments of the call.
+        text: Text of the result.
+        failed: True if the result is an error.
     """
 
     name: str
@@ -29,50 +29,45 @@ class Done:
 
 @record
 class Turn:
-    """What the transcript says since the last user message, and what was asked before.
+    """The last user message and the calls since.
 
     Args:
         prompt: The last user message.
-        done: Calls made since, each with its result.
-        asked: Earlier user messages, newest first, as far as no tool was called in between.
-        last_tool: Name of the tool called last before this turn.
-        calls: How many calls the whole transcript has: new ids count on from there.
+        finished: Calls made since, each with its result.
+        question: The user message before it, if no call was made for it.
+        call_count: Number of calls in the transcript; new ids continue from there.
     """
 
     prompt: str
-    done: tuple[Done, ...]
-    asked: tuple[str, ...]
-    last_tool: str
-    calls: int
+    finished: tuple[FinishedCall, ...]
+    question: str
+    call_count: int
 
 
 def read_turn(messages: Sequence[Message]) -> Turn:
-    """The present turn of a transcript."""
+    """Return the last turn of a transcript."""
     last = max((i for i, m in enumerate(messages) if isinstance(m, UserMessage)), default=-1)
     opening = messages[last] if last >= 0 else UserMessage("")
     earlier, since = messages[: max(last, 0)], messages[last + 1 :]
-    before = [call for call, _ in _calls(earlier)]
     return Turn(
         prompt=text_of(opening.content).strip(),
-        done=tuple(_done(call, result) for call, result in _calls(since) if result is not None),
-        asked=_asked(earlier),
-        last_tool=before[-1].name if before else "",
-        calls=sum(len(m.tool_calls) for m in messages if isinstance(m, AssistantMessage)),
+        finished=tuple(_finished(call, result) for call, result in _calls(since) if result),
+        question=_question(earlier),
+        call_count=sum(len(m.tool_calls) for m in messages if isinstance(m, AssistantMessage)),
     )
 
 
-def _asked(messages: Sequence[Message]) -> tuple[str, ...]:
-    found: list[str] = []
+def _question(messages: Sequence[Message]) -> str:
     for message in reversed(messages):
-        if isinstance(message, ToolMessage) or len(found) == 3:
-            break
+        if isinstance(message, ToolMessage):
+            return ""
         if isinstance(message, UserMessage):
-            found.append(text_of(message.content).strip())
-    return tuple(found)
+            return text_of(message.content).strip()
+    return ""
 
 
 def _calls(messages: Sequence[Message]) -> list[tuple[ToolCall, ToolMessage | None]]:
-    """Calls in order with their results, matched by id, equal ids by position."""
+    """Pair calls with their results, by id, equal ids by position."""
     results = [message for message in messages if isinstance(message, ToolMessage)]
     found: list[tuple[ToolCall, ToolMessage | None]] = []
     for message in messages:
@@ -84,17 +79,17 @@ def _calls(messages: Sequence[Message]) -> list[tuple[ToolCall, ToolMessage | No
     return found
 
 
-def _done(call: ToolCall, result: ToolMessage) -> Done:
-    return Done(call.name, arguments_of(call), result.text, result.failed)
+def _finished(call: ToolCall, result: ToolMessage) -> FinishedCall:
+    return FinishedCall(call.name, arguments_of(call), result.text, result.failed)
 
 
 def arguments_of(call: ToolCall) -> dict[str, object]:
-    """A call's arguments as an object; empty if they are none."""
+    """Return a call's arguments; empty if they are not an object."""
     if isinstance(call.arguments, Mapping):
         return dict(call.arguments)
     return parsed_input(call.arguments)
 
 
-def same(name: str, arguments: Mapping[str, object], done: Done) -> bool:
-    """Whether a call is the one that was made."""
-    return done.name == name and done.arguments == dict(arguments)
+def is_same(name: str, arguments: Mapping[str, object], call: FinishedCall) -> bool:
+    """Return True if a call has this tool and these arguments."""
+    return call.name == name and call.arguments == dict(arguments)

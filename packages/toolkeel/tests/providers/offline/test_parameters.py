@@ -1,4 +1,4 @@
-"""Schemas as slots."""
+"""Schemas as parameters."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
-from toolkeel.providers.offline.slots import MOST, Checker, resolve, slots_of
+from toolkeel.providers.offline.parameters import MOST, ArgumentChecker, parameters_of, resolve
 
 
 @pytest.mark.parametrize(
@@ -28,17 +28,16 @@ from toolkeel.providers.offline.slots import MOST, Checker, resolve, slots_of
 def test_the_role_comes_from_format_name_or_description(
     name: str, schema: object, role: str
 ) -> None:
-    [slot] = slots_of(definition("t", "", **{name: schema}))
-    assert slot.role == role
+    [parameter] = parameters_of(definition("t", "", **{name: schema}))
+    assert parameter.role == role
 
 
-def test_required_slots_come_before_optional_ones() -> None:
+def test_required_parameters_come_before_optional_ones() -> None:
     tool = definition("t", "", _a={"type": "string"}, b={"type": "string"})
-    assert [(slot.name, slot.required) for slot in slots_of(tool)] == [("b", True), ("a", False)]
-
-
-def test_nested_objects_are_flattened_with_their_paths() -> None:
-    assert [slot.name for slot in slots_of(kit.create_user)] == ["user.name", "user.age"]
+    assert [(parameter.name, parameter.required) for parameter in parameters_of(tool)] == [
+        ("b", True),
+        ("a", False),
+    ]
 
 
 def test_references_unions_with_null_and_enums_are_resolved() -> None:
@@ -54,26 +53,27 @@ def test_a_reference_in_a_circle_ends() -> None:
 @pytest.mark.parametrize(
     "schema", [{}, {"properties": 3}, {"properties": {"a": True}}, {"type": 7}]
 )
-def test_odd_schemas_have_slots_without_demands(schema: dict[str, object]) -> None:
+def test_odd_schemas_have_parameters_without_demands(schema: dict[str, object]) -> None:
     tool = kit.Definition("t", "", schema)
-    assert all(not slot.required for slot in slots_of(tool))
+    assert all(not parameter.required for parameter in parameters_of(tool))
 
 
 def test_the_checker_knows_the_schemas_limits_and_references() -> None:
     inner = {"type": "object", "properties": {"n": {"$ref": "#/$defs/Small"}}, "required": ["n"]}
     schema = {**inner, "$defs": {"Small": {"type": "integer", "maximum": 9}}}
-    checker = Checker(schema)
-    [slot] = slots_of(kit.Definition("t", "", schema))
+    checker = ArgumentChecker(schema)
+    [parameter] = parameters_of(kit.Definition("t", "", schema))
     assert checker.accepts({"n": 9}) and not checker.accepts({"n": 10})
-    assert checker.fits(slot, 9) and not checker.fits(slot, 10)
-    assert checker.wrong_paths({"n": 10}) == [("n",)]
+    assert checker.fits(parameter.schema, 9) and not checker.fits(parameter.schema, 10)
 
 
 def test_a_schema_that_does_not_compile_refuses_nothing() -> None:
-    checker = Checker({"type": "no such type"})
+    checker = ArgumentChecker({"type": "no such type"})
     assert checker.accepts({"anything": 1})
 
 
-def test_of_a_schema_that_refers_to_itself_everywhere_a_bounded_number_is_looked_at() -> None:
-    everywhere = {f"p{n}": {"$ref": "#"} for n in range(1000)}
-    assert len(slots_of(definition("t", "", **everywhere))) == MOST
+def test_of_many_optional_parameters_a_bounded_number_is_considered() -> None:
+    many = {f"_p{n}": {"$ref": "#"} for n in range(1000)}
+    tool = definition("t", "", needed={"type": "string"}, **many)
+    assert [one.name for one in parameters_of(tool)][:2] == ["needed", "p0"]
+    assert len(parameters_of(tool)) <= MOST + 1

@@ -8,8 +8,8 @@ from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
-from toolkeel.providers.offline.fill import fill
-from toolkeel.providers.offline.slots import slots_of
+from toolkeel.providers.offline.fill_arguments import fill_arguments as fill
+from toolkeel.providers.offline.parameters import parameters_of
 
 
 @pytest.mark.parametrize(
@@ -37,7 +37,6 @@ from toolkeel.providers.offline.slots import slots_of
         (kit.greet, "say hello to bob", {"name": "bob"}),
         (kit.set_light, "turn on the kitchen light", {"room": "kitchen", "on": True}),
         (kit.set_light, "turn off the light in the Kitchen", {"room": "Kitchen", "on": False}),
-        (kit.create_user, "create a user named Bob, age 30", {"user": {"name": "Bob", "age": 30}}),
         (kit.average, "average of 1, 2 and 3.5", {"numbers": [1, 2, 3.5]}),
     ],
 )  # fmt: skip
@@ -52,18 +51,6 @@ def test_a_prompt_fills_the_arguments_in_their_types(
 def test_arguments_stand_in_the_order_of_the_schema() -> None:
     found = fill(kit.search, "limit 5 search for cats")
     assert list(found.arguments) == ["query", "limit"]
-
-
-def test_by_names_the_maker_and_not_the_thing() -> None:
-    names = {
-        "title": {"type": "string"},
-        "_artist": {"type": "string"},
-        "_volume": {"type": "integer"},
-    }
-    found = fill(
-        definition("play_song", "Play a song.", **names), "play Yesterday by Prince, volume 80"
-    )
-    assert found.arguments == {"title": "Yesterday", "artist": "Prince", "volume": 80}
 
 
 def test_currencies_are_found_by_code_and_in_chinese() -> None:
@@ -115,14 +102,13 @@ def test_unquoted_texts_end_where_the_next_parameter_is_named() -> None:
         (kit.book_flight, "book a flight", ["origin", "destination", "day"]),
         (kit.read_file, "read the file", ["path"]),
         (kit.add, "add some numbers", ["a", "b"]),
-        (kit.create_user, "create a user", ["user.name", "user.age"]),
     ],
 )
 def test_what_the_prompt_does_not_say_is_missing_not_invented(
     tool: AnyTool, prompt: str, missing: list[str]
 ) -> None:
     found = fill(tool, prompt)
-    assert [slot.name for slot in found.missing] == missing
+    assert [parameter.name for parameter in found.missing] == missing
 
 
 @tool
@@ -173,8 +159,8 @@ def stock(code: str) -> str:
 )
 def test_a_command_is_never_guessed_from_words_of_the_prompt(sole: AnyTool, prompt: str) -> None:
     found = fill(sole, prompt)
-    wanted = [slot.name for slot in slots_of(sole) if slot.required]
-    assert [slot.name for slot in found.missing] == wanted
+    wanted = [parameter.name for parameter in parameters_of(sole) if parameter.required]
+    assert [parameter.name for parameter in found.missing] == wanted
     assert not set(wanted) & set(found.arguments)
 
 
@@ -228,7 +214,7 @@ def test_a_name_that_does_not_stand_in_the_list_is_no_further_thing() -> None:
 def test_values_the_schema_refuses_are_not_used() -> None:
     tool = definition("roll", "Roll dice.", count={"type": "integer", "maximum": 10})
     assert fill(tool, "roll 5 dice").arguments == {"count": 5}
-    assert [slot.name for slot in fill(tool, "roll 5000 dice").missing] == ["count"]
+    assert [parameter.name for parameter in fill(tool, "roll 5000 dice").missing] == ["count"]
 
 
 def test_a_parameter_with_one_possible_value_takes_it() -> None:
