@@ -4,6 +4,7 @@ lexicon          knowledge of language: words as ideas, English and Chinese side
 arithmetic       arithmetic in a prompt, in signs or simple words
 values           values in a prompt that can be arguments: numbers, quotations, paths, places, dates
 parameters       a tool's parameters, with a role each, and the check of arguments
+free_text        the free text of a prompt: what is left of it
 fill_arguments   a tool's arguments, filled from a sentence
 choose_tool      the tools that a prompt asks for, one call per sentence
 read_transcript  the last prompt of a transcript, the calls made for it, and their results

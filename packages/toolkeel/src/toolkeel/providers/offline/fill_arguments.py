@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
 
 from toolkeel._records.record import record
 from toolkeel.model_interface import ToolDefinition
 from toolkeel.providers.offline import lexicon
+from toolkeel.providers.offline.free_text import after_label, after_saying, is_name, longest_rest
 from toolkeel.providers.offline.lexicon import HAN, idea_of, ideas_of, is_chinese, words_of
 from toolkeel.providers.offline.parameters import (
     ArgumentChecker,
@@ -38,11 +38,7 @@ _NEGATED = re.compile(
     r"\b(?:no|not|without|don't|do not|disable|exclude|off|false)\b|不要|不|没有", re.I
 )
 _SWITCHED = re.compile(r"\b(?:turn|switch)(?:ed|ing)?\b[^.;]{0,40}?\b(?:(?P<on>on)|off)\b|(?P<kai>打开|开启)|关闭|关掉", re.I)  # fmt: skip
-_SAYING = re.compile(
-    r"\b(?:saying|with the (?:text|message|body|content))\b[:：,]?\s*|(?:内容|正文)(?:是|为|：|:)\s*|[:：]\s+"
-)
 _QUOTED = r"(?P<mark>[\"'`])(?P<quoted>.+?)(?P=mark)|“(?P<cited>[^”]+)”|(?P<word>[^\"'”`\s,，;；]+)(?=[\s,，;；]|$)"
-_EDGE = " \t\n,.;:!?，。；：！？、\"'“”()（）"
 
 
 @record
@@ -188,23 +184,24 @@ class _Filling:
     def _lists(self) -> None:
         """Fill arrays with all values that suit their items."""
         ideas = ideas_of(self.text)
-        for parameter in self._open():
-            if parameter.type != "array":
-                continue
+        for parameter in (one for one in self._open() if one.type == "array"):
             schema = resolve(parameter.schema.get("items"), self.tool.parameters)
             item = parameter_of(parameter.name, schema, parameter.required)
             if item.choices:
-                self._set(
-                    parameter, [c for c in item.choices if _is_named(c, self.text, ideas)] or None
-                )
+                named = [c for c in item.choices if _is_named(c, self.text, ideas)]
+                self._set(parameter, named or None)
                 continue
-            bases = {value: affinity(item, value.kind, listed=True) for value in self._free()}
-            if not parameter.required and not any(_bonus(item, v, self.text) > 0 for v in bases):
-                continue
-            best = max(bases.values(), default=0.0)
-            chosen = [value for value, base in bases.items() if base and base >= best - 0.6]
+            chosen = self._items(item)
             if chosen and self._set(parameter, [_convert(item, v.value) for v in chosen]):
                 self.spans += [(value.start, value.end) for value in chosen]
+
+    def _items(self, item: Parameter) -> list[Value]:
+        """Return the values that suit an item best; of an optional list, only if it is named."""
+        bases = {value: affinity(item, value.kind, listed=True) for value in self._free()}
+        if not item.required and not any(_bonus(item, v, self.text) > 0 for v in bases):
+            return []
+        best = max(bases.values(), default=0.0)
+        return [value for value, base in bases.items() if base and base >= best - 0.6]
 
     def _labelled(self) -> None:
         """Read "subject hello there": the words after a parameter's name, up to the next name."""
@@ -215,7 +212,7 @@ class _Filling:
             if not parameter.required and parameter.role not in ("text", "name"):
                 continue
             others = {label for p in self.parameters if p is not parameter for label in p.labels}
-            if found := _after_label(self.text, parameter.labels, others - {*parameter.labels}):
+            if found := after_label(self.text, parameter.labels, others - {*parameter.labels}):
                 start = self.text.find(found)
                 self._set(parameter, found, start, start + len(found))
 
@@ -228,9 +225,9 @@ class _Filling:
             if not wanted or parameter.role in _NOT_FROM_WORDS:
                 continue
             is_text = parameter.role in ("text", "")
-            found = _after_saying(self.text, self.spans) if is_text else ""
-            found = found or _longest_rest(self.text, self.spans, self.named)
-            if found and (is_text or _is_name(found)):
+            found = after_saying(self.text, self.spans) if is_text else ""
+            found = found or longest_rest(self.text, self.spans, self.named)
+            if found and (is_text or is_name(found)):
                 start = max(self.text.find(found), 0)
                 self._set(parameter, found, start, start + len(found))
 
@@ -391,68 +388,3 @@ def _near(text: str, step: int) -> list[str]:
         parts = [each.text for each in words_of(word)] if is_chinese(word) else [word.lower()]
         found += [part for part in parts[::step] if part not in lexicon.FILLERS]
     return found
-
-
-def _after_label(text: str, labels: Iterable[str], others: Iterable[str]) -> str:
-    wanted = "|".join(re.escape(each) for each in labels if len(each) > 2 and each.isascii())
-    if not wanted:
-        return ""
-    stops = "|".join(re.escape(each) for each in others if len(each) > 2 and each.isascii())
-    stop = rf"\s+(?:and\s+|with\s+)*(?:the\s+|a\s+)?(?:{stops})\b|" if stops else ""
-    pattern = (
-        rf"\b(?:{wanted})\b\s*(?:is|of|=|:|saying|named|called)?\s+(\S.*?)(?={stop}[,;，；]|$)"
-    )
-    match = re.search(pattern, text[:2000], re.IGNORECASE)
-    return match[1].strip(_EDGE) if match else ""
-
-
-def _after_saying(text: str, used: list[tuple[int, int]]) -> str:
-    """Return the words after "saying" or a colon, up to the end of the prompt."""
-    for match in _SAYING.finditer(text):
-        rest = text[match.end() :].strip(_EDGE)
-        if rest and not overlaps(match.end(), match.end() + 1, used):
-            return rest
-    return ""
-
-
-def _longest_rest(text: str, used: list[tuple[int, int]], named: frozenset[str]) -> str:
-    """Return the longest stretch that is neither a command nor another argument.
-
-    >>> _longest_rest("please translate hello world to French", [(32, 38)], frozenset(["translate"]))
-    'hello world'
-    """
-    empty = named | lexicon.COMMANDS
-    best = ""
-    run: list[tuple[int, int, bool]] = []
-    for match in [*re.finditer(rf"[{HAN}]+|[^\s{HAN}]+", text), None]:
-        parts = []
-        if match and is_chinese(match[0]):
-            cut = words_of(match[0])
-            parts = [(match.start() + w.start, match.start() + w.end, w.idea) for w in cut]
-        elif match:
-            word = match[0].strip(_EDGE)
-            plain = word.replace("’", "'").split("'")[0]
-            meaning = idea_of(plain) if plain.isalpha() else word and "?"
-            parts = [(match.start(), match.end(), meaning)]
-        for start, end, meaning in parts or [(len(text), len(text) + 1, "")]:
-            if match and not overlaps(start, end, used):
-                run.append((start, end, not meaning or meaning in empty))
-                continue
-            best = max(best, _trimmed(text, run), key=len)
-            run = []
-    return best
-
-
-def _trimmed(text: str, run: list[tuple[int, int, bool]]) -> str:
-    full = [(start, end) for start, end, empty in run if not empty]
-    return text[full[0][0] : full[-1][1]].strip(_EDGE) if full else ""
-
-
-def _is_name(text: str) -> bool:
-    """Return True for a few words outside the lexicon, which may be a name in small letters."""
-    if len(text) > 40 or len(text.split()) > 3:
-        return False
-    if is_chinese(text):
-        return len(text) <= 8 and all(not word.known or not word.idea for word in words_of(text))
-    words = re.findall(r"[^\W\d_]+", text)
-    return all(idea_of(word) and idea_of(word) not in lexicon.IDEAS for word in words)
