@@ -62,7 +62,7 @@ MISTAKES: Mapping[str, tuple[Callable[[], object], str]] = {
     "a description for a name": (lambda: tool("Add two numbers")(add), "description="),
     "tools before the model": (lambda: any_agent([add], "offline"), "Agent('openai:gpt-5', ["),
     "instructions before all": (lambda: Agent("You are helpful."), "instructions="),
-    "a model's class": (lambda: any_agent(Weather, [add]), "is no model, which comes first"),
+    "a model's class": (lambda: any_agent(Weather, [add]), "is not a model; the model comes first"),
     "no vendor": (lambda: Agent("gpt-5"), "openai:gpt-5"),
     "another library's option": (lambda: any_agent("offline", system_prompt=""), "instructions="),
     "another library's tool option": (lambda: any_tool(name_override="x")(add), "name="),

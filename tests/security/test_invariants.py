@@ -34,7 +34,7 @@ BREAKS = (
     Break(
         "3: bodies have no deadline",
         "call/body/coroutine_deadline.py",
-        "            if not context.paused:\n",
+        "            if not context.pause_count:\n",
         "            if False:\n",
         "packages/toolkeel/tests/call/test_kinds.py::test_each_kind_is_stopped_at_its_deadline",
     ),

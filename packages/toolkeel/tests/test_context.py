@@ -34,7 +34,7 @@ def _messages(seen: list[Event]) -> list[str]:
 @given(st.integers(1, 50))
 def test_events_of_a_run_are_numbered_without_gaps(count: int) -> None:
     run = RunContext(None)
-    numbers = [run.next() for _ in range(count)]
+    numbers = [run.next_event_fields() for _ in range(count)]
     assert [seq for seq, _, _ in numbers] == list(range(1, count + 1))
     assert {run_id for _, _, run_id in numbers} == {run.id}
 
@@ -61,7 +61,7 @@ def test_a_listener_that_raises_is_logged_and_the_others_still_hear(
 
     run = RunContext(None, listeners=(broken, seen.append))
     with caplog.at_level(logging.ERROR, "toolkeel"):
-        run.tell(TurnStarted(*run.next(), 1))
+        run.emit(TurnStarted(*run.next_event_fields(), 1))
     assert len(seen) == 1
     assert "turn_started" in caplog.text
 

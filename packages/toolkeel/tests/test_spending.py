@@ -47,14 +47,14 @@ def test_what_three_runs_of_one_tree_spend_keeps_every_bound_of_the_tree(
 def test_calls_and_failures_of_a_tool_are_counted_over_the_tree() -> None:
     root = Spending(RunLimits(calls={"pay": 2}, failures={"look": 1}), 10)
     inner = Spending(RunLimits(), 10, root)
-    inner.take_call("pay")
-    root.take_call("pay")
+    inner.count_call("pay")
+    root.count_call("pay")
     with pytest.raises(LimitReached, match="called 2 times"):
-        inner.take_call("pay")
-    inner.return_call("pay")
-    inner.note_failure("look")
+        inner.count_call("pay")
+    inner.uncount_call("pay")
+    inner.count_failure("look")
     with pytest.raises(LimitReached, match="failed 1 times"):
-        root.take_call("look")
+        root.count_call("look")
 
 
 def test_a_bound_that_is_no_number_is_refused_by_its_name() -> None:
@@ -69,21 +69,21 @@ def test_a_bound_that_is_no_number_is_refused_by_its_name() -> None:
 
 def test_a_price_nobody_knows_is_refused_where_cost_is_bounded() -> None:
     with pytest.raises(SetupError, match=r"prices=\{'house-model': Price"):
-        Spending(RunLimits(cost=1.0), 10).price("house-model")
-    assert Spending(RunLimits(), 10).price("house-model") is None
+        Spending(RunLimits(cost=1.0), 10).find_price("house-model")
+    assert Spending(RunLimits(), 10).find_price("house-model") is None
     priced = RunLimits(cost=1.0, prices={"house-model": Price(1.0, 2.0)})
-    known = Spending(RunLimits(), 10, Spending(priced, 10)).price("house-model")
+    known = Spending(RunLimits(), 10, Spending(priced, 10)).find_price("house-model")
     assert known is not None and known(Usage(1, 1_000_000, 1_000_000)) == 3.0
 
 
 def test_what_a_saved_run_had_counted_counts_when_it_goes_on() -> None:
     first = Spending(RunLimits(calls={"pay": 2}, tokens=100), 10)
-    first.take_call("pay")
-    first.note_failure("pay")
+    first.count_call("pay")
+    first.count_failure("pay")
     first.add(Usage(1, 30, 20), 0.5)
     again = Spending(RunLimits(calls={"pay": 2}), 10)
-    again.take_back(first.counts, first.cost)
+    again.restore_counts(first.counts, first.cost)
     assert (again.counts, again.cost) == (first.counts, 0.5)
-    again.take_call("pay")
+    again.count_call("pay")
     with pytest.raises(LimitReached, match="called 2 times"):
-        again.take_call("pay")
+        again.count_call("pay")

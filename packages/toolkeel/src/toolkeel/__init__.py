@@ -29,9 +29,9 @@ from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.model_interface import (
     Model,
     Settings,
-    lend_connect as _lend_connect,
-    lend_prices as _lend_prices,
-    lend_sessions as _lend_sessions,
+    set_model_resolver as _set_model_resolver,
+    set_price_lookup as _set_price_lookup,
+    set_session_lookup as _set_session_lookup,
 )
 
 # 1. A function becomes a tool.
@@ -73,10 +73,10 @@ else:
 # Lent backwards: tools get their `invoke`, agents take a model or a session by name, notebooks
 # show what there is.
 _lend(lambda: _typing.cast("_typing.Any", _load("toolkeel.call.direct_invoke")))
-_lend_connect(lambda name: _load("toolkeel.providers.model_by_name").connect(name))
-_lend_prices(lambda name: _load("toolkeel.providers.prices").price_of(name))
+_set_model_resolver(lambda name: _load("toolkeel.providers.model_by_name").connect(name))
+_set_price_lookup(lambda name: _load("toolkeel.providers.prices").price_of(name))
 _lend_html(lambda value: _load("toolkeel._common.installed").render_html(value))
-_lend_sessions(lambda name: _load("toolkeel.sessions").session(name))
+_set_session_lookup(lambda name: _load("toolkeel.sessions").session(name))
 
 __all__ = [
     "Agent", "AssistantMessage", "Audio", "BaseTool", "CallError", "CancelToken", "Effects",

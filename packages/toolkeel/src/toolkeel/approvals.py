@@ -1,4 +1,4 @@
-"""Approval of calls by a person (human in the loop): tickets, decisions, and rules that say who is asked."""
+"""Approval of calls by a person (human in the loop): tickets, decisions, rules."""
 
 from typing import TYPE_CHECKING
 

@@ -1,4 +1,4 @@
-"""What a run shares between its calls, and what one running tool may see of it."""
+"""The context of a run, shared by its calls, and the context of one running call."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ D = TypeVar("D")
 T = TypeVar("T")
 Listener = Callable[[Event], None]
 WITHIN_BODY: ContextVar[bool] = ContextVar("toolkeel_within_body", default=False)
-"""Whether calls are made by a tool's body. They cannot wait: the body would have to run again."""
+"""True while a tool's body makes calls. They cannot wait: the body would have to run again."""
 
 
-class Masks(Protocol):
-    """What hides secrets in what a run tells."""
+class EventMask(Protocol):
+    """Hides secrets in events and other values of a run."""
 
-    def event(self, event: Event) -> Event:
-        """The event as listeners may see it."""
+    def mask_event(self, event: Event) -> Event:
+        """Return the event without secrets."""
         ...
 
-    def deep(self, value: T) -> T:
-        """Anything else without them."""
+    def mask_value(self, value: T) -> T:
+        """Return any other value without secrets."""
         ...
 
 
@@ -55,7 +55,7 @@ class LoopState:
         instruction_count: Number of messages at the start of `transcript` that are instructions.
         inbox: Messages that join the transcript before the next model request.
         follow_ups: Messages that join it one by one, each when the run would otherwise end.
-        skip_unstarted: Calls that have not started are skipped, because a person said something new.
+        skip_unstarted: Calls that have not started are skipped, because a person sent a message.
         pending_handoff: The handoff made by a call of this turn; None if there is none.
         disabled_tools: Names of tools that cannot be called in this turn.
         visible_taint: Number of taint sources visible to the request that produced the current calls.
@@ -116,28 +116,28 @@ class RunScope:
 
 
 class RunContext(Generic[C]):
-    """What all calls of one run share.
+    """Everything the calls of one run share.
 
     Args:
-        deps: The user's own object, handed to tools that ask for it.
-        state: Data that tools write (see `update`); saved with the run, and back when it goes on.
+        deps: The user's own object, passed to tools that ask for it.
+        state: Data that tools write (see `update`); saved with the run and restored on resume.
         store: Memory that outlives the run.
         inject: Values of parameters marked with a plain `Injected`, by name.
-        agent: The agent that runs, if one does.
-        listeners: Called with each event, in order. One that raises is logged and goes on.
+        agent: The agent that runs, if any.
+        listeners: Called with each event, in order. An exception of a listener is logged and ignored.
         cancel: Token that stops the run.
-        approver: Asked when a call needs approval; without one such a call is refused, or, in an
+        approver: Called when a call needs approval. Without one such a call is refused or, in an
             agent, suspends the run.
 
     Attributes:
         id: The run's id, in its events and journal entries.
         usage: Tokens and requests spent so far.
-        lock: Held while `update` runs; who writes `state` in another way may hold it too.
+        lock: Lock of `state`; `update` acquires it, and so must any other writer.
         taint: Taint of the whole run tree; None until something is tainted.
         recorder: Writes the journal of a session; None without a session.
-        mask: Hides secrets in events and failures; None as long as no tool has any.
+        mask: Hides secrets in events and failures; None if no tool has any.
         loop_state: Transcript, inbox and whatever else the run's loop advances.
-        scope: Bounds and rules that hold for this run and the runs inside it.
+        scope: Bounds and rules of this run and the runs inside it.
     """
 
     __slots__ = (
@@ -169,7 +169,7 @@ class RunContext(Generic[C]):
         self.cancel = cancel or CancelToken()
         self.listeners = listeners
         self.lock = RLock()
-        self.mask: Masks | None = None
+        self.mask: EventMask | None = None
         self.recorder: RunRecorder | None = None
         self.taint: Taint | None = None
         self.loop_state = LoopState()
@@ -182,20 +182,20 @@ class RunContext(Generic[C]):
 
     @property
     def messages(self) -> list[Message]:
-        """The transcript so far, a copy; without the agent's instructions."""
+        """A copy of the transcript so far, without the agent's instructions."""
         return self.loop_state.transcript[self.loop_state.instruction_count :]
 
     def update(self, key: str, function: Callable[[Any], T], default: object = None) -> T:
-        """Change one value of `state`, and give it; parallel calls do not lose each other's changes.
+        """Change one value of `state` and return it; parallel calls lose no change of each other.
 
         Args:
-            key: Of the value.
-            function: Gives the new value of the old one; it may be called in any thread, and
-                nobody else's runs meanwhile.
-            default: Stands for the old value if there is none.
+            key: Key of the value.
+            function: Returns the new value for the old one. It runs in the caller's thread while
+                `lock` is locked.
+            default: Passed to `function` if there is no value yet.
 
         >>> run = RunContext()
-        >>> run.update("seen", lambda seen: [*seen, "a"], [])
+        >>> run.update("cities", lambda cities: [*cities, "a"], [])
         ['a']
         """
         with self.lock:
@@ -205,37 +205,37 @@ class RunContext(Generic[C]):
             self.state[key] = value
         return value
 
-    def shared_taint(self) -> Taint:
-        """What this run has touched, made now if it has touched nothing yet."""
+    def get_taint(self) -> Taint:
+        """Return the taint of the run tree; create it if nothing is tainted yet."""
         if self.taint is None:
             self.taint = Taint(self)
         return self.taint
 
-    def next(self) -> tuple[int, float, str]:
-        """The three fields every event begins with."""
+    def next_event_fields(self) -> tuple[int, float, str]:
+        """Return sequence number, time and run id for the next event."""
         self.loop_state.event_count = seq = self.loop_state.event_count + 1
         return seq, time(), self.id
 
-    def within(self, call: ToolContext, name: str, deps: D) -> RunContext[D]:
-        """The context of a run that a running call of this one makes: it shares what holds here.
+    def make_inner(self, call: ToolContext, name: str, deps: D) -> RunContext[D]:
+        """Return the context of a run inside a running call; it shares limits, rules and approver.
 
         Args:
             call: The running call.
-            name: What its events are told under, as `Nested`.
-            deps: Its own object.
+            name: Name of the inner agent, for `Nested` events.
+            deps: The inner run's own object.
         """
         inner = RunContext(
             deps,
             store=self.store,
             inject=self.inject,
             agent=self.agent,
-            listeners=(_nested(call, name),) if self.listeners else (),
+            listeners=(_forward_to_outer(call, name),) if self.listeners else (),
             cancel=self.cancel,
             approver=self.approver,
         )
         inner.scope = RunScope(self)
         inner.scope.deadline = call.deadline
-        inner.taint = self.shared_taint()
+        inner.taint = self.get_taint()
         inner.loop_state.visible_taint = len(inner.taint.sources)
         if self.recorder is not None:
             inner.recorder = self.recorder.inner(inner.id, call.call)
@@ -243,71 +243,72 @@ class RunContext(Generic[C]):
 
     @property
     def can_wait(self) -> bool:
-        """Whether a call may wait for a person: in an agent, unless a body makes the call."""
+        """A call may wait for a person: the run is an agent's, and no body makes the call."""
         return self.loop_state.can_suspend and not WITHIN_BODY.get()
 
-    def tell(self, event: Event) -> None:
-        """Hand an event to every listener; none of them can break the run."""
+    def emit(self, event: Event) -> None:
+        """Send an event to every listener; log and ignore their exceptions."""
         if self.mask is not None:
             try:
-                event = self.mask.event(event)
+                event = self.mask.mask_event(event)
             except Exception:
-                log().exception("%s cannot be masked, so nobody is told", event.type)
+                log().exception("masking %s failed; the event is dropped", event.type)
                 return
         for listener in self.listeners:
             try:
                 listener(event)
             except Exception:
-                log().exception("a listener failed on %s; the run goes on", event.type)
+                log().exception("a listener failed on %s; the run continues", event.type)
 
     async def close(self) -> None:
-        """Give back what was opened for this run: an agent does it when its run has ended."""
+        """Run the cleanup functions, last first; an agent does it at the run's end."""
         cleanups = self.loop_state.cleanups
         while cleanups:
             try:
                 await cleanups.pop()()
             except Exception:
-                log().exception("what was opened for a run could not be closed")
+                log().exception("a cleanup function of a run failed")
 
 
-def _nested(call: ToolContext, name: str) -> Listener:
-    """A listener for a run within a call, that tells the run around it."""
+def _forward_to_outer(call: ToolContext, name: str) -> Listener:
+    """Return a listener that sends events of an inner run to the enclosing run."""
 
-    def tell(event: Event) -> None:
-        if not call.ended:  # nothing about a call follows its end
+    def forward(event: Event) -> None:
+        if not call.ended:  # no event of a call follows its end
             run = call.run
-            run.tell(Nested(*run.next(), call.call.id, name, event))
+            run.emit(Nested(*run.next_event_fields(), call.call.id, name, event))
 
-    return tell
+    return forward
 
 
-class Clock(Protocol):
-    """What stops a call at its deadline."""
+class DeadlineClock(Protocol):
+    """Stops a call at its deadline."""
 
     def pause(self, paused: bool) -> None:
-        """Let no time pass, or go on with what was left."""
+        """Stop the clock, or continue with the time that was left."""
         ...
 
 
 class ToolContext(Generic[C]):
-    """What a running tool may see. Ask for it by annotating a parameter, at any position.
+    """The context of a running call. Ask for it by annotating a parameter, at any position.
 
     Attributes:
         call: The call being run.
         tool_name: Name of the tool.
-        run: What the calls of this run share.
-        deadline: `time.perf_counter` value at which the call is stopped; None if never.
-        ended: Whether the call has its result already, because it was stopped.
-        clock: What stops it at the deadline, once it waits for something.
-        paused, away: How many parts are off the clock; wait for others' work, or have given it up.
-        edits: How its arguments were changed since the model sent them, in order.
-        body: How far its body is: not begun (empty), it runs, or runs again, or has ended well.
-        started: `time.perf_counter` value at which its call began; 0 if that is not known.
+        run: The run of the call.
+        deadline: `time.perf_counter` value at which the call is stopped; None for never.
+        ended: The call has its result already, because it was stopped.
+        deadline_clock: Stops the call at the deadline, once it waits for something.
+        pause_count: Number of parts that have paused the deadline.
+        remote_count: Number of parts that wait for another system's work, or abandoned it.
+        edits: Changes of the arguments since the model sent them, in order.
+        body_state: Empty before the body starts, then ``runs``, ``again`` for a retry, ``done``.
+        started_at: `time.perf_counter` value at which the call started; 0 if unknown.
     """
 
     __slots__ = (
-        "_loop", "_reporter", "away", "body", "call", "clock", "deadline", "edits", "ended",
-        "paused", "run", "started", "tool_name",
+        "_loop", "_reporter", "body_state", "call", "deadline", "deadline_clock", "edits", "ended",
+        "pause_count", "remote_count", "run", "started_at", "tool_name",
     )  # fmt: skip
 
     def __init__(self, call: ToolCall, tool_name: str, run: RunContext[C]) -> None:
@@ -315,10 +316,10 @@ class ToolContext(Generic[C]):
         self.tool_name = tool_name
         self.run = run
         self.deadline = run.scope.deadline
-        self.body: Literal["", "runs", "again", "done"] = ""
-        self.ended, self.paused, self.away = False, 0, 0
-        self.started = 0.0
-        self.clock: Clock | None = None
+        self.body_state: Literal["", "runs", "again", "done"] = ""
+        self.ended, self.pause_count, self.remote_count = False, 0, 0
+        self.started_at = 0.0
+        self.deadline_clock: DeadlineClock | None = None
         self.edits: tuple[Edit, ...] = ()
         # Asked for only if somebody listens: it costs a system call in Python 3.11.
         self._loop = reporter.running_loop() if run.listeners else None
@@ -330,7 +331,7 @@ class ToolContext(Generic[C]):
 
     @property
     def deps(self) -> C:
-        """The user's own object, as given to the run."""
+        """The user's own object, as passed to the run."""
         return self.run.deps
 
     @property
@@ -343,14 +344,14 @@ class ToolContext(Generic[C]):
 
     @property
     def messages(self) -> list[Message]:
-        """The transcript so far, a copy."""
+        """A copy of the transcript so far."""
         return self.run.messages
 
     @property
     def idempotency_key(self) -> str:
-        """What names this call for ever, also when it runs again after a crash of the program.
+        """A key that identifies this call, also when it runs again after a crash of the program.
 
-        Give it to a service that takes such a key, and declare the tool idempotent.
+        Pass it to a service that accepts such a key, and declare the tool idempotent.
         """
         recorder, call = self.run.recorder, self.call
         return f"{self.run.id}-{call.id}" if recorder is None else recorder.key(call)
@@ -365,7 +366,7 @@ class ToolContext(Generic[C]):
 
     @property
     def usage(self) -> Usage:
-        """Tokens the run has spent so far."""
+        """Tokens and requests the run has spent so far."""
         return self.run.usage
 
     @property
@@ -380,61 +381,61 @@ class ToolContext(Generic[C]):
     def progress(
         self, message: str = "", done: float | None = None, total: float | None = None
     ) -> None:
-        """Tell whoever watches how far this call is. Any thread may call it.
+        """Report progress to listeners. Any thread may call it.
 
         Args:
             message: What is being done.
             done: Amount done.
-            total: Amount in all, in the unit of `done`.
+            total: Total amount, in the unit of `done`.
         """
         if self.run.listeners and not self.ended:
-            self._report().say(message, done, total)
+            self._get_reporter().say(message, done, total)
 
     def emit(self, value: object) -> None:
-        """Tell whoever listens something of the program's own, as `Emitted`. Any thread may.
+        """Send a custom value to listeners, as an `Emitted` event. Any thread may call it.
 
         Args:
-            value: Anything; none is dropped, or merged with another.
+            value: Anything; no value is dropped or merged with another.
         """
         if self.run.recorder is not None:
             self.run.recorder.emitted(value)
         if self.run.listeners:
-            self._report().emit(value)
+            self._get_reporter().emit(value)
 
-    def _report(self) -> reporter.Reporter:
+    def _get_reporter(self) -> reporter.Reporter:
         if self._reporter is None:
             id = "" if self.ended else self.call.id
             self._reporter = reporter.Reporter(self.run, id, self._loop)
         return self._reporter
 
     def set_deadline(self, seconds: float) -> None:
-        """Say when the call will be stopped, counted from now."""
+        """Set the deadline to so many seconds from now, within that of the run."""
         self.deadline = perf_counter() + seconds
         if self.run.scope.deadline is not None:
             self.deadline = min(self.deadline, self.run.scope.deadline)
 
     @contextmanager
-    def off_the_clock(self) -> Iterator[None]:
-        """Wait for a person: time in here does not count. For async bodies only."""
-        self.paused += 1
-        if self.paused == 1 and self.clock is not None:
-            self.clock.pause(True)
+    def pause_deadline(self) -> Iterator[None]:
+        """Pause the deadline while the call waits for a person. For async bodies only."""
+        self.pause_count += 1
+        if self.pause_count == 1 and self.deadline_clock is not None:
+            self.deadline_clock.pause(True)
         try:
             yield
         finally:
-            self.paused -= 1
-            if self.paused == 0 and self.clock is not None:
-                self.clock.pause(False)
+            self.pause_count -= 1
+            if self.pause_count == 0 and self.deadline_clock is not None:
+                self.deadline_clock.pause(False)
 
     @contextmanager
-    def elsewhere(self) -> Iterator[None]:
-        """Wait for another system: who stops waiting, or fails, does not stop its work."""
-        self.away += 1
+    def working_remotely(self) -> Iterator[None]:
+        """Mark that another system does the work: a timeout or failure here does not stop it."""
+        self.remote_count += 1
         yield
-        self.away -= 1
+        self.remote_count -= 1
 
     def end(self) -> None:
-        """Tell what was held back; drop progress that comes later."""
+        """Send progress that is still due, and ignore later progress."""
         self.ended = True
         if self._reporter is not None:
             self._reporter.end()

@@ -1,8 +1,8 @@
-"""What happens in a run, as frozen records: a closed union.
+"""Events of a run, as frozen records: a closed union.
 
 Every event has the run's sequence number (`seq`, from 1, without gaps), the wall-clock time
 (`at`, seconds since the epoch) and the run's id. Durations are monotonic seconds. Each call has
-one `ToolStarted` and one `ToolFinished` or `ToolSuspended`, and nothing about a call follows its end.
+one `ToolStarted` and one `ToolFinished` or `ToolSuspended`, and no event of a call follows its end.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from toolkeel.model_interface import Delta
 EndReason = Literal[
     "answered", "returned", "waiting", "refused", "cut_off", "limit", "cancelled", "failed"
 ]
-"""How runs end; see `RunFinished`."""
+"""Reasons for the end of a run; see `RunFinished`."""
 
 
 @record
-class OfRun:
-    """What every event says.
+class RunEvent:
+    """Fields of every event.
 
     Args:
         seq: Its number in the run, from 1.
         at: When it happened, in seconds since the epoch.
-        run_id: Of the run.
+        run_id: Id of the run.
     """
 
     seq: int
@@ -39,15 +39,15 @@ class OfRun:
 
 
 @record
-class OfCall(OfRun):
-    """What every event of a call says beside it: the call's id."""
+class CallEvent(RunEvent):
+    """Fields of every event of a call."""
 
     call_id: str
 
 
 @record
-class RunStarted(OfRun):
-    """A run began."""
+class RunStarted(RunEvent):
+    """The start of a run."""
 
     type: ClassVar[str] = "run_started"
     model: str = ""
@@ -55,13 +55,13 @@ class RunStarted(OfRun):
 
 
 @record
-class TurnStarted(OfRun):
-    """The model is about to be asked.
+class TurnStarted(RunEvent):
+    """The model is about to be called.
 
     Args:
-        turn: Which reply of the run it will be, from 1.
-        model: Name of the model that is asked.
-        provider: Whose it is, if it says so; see `toolkeel.model_interface.provider_of`.
+        turn: Number of the reply in the run, from 1.
+        model: Name of the model.
+        provider: The model's provider, if known; see `toolkeel.model_interface.get_provider`.
     """
 
     type: ClassVar[str] = "turn_started"
@@ -71,22 +71,22 @@ class TurnStarted(OfRun):
 
 
 @record
-class Streamed(OfRun):
-    """A piece of the model's reply arrived."""
+class Streamed(RunEvent):
+    """A piece of the model's reply."""
 
     type: ClassVar[str] = "streamed"
     delta: Delta
 
 
 @record
-class Retrying(OfRun):
-    """The model's server failed before it said anything, and is asked again in `wait` seconds.
+class Retrying(RunEvent):
+    """The model's server failed before the reply started; the request is sent again.
 
     Args:
-        attempt: Which repetition follows, from 1.
-        wait: Seconds until then.
-        error: What happened.
-        status: HTTP status, if there was an answer.
+        attempt: Number of the next repetition, from 1.
+        wait: Seconds until it is sent.
+        error: The failure.
+        status: HTTP status, if there was a response.
     """
 
     type: ClassVar[str] = "retrying"
@@ -97,27 +97,27 @@ class Retrying(OfRun):
 
 
 @record
-class Replied(OfRun):
-    """The model's reply is whole."""
+class Replied(RunEvent):
+    """The complete reply of the model."""
 
     type: ClassVar[str] = "replied"
     message: AssistantMessage
 
 
 @record
-class ToolStarted(OfCall):
-    """A call arrived; its arguments are raw and not yet checked."""
+class ToolStarted(CallEvent):
+    """A call arrived; its arguments are raw and not yet validated."""
 
     type: ClassVar[str] = "tool_started"
     call: ToolCall
 
 
 @record
-class Coerced(OfCall):
-    """Arguments were mended before validation accepted them.
+class Coerced(CallEvent):
+    """Arguments were corrected before validation accepted them.
 
     Args:
-        changes: What was done, one phrase each.
+        changes: Each change, as a phrase.
     """
 
     type: ClassVar[str] = "coerced"
@@ -125,8 +125,8 @@ class Coerced(OfCall):
 
 
 @record
-class Progress(OfCall):
-    """A running tool told how far it is; a later snapshot replaces an earlier one."""
+class Progress(CallEvent):
+    """Progress of a running tool; a later snapshot replaces an earlier one."""
 
     type: ClassVar[str] = "progress"
     message: str
@@ -135,12 +135,12 @@ class Progress(OfCall):
 
 
 @record
-class Emitted(OfCall):
-    """A running tool told something of its own (`ToolContext.emit`); none is dropped or merged.
+class Emitted(CallEvent):
+    """A custom value of a running tool (`ToolContext.emit`); none is dropped or merged.
 
     Args:
-        call_id: Of the call; empty if that had ended.
-        value: What it told.
+        call_id: Id of the call; empty if it had ended.
+        value: The value.
     """
 
     type: ClassVar[str] = "emitted"
@@ -148,12 +148,13 @@ class Emitted(OfCall):
 
 
 @record
-class ToolFinished(OfCall):
-    """A call ended; nothing about it follows.
+class ToolFinished(CallEvent):
+    """The end of a call; no event of the call follows.
 
     Args:
+        message: Its result.
         arguments: What it ran with, or would have, as JSON, where that may differ from the call's
-            own text: defaults filled in, values mended or edited. Injected ones are left out, and
+            own text: defaults filled in, values corrected or edited. Injected values are left out, and
             secrets masked. None: they are those of the call, or never passed validation.
     """
 
@@ -163,7 +164,7 @@ class ToolFinished(OfCall):
 
 
 @record
-class ApprovalRequested(OfCall):
+class ApprovalRequested(CallEvent):
     """A call waits for a person."""
 
     type: ClassVar[str] = "approval_requested"
@@ -171,8 +172,8 @@ class ApprovalRequested(OfCall):
 
 
 @record
-class ApprovalDecided(OfCall):
-    """A person, or who answers for one, decided."""
+class ApprovalDecided(CallEvent):
+    """A person, or an approver, decided."""
 
     type: ClassVar[str] = "approval_decided"
     ticket_id: str
@@ -181,13 +182,13 @@ class ApprovalDecided(OfCall):
 
 
 @record
-class Tainted(OfCall):
-    """A call's result has left a label on the run: what goes out afterwards may ask.
+class Tainted(CallEvent):
+    """A call's result added a taint label to the run: later calls that send data out may ask.
 
     Args:
         label: ``private``, ``stranger`` or ``secret``.
-        tool: Whose result it was.
-        what: Which result, such as an address; may be empty.
+        tool: Name of the tool.
+        what: The source, such as an address; may be empty.
     """
 
     type: ClassVar[str] = "tainted"
@@ -197,40 +198,40 @@ class Tainted(OfCall):
 
 
 @record
-class ToolSuspended(OfCall):
-    """A call's part in this run ended without a result: it waits for a decision."""
+class ToolSuspended(CallEvent):
+    """A call ended its part in this run without a result: it waits for a decision."""
 
     type: ClassVar[str] = "tool_suspended"
     ticket: Ticket
 
 
 @record
-class HandedOver(OfRun):
-    """Another agent goes on with the run.
+class HandedOver(RunEvent):
+    """Another agent owns the run from here on.
 
     Args:
-        left: Name of the agent that gave it away.
-        agent: Name of the one that has it now.
+        previous_agent: Name of the agent before.
+        agent: Name of the agent that owns the run now.
         model: Name of its model.
     """
 
     type: ClassVar[str] = "handed_over"
-    left: str
+    previous_agent: str
     agent: str
     model: str = ""
 
 
 @record
-class RunFinished(OfRun):
-    """The run ended; nothing follows.
+class RunFinished(RunEvent):
+    """The end of a run; no event follows.
 
     Args:
         reason: ``answered`` (the model stopped calling), ``returned`` (a `ends_run` tool
             answered), ``waiting`` (for a person), ``refused`` (by the model or its provider),
             ``cut_off`` (its last reply was), ``limit``, ``cancelled`` or ``failed``.
-        error: The exception's text if it ended with one; the bound if it ended at one.
-        usage: What it spent.
-        output: Its answer, if it has one.
+        error: Text of the exception if it ended with one; the limit if it ended at one.
+        usage: Tokens and requests spent.
+        output: The answer, if there is one.
     """
 
     type: ClassVar[str] = "run_finished"
@@ -241,14 +242,14 @@ class RunFinished(OfRun):
 
 
 @record
-class Nested(OfCall):
-    """Something happened in the run of an agent that this run called as a tool.
+class Nested(CallEvent):
+    """An event of the run of an agent that this run called as a tool.
 
     Args:
-        run_id: Of the run that called it.
-        call_id: Of the call it is.
-        agent: Name of the agent.
-        event: What happened there; it has that run's own id and numbers.
+        run_id: Id of the calling run.
+        call_id: Id of the call.
+        agent: Name of the inner agent.
+        event: The event, with the inner run's own id and numbers.
     """
 
     type: ClassVar[str] = "nested"
@@ -264,19 +265,22 @@ Event: TypeAlias = (
 
 
 def event_dict(event: Event) -> dict[str, object]:
-    """The event as JSON-ready data, its `type` first; objects only programs know become text.
+    """Return the event as JSON-ready data, its `type` first; other objects become text.
 
     >>> event_dict(Coerced(1, 0.0, "r", "c", ("trimmed",)))
     {'type': 'coerced', 'seq': 1, 'at': 0.0, 'run_id': 'r', 'call_id': 'c', 'changes': ['trimmed']}
     """
-    fields = {f.name: plain(getattr(event, f.name), other=_told) for f in dataclasses.fields(event)}
+    fields = {
+        f.name: plain(getattr(event, f.name), other=_describe_value)
+        for f in dataclasses.fields(event)
+    }
     if isinstance(event, Nested):
         fields["event"] = event_dict(event.event)
     return {"type": event.type, **fields}
 
 
-def _told(value: object) -> object:
-    """What is told of a value that JSON cannot hold."""
+def _describe_value(value: object) -> object:
+    """Return a JSON-ready description of a value that JSON has no form for."""
     if isinstance(value, float):
         return value
     return f"<{len(value)} bytes>" if isinstance(value, bytes) else f"<{type(value).__name__}>"

@@ -1,4 +1,4 @@
-"""What a language model is to this library: messages and tools in, deltas out."""
+"""The interface of language models: messages and tools in, deltas out."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from toolkeel.messages import AssistantMessage, FinishReason, Message, Usage
 
 @record
 class TextDelta:
-    """A piece of what the model says."""
+    """A piece of the reply's text."""
 
     text: str
 
 
 @record
 class ReasoningDelta:
-    """A piece of what the model thinks; `signature` comes with the last piece if at all."""
+    """A piece of the model's reasoning; `signature`, if any, comes with the last piece."""
 
     text: str = ""
     signature: str = ""
@@ -32,11 +32,11 @@ class CallDelta:
     """A piece of a call.
 
     Args:
-        index: Which call of this reply it belongs to, counted from 0 by the decoder.
+        index: The call's place in the reply, counted from 0 by the decoder.
         id: The call's id, once known.
         name: The tool's name, once known.
         arguments: The next piece of the arguments' text.
-        provider_options: What else the provider sent with the call and wants back.
+        provider_options: Other data that the provider sent with the call and needs back.
     """
 
     index: int
@@ -51,11 +51,11 @@ class Finish:
     """The end of a reply. A stream that ends without it was cut off.
 
     Args:
-        reason: Why it ended.
-        usage: What it cost.
-        model: Which model answered.
-        provider_options: What else the provider sent and wants back.
-        media: The pictures, sounds and files it made, which come whole and stand behind its text.
+        reason: Why the reply ended.
+        usage: Its tokens.
+        model: The model that answered.
+        provider_options: Other data that the provider sent and needs back.
+        media: Pictures, sounds and files of the reply, which arrive complete, after its text.
     """
 
     reason: FinishReason
@@ -67,13 +67,13 @@ class Finish:
 
 @record
 class RetryDelta:
-    """The request failed before anything was said; the model sends it again.
+    """The request failed before the reply started; the model sends it again.
 
     Args:
-        attempt: Which repetition this is, from 1.
+        attempt: Number of this repetition, from 1.
         wait: Seconds until it is sent.
-        error: What happened.
-        status: HTTP status, if there was an answer.
+        error: The failure.
+        status: HTTP status, if there was a response.
     """
 
     attempt: int
@@ -86,7 +86,7 @@ Delta: TypeAlias = TextDelta | ReasoningDelta | CallDelta | RetryDelta | Finish
 
 
 class ToolDefinition(Protocol):
-    """What a model is told about a tool."""
+    """The definition of a tool, as a model gets it."""
 
     @property
     def name(self) -> str: ...
@@ -104,10 +104,10 @@ ToolChoice: TypeAlias = Literal["auto", "none", "required"] | str
 
 @record
 class OutputFormat:
-    """The form a reply must have, for wires that hold replies to a schema.
+    """A format for replies, for wires that can enforce a schema.
 
     Args:
-        name: Of the form.
+        name: Name of the format.
         schema: JSON Schema of an object.
         description: What the answer is, for the model.
     """
@@ -119,18 +119,18 @@ class OutputFormat:
 
 @record
 class Settings:
-    """How to sample a reply; None leaves a choice to the provider.
+    """Sampling settings of a reply; None leaves a choice to the provider.
 
     Args:
-        tool_choice: Whether and which tool the model must call.
-        parallel_tool_calls: Whether it may call several at once.
-        strict: Whether the provider shall hold arguments to the schema while sampling.
+        tool_choice: If and which tool the model must call.
+        parallel_tool_calls: Allow several calls in one reply.
+        strict: Have the provider enforce the schema of arguments while sampling.
         temperature: Randomness, in the provider's own scale.
         max_tokens: Longest reply, in tokens.
         provider_options: Further keys of the request's body, sent as they are.
-        output: The form the reply must have; for models that can (`SupportsStructuredOutput`).
-        keep_tool_choice: Whether a `tool_choice` that forces a call still does in an agent's run
-            when one was made; it would have to call for ever.
+        output: Required format of the reply, for models that support it (`SupportsStructuredOutput`).
+        keep_tool_choice: Send a `tool_choice` that forces a call in every turn of an agent's run, not
+            only until one was made. The model would have to call forever.
     """
 
     tool_choice: ToolChoice | None = None
@@ -153,9 +153,9 @@ class ModelRequest:
 
     Args:
         messages: The transcript so far. It only ever grows between requests of one run.
-        tools: What the model may call.
+        tools: Tools the model may call.
         settings: How to sample.
-        model: Who is asked, in an agent's run; a step around the request may want another.
+        model: The model to call, in an agent's run; a step around the request may choose another.
     """
 
     messages: Sequence[Message]
@@ -165,11 +165,11 @@ class ModelRequest:
 
 
 class Model(Protocol):
-    """Anything that answers a transcript.
+    """A language model.
 
-    `stream` yields deltas and ends with `Finish`; a model that has the reply whole yields the
-    one `AssistantMessage` instead. `RetryDelta` may come before either. It raises `ModelError` if there
-    is no reply to be had.
+    `stream` yields deltas and ends with `Finish`; a model that gets the complete reply at once yields
+    the one `AssistantMessage` instead. `RetryDelta` may come before either. It raises `ModelError` if
+    there is no reply.
     """
 
     @property
@@ -178,32 +178,32 @@ class Model(Protocol):
         ...
 
     def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """Answer a transcript: deltas as they come, then `Finish`; or the whole reply at once."""
+        """Answer a transcript: yield deltas, then `Finish`; or yield the complete reply."""
         ...
 
 
 @runtime_checkable
 class SupportsStructuredOutput(Protocol):
-    """A model whose server can make replies keep to a schema (structured output)."""
+    """A model whose server can enforce a schema on replies (structured output)."""
 
     def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether replies can be made to keep to this one.
+        """Return True if the server can enforce this format.
 
         Args:
-            output: The form.
-            tools: Whether the model has tools to call, too; some servers take one or the other.
+            output: The format.
+            tools: The request has tools, too; some servers accept only one or the other.
         """
         ...
 
 
-def provider_of(model: Model) -> str:
-    """Whose server a model asks, by the names of OpenTelemetry's GenAI conventions where they have one.
+def get_provider(model: Model) -> str:
+    """Return the provider of a model, by the names of OpenTelemetry's GenAI conventions where they have one.
 
-    A model of your own says it by an attribute `provider`; empty where nobody knows.
+    A model of your own has it as an attribute `provider`; empty if unknown.
 
     >>> class Mine:
     ...     name, provider = "mine", "example"
-    >>> provider_of(Mine())
+    >>> get_provider(Mine())
     'example'
     """
     provider = getattr(model, "provider", "")
@@ -213,27 +213,27 @@ def provider_of(model: Model) -> str:
 _connect: list[Callable[[str], Model]] = []
 
 
-def lend_connect(connect: Callable[[str], Model]) -> None:
-    """Let agents take a model by name: lent by the chapter `providers`, which knows the names."""
+def set_model_resolver(connect: Callable[[str], Model]) -> None:
+    """Set the function that finds models by name; the chapter `providers` calls it."""
     _connect[:] = [connect]
 
 
-def connected(name: str | Model) -> Model:
-    """The model of that name; a model is itself.
+def resolve_model(name: str | Model) -> Model:
+    """Return the model with a name; a model is returned as it is.
 
     Raises:
-        SetupError: if nobody knows it, or it is neither.
+        SetupError: the name is unknown, or the value is no model.
     """
     if not isinstance(name, str):
         if isinstance(name, type) or not hasattr(name, "stream"):
             shown = f"the class {name.__name__}" if isinstance(name, type) else f"{name!r:.60}"
             raise SetupError(
-                f"{shown} is no model, which comes first: Agent('openai:gpt-5', [a_function])"
+                f"{shown} is not a model; the model comes first: Agent('openai:gpt-5', [a_function])"
             )
         return name
     if " " in name.strip():
         raise SetupError(
-            f"{name!r:.60} is no model's name, which comes first; what a model is told goes into "
+            f"{name!r:.60} is not a model name; the model comes first, and instructions for it go into "
             "instructions=: Agent('openai:gpt-5', tools, instructions='...')"
         )
     if not _connect:
@@ -244,16 +244,16 @@ def connected(name: str | Model) -> Model:
 _prices: list[Callable[[str], Callable[[Usage], float] | None]] = []
 
 
-def lend_prices(price_of: Callable[[str], Callable[[Usage], float] | None]) -> None:
-    """Let limits know what models cost: lent by the chapter `providers`."""
+def set_price_lookup(price_of: Callable[[str], Callable[[Usage], float] | None]) -> None:
+    """Set the function that finds prices of models; the chapter `providers` calls it."""
     _prices[:] = [price_of]
 
 
-def known_price(model: str) -> Callable[[Usage], float] | None:
-    """What a model of that name costs, in US dollars; None if nobody knows.
+def find_price(model: str) -> Callable[[Usage], float] | None:
+    """Return the price function of a model, in US dollars; None if the price is unknown.
 
     Raises:
-        MissingExtraError: who would know is not installed.
+        MissingExtraError: the package with the prices is not installed.
     """
     return _prices[0](model) if _prices else None
 
@@ -261,11 +261,11 @@ def known_price(model: str) -> Callable[[Usage], float] | None:
 _sessions: list[Callable[[Any], Any]] = []
 
 
-def lend_sessions(find: Callable[[Any], Any]) -> None:
-    """Let agents take a session by name or path: lent by the chapter that keeps them."""
+def set_session_lookup(find: Callable[[Any], Any]) -> None:
+    """Set the function that finds sessions by name or path; the chapter `sessions` calls it."""
     _sessions[:] = [find]
 
 
-def session_named(name: object) -> Any:
-    """The session of that name, or of the file at that path."""
+def find_session(name: object) -> Any:
+    """Return the session with a name, or of the file at a path."""
     return _sessions[0](name)

@@ -1,4 +1,4 @@
-"""Runs of an agent: what a run shares, how it ends, how it is saved, and how a transcript is mended."""
+"""Runs of an agent: context, result, saved state, handoffs, guardrails, history, transcript repair."""
 
 from typing import TYPE_CHECKING
 

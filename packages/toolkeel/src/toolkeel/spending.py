@@ -1,8 +1,8 @@
-"""Limits of a run (budget): requests, tokens, cost, time and calls, of it and of all runs within it.
+"""Limits of a run (budget): requests, tokens, cost, time and calls, of it and of all inner runs.
 
-One pool (`Spending`) is shared by a whole tree of runs, so that what agents call each other for is
-never multiplied. What a request may cost is reserved before it is sent: two agents that ask at once
-do not both get the last of the money.
+One pool (`Spending`) is shared by a whole tree of runs, so that calling another agent never
+multiplies a limit. The possible cost of a request is reserved before it is sent: of two agents that
+call their models at once, only one gets the last of the money.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import LimitReached, MissingExtraError, SetupError
 from toolkeel.messages import Usage
-from toolkeel.model_interface import known_price
+from toolkeel.model_interface import find_price
 
 PriceOf: TypeAlias = Callable[[Usage], float]
-"""What some usage costs, in US dollars."""
+"""Returns the cost of some usage, in US dollars."""
 
 
 @checked
 @record
 class Price:
-    """What a model costs, in US dollars for a million tokens.
+    """Price of a model, in US dollars per million tokens.
 
     Args:
         input: Tokens it reads.
@@ -33,7 +33,7 @@ class Price:
         cached: Tokens read from its cache; as `input` if None.
         written: Tokens put into its cache, which some vendors charge more for; as `input` if None.
 
-    >>> Price(2.0, 8.0, 0.5).of(Usage(1, 1_000_000, 100_000, cached_tokens=400_000))
+    >>> Price(2.0, 8.0, 0.5).cost_of(Usage(1, 1_000_000, 100_000, cached_tokens=400_000))
     2.2
     """
 
@@ -42,8 +42,8 @@ class Price:
     cached: float | None = None
     written: float | None = None
 
-    def of(self, usage: Usage) -> float:
-        """What some usage costs."""
+    def cost_of(self, usage: Usage) -> float:
+        """Return the cost of some usage, in US dollars."""
         cached = self.input if self.cached is None else self.cached
         written = self.input if self.written is None else self.written
         plain = usage.input_tokens - usage.cached_tokens - usage.cache_write_tokens
@@ -54,19 +54,19 @@ class Price:
 
 @record
 class RunLimits:
-    """What a run may spend, all runs within it included.
+    """Limits of a run and all runs inside it.
 
-    At a limit of requests, tokens, cost or time the run ends with ``limit``, whole and saved; calls
-    beyond their number are refused, and the model is told so.
+    At a limit of requests, tokens, cost or time the run ends with ``limit``, complete and saved; calls
+    beyond their number are refused, and the model gets the reason.
 
     Args:
-        requests: How often models may be asked; ten times the agent's `max_turns` if None.
-        tokens: How many tokens may be read and written.
-        cost: How many US dollars may be spent.
-        seconds: How long it may take.
-        calls: How often a tool may be called, by its name.
-        failures: How often calls of a tool may fail, by its name.
-        prices: Of models whose price is not known otherwise, by their name.
+        requests: Most model requests; ten times the agent's `max_turns` if None.
+        tokens: Most tokens read and written.
+        cost: Most US dollars.
+        seconds: Longest duration.
+        calls: Most calls of a tool, by its name.
+        failures: Most failed calls of a tool, by its name.
+        prices: Prices of models that have no known price, by their name.
     """
 
     requests: int | None = None
@@ -83,77 +83,79 @@ if not TYPE_CHECKING:  # there, an unknown limit is an error already
 
 
 class Spending:
-    """What a tree of runs has spent, and what it may spend yet.
+    """Spending of a tree of runs, and its limits.
 
     Args:
-        limits: Its bounds.
-        requests: How often models may be asked, if `limits` does not say.
-        parent: The pool around it, whose bounds hold as well.
+        limits: Its limits.
+        requests: Most model requests, if `limits` does not say.
+        parent: The pool around it, whose limits apply as well.
 
     Attributes:
-        most: How often models may be asked.
-        over: The bound at which it ended; empty if it has not.
-        watches: Whether calls are counted, here or further out.
-        weighs: Whether tokens or money are bounded, here or further out.
+        max_requests: Most model requests.
+        reached_limit: The limit at which it ended; empty if none was reached.
+        counts_calls: Calls are limited, here or further out.
+        counts_tokens: Tokens or money are limited, here or further out.
 
     Raises:
-        SetupError: for a bound below zero.
+        SetupError: for a limit below zero.
     """
 
     def __init__(self, limits: RunLimits, requests: int, parent: Spending | None = None) -> None:
-        _check(limits)
+        _check_limits(limits)
         self.limits = limits
         self.parent = parent
         self.requests = self.tokens = 0
         self.cost = 0.0
-        self.over = ""
+        self.reached_limit = ""
         self.calls: dict[str, int] = {}
         self._failures: dict[str, int] = {}
-        self.most = requests if limits.requests is None else limits.requests
+        self.max_requests = requests if limits.requests is None else limits.requests
         self._reserved = [0, 0.0]
         self._lock = threading.Lock()
-        self.watches: bool = bool(limits.calls or limits.failures or (parent and parent.watches))
+        self.counts_calls: bool = bool(
+            limits.calls or limits.failures or (parent and parent.counts_calls)
+        )
         bounded = limits.tokens is not None or limits.cost is not None
-        self.weighs: bool = bounded or (parent is not None and parent.weighs)
+        self.counts_tokens: bool = bounded or (parent is not None and parent.counts_tokens)
 
-    def price(self, model: str) -> PriceOf | None:
-        """What a model costs.
+    def find_price(self, model: str) -> PriceOf | None:
+        """Return the price function of a model; None if the price is unknown and not needed.
 
         Raises:
-            SetupError: cost is bounded, and nobody knows.
+            SetupError: cost is limited, and the price is unknown.
         """
         found = self.limits.prices.get(model)
         if found is not None:
-            return found.of
-        known = self.parent.price(model) if self.parent else None
+            return found.cost_of
+        known = self.parent.find_price(model) if self.parent else None
         if known is None and self.limits.cost is not None:
             hint = ""
             try:
-                known = known_price(model)
+                known = find_price(model)
             except MissingExtraError as error:
                 hint = f". {error}"
             if known is None:
                 raise SetupError(
-                    f"what {model!r} costs is not known, so RunLimits(cost=...) would not hold; "
+                    f"the price of {model!r} is unknown, so RunLimits(cost=...) cannot be enforced; "
                     f"give its price: RunLimits(cost=..., prices={{{model!r}: Price(input, output)"
-                    f"}}), or bound tokens instead{hint}"
+                    f"}}), or limit tokens instead{hint}"
                 )
         return known
 
     def reserve(self, expected: Usage, cost: float) -> str:
-        """Take a request, and what it may need, before it is sent.
+        """Reserve what a request may take, before it is sent.
 
         Args:
             expected: Tokens it may take.
-            cost: What they may cost.
+            cost: US dollars they may cost.
 
         Returns:
-            The bound that it would break, as a phrase; empty if it may be sent.
+            The limit that it would exceed, as a phrase; empty if it may be sent.
         """
-        if self.over:
-            return self.over
+        if self.reached_limit:
+            return self.reached_limit
         with self._lock:
-            broken = self._broken(expected.total_tokens, cost)
+            broken = self._find_exceeded(expected.total_tokens, cost)
             if not broken:
                 self.requests += 1
                 self._reserved[0] += expected.total_tokens
@@ -161,14 +163,14 @@ class Spending:
         if not broken and self.parent is not None:
             broken = self.parent.reserve(expected, cost)
             if broken:
-                self._return(expected.total_tokens, cost, 1)
-        self.over = broken
+                self._release(expected.total_tokens, cost, 1)
+        self.reached_limit = broken
         return broken
 
-    def _broken(self, tokens: int, cost: float) -> str:
+    def _find_exceeded(self, tokens: int, cost: float) -> str:
         limits = self.limits
-        if self.requests >= self.most:
-            return f"requests: {self.requests} of {self.most}"
+        if self.requests >= self.max_requests:
+            return f"requests: {self.requests} of {self.max_requests}"
         if limits.tokens is not None and (
             self.tokens >= limits.tokens or self.tokens + self._reserved[0] + tokens > limits.tokens
         ):
@@ -181,42 +183,42 @@ class Spending:
             return f"cost: ${self.cost:.4f} of ${limits.cost:.4f} spent, the next request needs ${cost:.4f}"
         return ""
 
-    def _return(self, tokens: int, cost: float, requests: int = 0) -> None:
+    def _release(self, tokens: int, cost: float, requests: int = 0) -> None:
         with self._lock:
             self.requests -= requests
             self._reserved[0] -= tokens
             self._reserved[1] -= cost
 
     def settle(self, reserved: tuple[Usage, float], spent: tuple[Usage, float]) -> None:
-        """Give back what was reserved for a request, and note what it has taken."""
+        """Release the reservation of a request, and count what it has taken."""
         expected, cost = reserved
         for pool in self._pools():
-            pool._return(expected.total_tokens, cost)
+            pool._release(expected.total_tokens, cost)
             pool.add(*spent)
 
     def _pools(self) -> Iterator[Spending]:
-        """This one, and those around it."""
+        """Yield this pool and those around it."""
         yield self
         if self.parent is not None:
             yield from self.parent._pools()
 
     def add(self, usage: Usage, cost: float) -> None:
-        """Note what was spent."""
+        """Count usage and cost."""
         with self._lock:
             self.tokens += usage.total_tokens
             self.cost += cost
 
     @property
     def counts(self) -> dict[str, int]:
-        """What was counted: requests and tokens, and calls and failures of each tool."""
+        """Requests and tokens so far, and calls and failures of each tool."""
         with self._lock:
             counts = {"requests": self.requests, "tokens": self.tokens}
             counts |= {f"calls {tool}": made for tool, made in self.calls.items()}
             counts |= {f"failures {tool}": failed for tool, failed in self._failures.items()}
         return {name: count for name, count in counts.items() if count}
 
-    def take_back(self, counts: Mapping[str, int], cost: float) -> None:
-        """Go on counting from what a run had spent when it was saved."""
+    def restore_counts(self, counts: Mapping[str, int], cost: float) -> None:
+        """Continue counting from what a saved run had spent."""
         self.cost += cost
         for name, count in counts.items():
             what, _, tool = name.partition(" ")
@@ -226,43 +228,43 @@ class Spending:
                 counted = self.calls if what == "calls" else self._failures
                 counted[tool] = counted.get(tool, 0) + count
 
-    def take_call(self, tool: str) -> None:
+    def count_call(self, tool: str) -> None:
         """Count a call that is about to run.
 
         Raises:
-            LimitReached: telling the model that this tool is used up.
+            LimitReached: tells the model that this tool is used up.
         """
         if self.parent is not None:
-            self.parent.take_call(tool)
+            self.parent.count_call(tool)
         most, failures = self.limits.calls.get(tool), self.limits.failures.get(tool)
         with self._lock:
             made, failed = self.calls.get(tool, 0), self._failures.get(tool, 0)
             if most is not None and made >= most:
                 raise LimitReached(
-                    f"{tool!r} did not run: it may be called {most} times in this run, and was. "
+                    f"{tool!r} did not run: it may be called {most} times in this run, and that is used up. "
                     "Answer with what you have."
                 )
             if failures is not None and failed >= failures:
                 raise LimitReached(
                     f"{tool!r} did not run: its calls have failed {failed} times in this run. "
-                    "Take another way, or say that it did not work."
+                    "Try another way, or say that it did not work."
                 )
             self.calls[tool] = made + 1
 
-    def return_call(self, tool: str) -> None:
-        """Take back a call that did not run: it waits for a person."""
+    def uncount_call(self, tool: str) -> None:
+        """Take back the count of a call that did not run because it waits for a person."""
         for pool in self._pools():
             with pool._lock:
                 pool.calls[tool] = max(pool.calls.get(tool, 0) - 1, 0)
 
-    def note_failure(self, tool: str) -> None:
+    def count_failure(self, tool: str) -> None:
         """Count a call that failed."""
         for pool in self._pools():
             with pool._lock:
                 pool._failures[tool] = pool._failures.get(tool, 0) + 1
 
 
-def _check(limits: RunLimits) -> None:
+def _check_limits(limits: RunLimits) -> None:
     bounds = {
         **{name: getattr(limits, name) for name in ("requests", "tokens", "cost", "seconds")},
         **{f"calls[{name!r}]": most for name, most in limits.calls.items()},

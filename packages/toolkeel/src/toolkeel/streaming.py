@@ -1,4 +1,4 @@
-"""What can be read while it arrives: arguments of calls, calls, and typed answers (partial JSON)."""
+"""Values that can be read while they arrive: arguments, calls, typed answers (partial JSON)."""
 
 from typing import TYPE_CHECKING
 

@@ -78,7 +78,7 @@ def test_another_agent_goes_on_with_its_own_instructions_model_and_tools() -> No
     assert [m.text for m in first.messages][:2] == ["You bill.", "Refund 7."]
     assert [item.name for item in first.tools] == ["refund"]
     [moved] = [event for event in heard if isinstance(event, HandedOver)]
-    assert (moved.left, moved.agent) == ("triage", "billing")
+    assert (moved.previous_agent, moved.agent) == ("triage", "billing")
     assert {event.run_id for event in heard} == {result.run_id}
 
 

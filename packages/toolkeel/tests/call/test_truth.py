@@ -187,7 +187,7 @@ def test_wherever_a_call_was_when_its_run_was_cancelled_its_body_is_told_of_as_i
         """Work."""
         witness.began += 1
         try:
-            with context.elsewhere() if form == "elsewhere" else contextlib.nullcontext():
+            with context.working_remotely() if form == "elsewhere" else contextlib.nullcontext():
                 await hang("body")
         finally:
             witness.ended += 1

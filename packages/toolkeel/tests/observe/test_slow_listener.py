@@ -78,7 +78,7 @@ def test_a_listener_that_fails_is_told_of_the_next_event_all_the_same(
     with SlowListener(fails) as listener:
         assert run_with(listener, 2) == "told"
     assert sum(isinstance(event, Emitted) for event in told) == 2
-    assert "a listener failed on emitted; the run goes on" in caplog.text
+    assert "a listener failed on emitted; the run continues" in caplog.text
 
 
 def test_room_for_no_event_is_refused() -> None:

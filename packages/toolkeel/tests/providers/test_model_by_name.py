@@ -12,7 +12,7 @@ import pytest
 from tests.providers.loopback import answer, saying
 from toolkeel import Agent
 from toolkeel.errors import SetupError
-from toolkeel.model_interface import provider_of
+from toolkeel.model_interface import get_provider
 from toolkeel.providers.chat_servers import OPENAI, PRESETS
 from toolkeel.providers.model_by_name import connect
 from toolkeel.providers.openai_chat.model import OpenAIChat
@@ -152,11 +152,11 @@ def test_a_model_tells_whose_server_it_asks_where_that_is_known(
     model: str, options: dict[str, Any], provider: str
 ) -> None:
     given = {name: value for name, value in {"api_key": "k", **options}.items() if value}
-    assert provider_of(connect(model, **given)) == provider
+    assert get_provider(connect(model, **given)) == provider
 
 
 def test_a_models_own_attribute_counts_only_if_it_is_a_name() -> None:
     model = Scripted([])
-    assert provider_of(model) == ""
+    assert get_provider(model) == ""
     model.provider = lambda: "x"  # type: ignore[attr-defined]
-    assert provider_of(model) == ""
+    assert get_provider(model) == ""

@@ -207,7 +207,9 @@ def split_instructions(request: CoreRequest, run: RunContext[Any]) -> tuple[list
 
 def build_runtime(run: RunContext[Any]) -> Runtime[Any]:
     """Return middleware's view of a run."""
-    return Runtime(run.deps, run.store, lambda value: run.tell(Emitted(*run.next(), "", value)))
+    return Runtime(
+        run.deps, run.store, lambda value: run.emit(Emitted(*run.next_event_fields(), "", value))
+    )
 
 
 class HookStep:

@@ -180,7 +180,7 @@ async def _send(
     auth = service.auth or httpx2.USE_CLIENT_DEFAULT
     reads = operation.method in READS
     try:
-        with nullcontext() if reads else context.elsewhere():
+        with nullcontext() if reads else context.working_remotely():
             response = await client.send(request, stream=True, auth=auth, follow_redirects=False)
             try:
                 data, whole = await _received(response)

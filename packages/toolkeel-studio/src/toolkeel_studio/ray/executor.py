@@ -93,7 +93,10 @@ class Ray:
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """Run the body; when this is cancelled, it is ended before this ends."""
         tool, since = prepared.tool, time.monotonic()
-        body, context.body = context.body, "" if context.body == "runs" else context.body
+        body, context.body_state = (
+            context.body_state,
+            "" if context.body_state == "runs" else context.body_state,
+        )
         await self._room.enter_within(self._queue_timeout, tool.name)
         try:
             if not cluster.ready(self._needs):
@@ -167,7 +170,7 @@ class _Call:
 
     def begun(self) -> None:
         """Say that the body has begun."""
-        self.context.body = self._body
+        self.context.body_state = self._body
 
     def hear(self, messages: Sequence[Message]) -> bool:
         """Pass on what its body reported; whether the last is its answer."""

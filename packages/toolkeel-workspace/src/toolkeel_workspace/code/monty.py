@@ -134,7 +134,7 @@ class _Feed:
         self._limits = limits
         self._call = call
         outer = call.run
-        self._run: RunContext = outer.within(call, call.tool_name, call.deps)
+        self._run: RunContext = outer.make_inner(call, call.tool_name, call.deps)
         self._run.state, self._run.lock = outer.state, outer.lock
         # No run of its own in a journal: what is called here stands under the call that runs the code.
         self._run.recorder, self._run.loop_state.inner_runs = (

@@ -172,7 +172,7 @@ class ComputerTool:
         async with self._lock:
             for action in actions:
                 try:
-                    with context.elsewhere():
+                    with context.working_remotely():
                         await self._hands.act(action)
                 except ToolError as error:
                     problem = error.text

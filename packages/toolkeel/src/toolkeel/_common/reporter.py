@@ -22,11 +22,11 @@ _Snapshot = tuple[str, float | None, float | None]
 class Tells(Protocol):
     """The run that is told of, as far as it matters here."""
 
-    def next(self) -> tuple[int, float, str]:
+    def next_event_fields(self) -> tuple[int, float, str]:
         """The three fields every event begins with."""
         ...
 
-    def tell(self, event: Event) -> None:
+    def emit(self, event: Event) -> None:
         """Hand an event to every listener."""
         ...
 
@@ -99,7 +99,9 @@ class Reporter:
 
     def _tell_values(self) -> None:
         while self._values:
-            self._run.tell(Emitted(*self._run.next(), self._call_id, self._values.popleft()))
+            self._run.emit(
+                Emitted(*self._run.next_event_fields(), self._call_id, self._values.popleft())
+            )
 
     def _tell(self) -> None:
         self._timer = None
@@ -107,7 +109,7 @@ class Reporter:
         if said is not None and said is not self._shown:
             self._shown = said
             self._last = perf_counter()
-            self._run.tell(Progress(*self._run.next(), self._call_id, *said))
+            self._run.emit(Progress(*self._run.next_event_fields(), self._call_id, *said))
 
     def end(self) -> None:
         """Tell what was held back; drop snapshots that come later, and tell values as the run's."""

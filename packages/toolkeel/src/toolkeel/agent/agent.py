@@ -35,7 +35,7 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.tool import AnyTool, Step, ToolOptions
-from toolkeel.model_interface import Model, Settings, connected
+from toolkeel.model_interface import Model, Settings, resolve_model
 from toolkeel.spending import RunLimits, Spending
 
 C = TypeVar("C", default=Any)
@@ -110,7 +110,11 @@ class Agent(Generic[C, T]):
         deps_type: type[C] | None = None,
     ) -> None:
         check_options("Agent", locals(), AGENT_CHECKS)
-        model, self.name, self.instructions = connected(model), name, instructions_of(instructions)
+        model, self.name, self.instructions = (
+            resolve_model(model),
+            name,
+            instructions_of(instructions),
+        )
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = fixed(tools)
         plan = Plan(
@@ -169,7 +173,7 @@ class Agent(Generic[C, T]):
         Args:
             model: Its name, or a `Model`, such as `toolkeel.testing.scripted.Scripted`.
         """
-        known = connected(model)
+        known = resolve_model(model)
         token = _OVERRIDDEN.set({**_OVERRIDDEN.get(), self: known})
         try:
             yield
@@ -289,7 +293,7 @@ class Agent(Generic[C, T]):
     def _begin_within(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
         """Begin a run that is a call of another."""
         plan = self._planned({})
-        run = call.run.within(call, self.name, deps)
+        run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
         if plan.limits is not None:
             run.scope.spending = Spending(plan.limits, TREE * plan.max_turns, run.scope.spending)
@@ -312,7 +316,7 @@ class Agent(Generic[C, T]):
             changes["asked"] = asked
         model = options.get("model") or _OVERRIDDEN.get().get(self)
         if model is not None:
-            changes["model"] = connected(model)
+            changes["model"] = resolve_model(model)
         if (timeout := options.get("timeout")) is not None:
             limits = changes.get("limits") or own.limits or RunLimits()
             seconds = timeout if limits.seconds is None else min(timeout, limits.seconds)

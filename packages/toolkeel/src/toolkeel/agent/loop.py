@@ -259,14 +259,16 @@ class RunLoop(Generic[T]):
     def _emit_start(self) -> None:
         run, plan = self.context, self._active.plan
         if run.listeners:
-            run.tell(RunStarted(*run.next(), plan.model.name, plan.agent))
+            run.emit(RunStarted(*run.next_event_fields(), plan.model.name, plan.agent))
 
     def _emit_end(self, reason: EndReason, problem: str) -> None:
         self.reason, run, result = reason, self.context, self._result
         if run.listeners:
             output = result.output_value if result is not None and result.has_output else None
             limit = result.limit if result is not None else ""
-            run.tell(RunFinished(*run.next(), reason, problem or limit, run.usage, output))
+            run.emit(
+                RunFinished(*run.next_event_fields(), reason, problem or limit, run.usage, output)
+            )
 
     def _make_result(self, output: object, reason: EndReason) -> RunResult[T]:
         run = self.context

@@ -235,4 +235,4 @@ def take_back(run: RunContext, state: RunState, *, own: bool) -> None:
     if run.scope.spending is not None and (own or not run.scope.parent_id):
         usage = state.usage
         known = {"requests": usage.requests, "tokens": usage.total_tokens}
-        run.scope.spending.take_back({**known, **state.counts}, state.cost)
+        run.scope.spending.restore_counts({**known, **state.counts}, state.cost)

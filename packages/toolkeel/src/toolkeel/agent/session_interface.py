@@ -14,7 +14,7 @@ from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
-from toolkeel.model_interface import session_named
+from toolkeel.model_interface import find_session
 
 SAVED = b"within a session"
 """Signs the runs within a waiting one in its journal, which only its owner can write."""
@@ -80,7 +80,7 @@ def conversation(named: Named) -> Conversation:
         SetupError: nothing of that kind is a session.
     """
     if isinstance(named, str | Path):
-        found: Conversation = session_named(named)
+        found: Conversation = find_session(named)
         return found
     if not hasattr(named, "going"):
         kind = type(named).__name__  # a `Sessions` holds many

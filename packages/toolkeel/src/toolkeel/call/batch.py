@@ -226,7 +226,7 @@ class Batch:
 def skip_call(call: ToolCall, run: RunContext) -> ToolMessage:
     """The result of a call that was not even begun, with its events."""
     if run.listeners:
-        run.tell(ToolStarted(*run.next(), call.id, call))
+        run.emit(ToolStarted(*run.next_event_fields(), call.id, call))
     error: CallError = not_started_error(call.name, run.cancel.reason)
     if run.loop_state.skip_unstarted and not run.cancel.cancelled:
         error = Skipped(
@@ -234,5 +234,5 @@ def skip_call(call: ToolCall, run: RunContext) -> ToolMessage:
         )
     message = failure_message(call, None, error, 0.0)
     if run.listeners:
-        run.tell(ToolFinished(*run.next(), call.id, message))
+        run.emit(ToolFinished(*run.next_event_fields(), call.id, message))
     return message

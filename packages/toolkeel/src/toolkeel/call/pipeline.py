@@ -72,8 +72,10 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
     """
     started = perf_counter()
     if run.listeners:
-        seq, at, run_id = run.next()  # passed on by `*` they would cost a third of an event more
-        run.tell(ToolStarted(seq, at, run_id, call.id, call))
+        seq, at, run_id = (
+            run.next_event_fields()
+        )  # passed on by `*` they would cost a third of an event more
+        run.emit(ToolStarted(seq, at, run_id, call.id, call))
     tool: AnyTool | None = None
     context: ToolContext | None = None
     prepared: Prepared | None = None
@@ -81,7 +83,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         entry = tools.find(call.name, run.loop_state.disabled_tools)
         tool = entry.tool
         context = ToolContext(call, tool.name, run)
-        context.started = started
+        context.started_at = started
         if run.loop_state.failed_calls:
             repeats(run, call)
         text = argument_text(call, tool)
@@ -91,8 +93,8 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
             prepared = prepare(call, tool, text)
         if entry.requested_name or prepared.changes:
             prepared = _report_changes(prepared, entry.requested_name, run)
-        if run.scope.spending is not None and run.scope.spending.watches:
-            run.scope.spending.take_call(tool.name)
+        if run.scope.spending is not None and run.scope.spending.counts_calls:
+            run.scope.spending.count_call(tool.name)
         handler = (
             entry.handler if not run.loop_state.visible_taint else tools.tainted_handler(entry)
         )
@@ -101,7 +103,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
     except BaseException as error:
         duration = perf_counter() - started
         told = error
-        if isinstance(error, CancelledError) and context is not None and not context.body:
+        if isinstance(error, CancelledError) and context is not None and not context.body_state:
             told = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
         message = _failure(call, tool, told, run, duration, tools.keeper)
         del told  # by its traceback it would hold itself
@@ -129,7 +131,7 @@ def _report_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepared
         change = f"{meant!r:.100} was taken as the tool {prepared.tool.name!r}"
         prepared = replace(prepared, changes=(change, *prepared.changes))
     if run.listeners:
-        run.tell(Coerced(*run.next(), prepared.call.id, prepared.changes))
+        run.emit(Coerced(*run.next_event_fields(), prepared.call.id, prepared.changes))
     return prepared
 
 
@@ -152,14 +154,14 @@ def _finish(
     if message.kind is not None or run.loop_state.failed_calls:
         note(run, call, message)
     if run.listeners:
-        seq, at, run_id = run.next()
+        seq, at, run_id = run.next_event_fields()
         ran = None
         if context is not None and prepared is not None:
             arguments = prepared.tool.arguments
             exact = arguments.defaults is NOTHING and arguments.fill is None
             if not exact or context.edits or prepared.changes:
                 ran = what_ran(prepared, context)
-        run.tell(ToolFinished(seq, at, run_id, call.id, message, ran))
+        run.emit(ToolFinished(seq, at, run_id, call.id, message, ran))
     if run.recorder is not None:
         if run.taint is not None:  # what is written now is not changed later
             [message] = carry(run, [message])
@@ -169,10 +171,10 @@ def _finish(
 
 def _report_suspension(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> None:
     """Tell that a call waits, and give back what it would have counted."""
-    if run.scope.spending is not None and run.scope.spending.watches:
-        run.scope.spending.return_call(name)
+    if run.scope.spending is not None and run.scope.spending.counts_calls:
+        run.scope.spending.uncount_call(name)
     if run.listeners:
-        run.tell(ToolSuspended(*run.next(), call.id, wait.ticket))
+        run.emit(ToolSuspended(*run.next_event_fields(), call.id, wait.ticket))
 
 
 def _failure(
@@ -190,7 +192,7 @@ def _failure(
     try:
         if run.mask is None:
             return failure_message(call, tool, error, duration, keeper)
-        return run.mask.deep(
+        return run.mask.mask_value(
             failure_message(call, tool, error, duration)
         )  # secrets are kept nowhere
     except Exception as again:

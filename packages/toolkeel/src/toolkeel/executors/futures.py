@@ -88,9 +88,12 @@ class Futures:
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """See `Executor`."""
-        body, context.body = context.body, "" if context.body == "runs" else context.body
+        body, context.body_state = (
+            context.body_state,
+            "" if context.body_state == "runs" else context.body_state,
+        )
         await self._room.enter()
-        context.body = body
+        context.body_state = body
         try:
             return await self._run(prepared, context)
         finally:
@@ -114,7 +117,7 @@ class Futures:
             return unknown(tool, "died", {})
         except asyncio.CancelledError:
             if promise is not None and promise.cancel():
-                context.body = "" if context.body == "runs" else context.body
+                context.body_state = "" if context.body_state == "runs" else context.body_state
                 raise
             raise detached_error(context, tool.timeout) from None
         for message in outcome["reported"]:

@@ -97,9 +97,12 @@ class Process:
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
         """Run the body; when this is cancelled, the process is killed before it ends."""
-        body, context.body = context.body, "" if context.body == "runs" else context.body
+        body, context.body_state = (
+            context.body_state,
+            "" if context.body_state == "runs" else context.body_state,
+        )
         await self._room.enter_within(self._queue_timeout, prepared.tool.name)
-        context.body = body
+        context.body_state = body
         tool = prepared.tool
         tries = 1 + (self._max_retries if tool.effects.repeatable else 0)
         try:

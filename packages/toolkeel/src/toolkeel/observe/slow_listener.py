@@ -64,7 +64,7 @@ class SlowListener:
             try:
                 self._listener(event)
             except Exception:
-                log().exception("a listener failed on %s; the run goes on", event.type)
+                log().exception("a listener failed on %s; the run continues", event.type)
 
     def close(self, timeout: float | None = None) -> None:
         """Wait until the listener has been told of everything, at most so many seconds."""

@@ -10,7 +10,7 @@ from toolkeel._records.entries import CallEnded, Entry, ModelAsked, ModelFailed,
 from toolkeel.call.correction_counts import ACCEPTED, CORRECTABLE
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import ToolMessage, Usage
-from toolkeel.model_interface import known_price
+from toolkeel.model_interface import find_price
 
 KEPT = 10_000
 """Durations of one tool that are kept to be ranked."""
@@ -62,7 +62,7 @@ class ToolStats:
 def priced(model: str, usage: Usage) -> float | None:
     """What tokens of a model cost, in US dollars; None if genai-prices does not know, or is not here."""
     try:
-        price = known_price(model)
+        price = find_price(model)
     except MissingExtraError:
         return None
     return price(usage) if price else None

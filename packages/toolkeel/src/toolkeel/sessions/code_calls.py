@@ -183,7 +183,7 @@ def _masked(call: ToolCall, run: RunContext) -> ToolCall:
     """A call without secrets."""
     if run.mask is None:
         return call
-    told = run.mask.event(ToolStarted(0, 0.0, run.id, call.id, call))
+    told = run.mask.mask_event(ToolStarted(0, 0.0, run.id, call.id, call))
     return told.call if isinstance(told, ToolStarted) else replace(call, arguments="{}")
 
 

@@ -17,7 +17,7 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.transcript_media import media_size
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, UserMessage
-from toolkeel.model_interface import Model, ModelRequest, Settings, connected
+from toolkeel.model_interface import Model, ModelRequest, Settings, resolve_model
 
 IMAGE_TOKENS = 1500
 """About what a picture takes, whatever its bytes."""
@@ -199,7 +199,7 @@ class Summarise:
         low: int | None = None,
         instructions: str = INSTRUCTIONS,
     ) -> None:
-        self.models = (connected(model) if isinstance(model, str) else model,)
+        self.models = (resolve_model(model) if isinstance(model, str) else model,)
         self._budget = KeepTokens(high, low)
         self._instructions = instructions
 

@@ -43,7 +43,7 @@ def hand_over(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
     for label, sources in fold.taint.items():
         for source in sources:
             tool, _, what = source.partition(" ")
-            run.shared_taint().add(Source(label, tool, what))
+            run.get_taint().add(Source(label, tool, what))
 
 
 def last_goes_on(journal: SessionJournal, says: bool) -> bool:

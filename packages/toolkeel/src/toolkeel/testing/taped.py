@@ -17,7 +17,7 @@ from toolkeel.model_interface import (
     ModelRequest,
     OutputFormat,
     SupportsStructuredOutput,
-    connected,
+    resolve_model,
 )
 from toolkeel.testing.cassette import Cassette, CassetteMismatch
 
@@ -83,7 +83,7 @@ class TapedModel(Binds):
         if isinstance(self._given, str):
             if not self._given:
                 raise CassetteMismatch("a request is to be recorded, but no model was named")
-            self._given = connected(self._given)
+            self._given = resolve_model(self._given)
         self._cassette.model_name = self._given.name
         return self._given
 

@@ -58,7 +58,7 @@ def test_a_run_out_of_money_ends_whole_and_goes_on_with_more() -> None:
 
 def test_a_price_nobody_knows_is_refused_before_anything_is_sent() -> None:
     model = Paid()
-    with pytest.raises(SetupError, match="what 'paid' costs is not known") as raised:
+    with pytest.raises(SetupError, match="the price of 'paid' is unknown") as raised:
         Agent(model, limits=RunLimits(cost=1.0)).run_sync("go")
     assert model.asked == 0
     assert raised.value.run.state.messages  # type: ignore[attr-defined]

@@ -43,7 +43,7 @@ def short_grace() -> Iterator[None]:
 
 def context(token: CancelToken | None = None) -> ToolContext[Any]:
     made: ToolContext[Any] = ToolContext(ToolCall("c1", "work"), "work", RunContext(cancel=token))
-    made.body = "runs"
+    made.body_state = "runs"
     return made
 
 
@@ -740,7 +740,7 @@ def test_time_off_the_clock_does_not_count_and_the_rest_still_does(first: bool) 
     async def body(work: float) -> str:
         if not first:
             await asyncio.sleep(0)
-        with running.off_the_clock(), running.off_the_clock():
+        with running.pause_deadline(), running.pause_deadline():
             await asyncio.sleep(0.4)
         await asyncio.sleep(work)
         return "done"

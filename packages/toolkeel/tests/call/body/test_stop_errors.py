@@ -22,7 +22,7 @@ def context(reason: str | None = None) -> ToolContext[Any]:
     if reason is not None:
         run.cancel.cancel(reason)
     made: ToolContext[Any] = ToolContext(ToolCall("c", "dig", {}), "dig", run)
-    made.body = "runs"
+    made.body_state = "runs"
     return made
 
 
@@ -46,7 +46,7 @@ def test_what_the_call_knows_of_its_body_is_told_whoever_stopped_it(
     work: WorkState, why: Literal["timeout", "cancelled"], body: Any, away: int, says: str
 ) -> None:
     made = context("enough" if why == "cancelled" else None)
-    made.body, made.away = body, away
+    made.body_state, made.remote_count = body, away
     found = stop_error(made, why, 1, work)
     assert says in found.text and "was stopped" not in found.text
     assert found.details["may_still_be_running"] is (away == 1)
@@ -59,19 +59,19 @@ def test_a_body_that_never_began_has_not_started_whatever_it_waited_for(
     work: WorkState, says: str
 ) -> None:
     made = context()
-    made.body = ""
+    made.body_state = ""
     found = stop_error(made, "timeout", 1, work)
     assert says in found.text and found.details["may_still_be_running"] is False
 
 
 def test_work_elsewhere_is_away_until_it_has_answered() -> None:
     made = context()
-    with made.elsewhere(), made.elsewhere():
-        assert made.away == 2
-    assert made.away == 0
-    with pytest.raises(KeyError), made.elsewhere():
+    with made.working_remotely(), made.working_remotely():
+        assert made.remote_count == 2
+    assert made.remote_count == 0
+    with pytest.raises(KeyError), made.working_remotely():
         raise KeyError
-    assert made.away == 1, "whoever failed to wait does not know what came of it"
+    assert made.remote_count == 1, "whoever failed to wait does not know what came of it"
 
 
 def test_a_body_nobody_can_end_is_told_by_what_struck_it() -> None:

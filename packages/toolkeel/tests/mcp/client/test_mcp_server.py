@@ -118,7 +118,9 @@ def test_a_cancelled_call_may_go_on_in_its_server(peer: MCPServer) -> None:
         run: RunContext[Any] = RunContext()
         tools = Toolset(await peer.get_tools())
         working = asyncio.ensure_future(tools.run([ToolCall("1", "wait", {})], run))
-        await until(lambda: any(context.away for _, (_, context) in peer._calls._open.values()))
+        await until(
+            lambda: any(context.remote_count for _, (_, context) in peer._calls._open.values())
+        )
         run.cancel.cancel("enough")
         return (await working)[0]
 
@@ -400,7 +402,7 @@ def test_a_question_that_may_be_of_any_of_several_runs_is_put_to_nobody(
         await until(lambda: server._calls)
         said = [await asks(filling(bo))]
         said.append(await asks(waits))  # another call of the same run
-        inner = waits.within(ToolContext(ToolCall("2", "agent"), "agent", waits), "agent", None)
+        inner = waits.make_inner(ToolContext(ToolCall("2", "agent"), "agent", waits), "agent", None)
         said.append(await asks(inner))
         task.cancel()
         await asyncio.wait([task])

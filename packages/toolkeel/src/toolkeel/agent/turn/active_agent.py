@@ -117,7 +117,7 @@ class ActiveAgent:
             run.recorder.handed_over(plan.agent, text, tuple(shown or ()), (shown is None, grown))
         tools = await self.gather_tools()
         if run.listeners:
-            run.tell(HandedOver(*run.next(), left.agent, plan.agent, plan.model.name))
+            run.emit(HandedOver(*run.next_event_fields(), left.agent, plan.agent, plan.model.name))
         return tools
 
     def names_of_handoffs_here(self) -> Sequence[str]:

@@ -29,7 +29,7 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.errors import ModelError, describe
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
-from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, provider_of
+from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, get_provider
 
 
 class AtLimit(BaseException):
@@ -93,7 +93,7 @@ class ModelCaller:
     def limit(self) -> str:
         """The limit at which the run ended; empty if none was reached."""
         pool = self._run.scope.spending
-        return self._budget.over or (pool.over if pool is not None else "")
+        return self._budget.over or (pool.reached_limit if pool is not None else "")
 
     def stop_forcing(self) -> None:
         """Send settings that force no call from now on, because one was made."""
@@ -125,8 +125,12 @@ class ModelCaller:
             interrupt.disarm()
         if run.listeners:
             if not self._attempt:
-                run.tell(TurnStarted(*run.next(), turn, self._model.name, provider_of(self._model)))
-            run.tell(Replied(*run.next(), reply))
+                run.emit(
+                    TurnStarted(
+                        *run.next_event_fields(), turn, self._model.name, get_provider(self._model)
+                    )
+                )
+            run.emit(Replied(*run.next_event_fields(), reply))
         if not reply.tool_calls and reply.finish_reason in ("error", "incomplete"):
             _raise_if_empty(reply)
         return reply
@@ -202,7 +206,9 @@ class ModelCaller:
         if run.recorder is not None:
             await run.recorder.asks(self._turn, model.name, request)
         if run.listeners:
-            run.tell(TurnStarted(*run.next(), self._turn, model.name, provider_of(model)))
+            run.emit(
+                TurnStarted(*run.next_event_fields(), self._turn, model.name, get_provider(model))
+            )
         stream = model.stream(request)
         assembly: Assembly | None = None
         reply: AssistantMessage | None = None
@@ -228,7 +234,7 @@ class ModelCaller:
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
         """Settle what a request has cost, and let go of its connection."""
         pool = self._run.scope.spending
-        if pool is not None and pool.weighs:
+        if pool is not None and pool.counts_tokens:
             self._budget.settle(reply, model)
         if (aclose := getattr(stream, "aclose", None)) is not None:
             await aclose()  # now, not when it is collected: it may hold a connection
@@ -253,11 +259,11 @@ class ModelCaller:
         if self._delayed is not None:
             self._delayed.append(delta)
         elif isinstance(delta, RetryDelta):
-            seq, at, run_id = run.next()
+            seq, at, run_id = run.next_event_fields()
             retry = (delta.attempt, delta.wait, delta.error, delta.status)
-            run.tell(Retrying(seq, at, run_id, *retry))
+            run.emit(Retrying(seq, at, run_id, *retry))
         else:
-            run.tell(Streamed(*run.next(), delta))
+            run.emit(Streamed(*run.next_event_fields(), delta))
 
     # — guardrails beside it —
 

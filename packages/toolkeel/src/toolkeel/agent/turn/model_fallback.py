@@ -10,7 +10,7 @@ from toolkeel.agent.turn.steps import Ask
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model_interface import Model, ModelRequest, connected
+from toolkeel.model_interface import Model, ModelRequest, resolve_model
 
 
 def passes_on(error: ModelError) -> bool:
@@ -41,7 +41,9 @@ class Fallback:
     ) -> None:
         if not models:
             raise SetupError("Fallback() names no model; give the models to fall back to")
-        self.models = tuple(connected(each) if isinstance(each, str) else each for each in models)
+        self.models = tuple(
+            resolve_model(each) if isinstance(each, str) else each for each in models
+        )
         self._when = when
 
     async def __call__(

@@ -45,8 +45,8 @@ class RequestBudget:
     def _price(self, model: str) -> PriceOf | None:
         pool = self._run.scope.spending
         if model not in self._prices:
-            weighs = pool is not None and pool.weighs
-            self._prices[model] = pool.price(model) if pool is not None and weighs else None
+            weighs = pool is not None and pool.counts_tokens
+            self._prices[model] = pool.find_price(model) if pool is not None and weighs else None
         return self._prices[model]
 
     def reserve(self, request: ModelRequest, model: str) -> bool:
@@ -54,14 +54,14 @@ class RequestBudget:
         pool = self._run.scope.spending
         if pool is None:
             return True
-        self._reserved = self._expected(request, model) if pool.weighs else _FREE
+        self._reserved = self._expected(request, model) if pool.counts_tokens else _FREE
         self.over = pool.reserve(*self._reserved)
         return not self.over
 
     def settle(self, reply: AssistantMessage | None, model: str) -> None:
         """Note what it took; None if there is no reply."""
         pool, price = self._run.scope.spending, self._price(model)
-        if pool is not None and pool.weighs:
+        if pool is not None and pool.counts_tokens:
             usage = reply.usage if reply is not None else Usage()
             pool.settle(self._reserved, (usage, self._noted(price, usage)))
             if reply is not None:

@@ -31,7 +31,7 @@ def bound_time(run: RunContext, *, own: bool) -> Callable[[], object] | None:
     run.scope.deadline = min(filter(None, (perf_counter() + seconds, run.scope.deadline)))
 
     def expire() -> None:
-        pool.over = pool.over or f"seconds: {seconds:g}"
+        pool.reached_limit = pool.reached_limit or f"seconds: {seconds:g}"
         inner.cancel(f"its {seconds:g} seconds are over")
 
     if seconds <= 0:  # before anything is asked or run

@@ -51,7 +51,11 @@ def note_edit(before: Prepared, after: Prepared, context: ToolContext, by: str) 
     context.edits = (*edits, Edit(by, now, changes, by != STEP))
     run = context.run
     if run.listeners:
-        run.tell(Coerced(*run.next(), after.call.id, tuple(f"{by} changed {c}" for c in changes)))
+        run.emit(
+            Coerced(
+                *run.next_event_fields(), after.call.id, tuple(f"{by} changed {c}" for c in changes)
+            )
+        )
 
 
 def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:

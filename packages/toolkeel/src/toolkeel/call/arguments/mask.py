@@ -51,12 +51,12 @@ class Masking:
         """Mask these wherever they turn up from now on."""
         self._known.add(secrets)
 
-    def deep(self, value: T) -> T:
+    def mask_value(self, value: T) -> T:
         """`value` without the secrets that are known so far."""
         masked: T = self._known.deep(value) if self._known else value
         return masked
 
-    def event(self, event: Event) -> Event:
+    def mask_event(self, event: Event) -> Event:
         """The event as listeners may see it."""
         match event:
             case TurnStarted():
@@ -69,7 +69,7 @@ class Masking:
                 event = dataclasses.replace(event, call=self._call(call))
             case _:
                 pass
-        return self.deep(event)
+        return self.mask_value(event)
 
     def _mask(self, name: str) -> Mask | None:
         return self._masks.get(name, EVERYTHING)

@@ -89,8 +89,8 @@ class Stopper:
         self._seconds_left = left = max((timeout or 0.0) - elapsed, 0.0)
         if timeout is not None:
             context.set_deadline(left)
-            context.clock = self
-            if not context.paused:
+            context.deadline_clock = self
+            if not context.pause_count:
                 self._timer = loop.call_later(left, self.request_stop, "timeout")
         context.run.cancel.add(self, self._on_cancel)
 
@@ -125,8 +125,8 @@ class Stopper:
         self._closed = True
         self._on_stop = _do_nothing  # it holds this object: nothing shall wait for the collector
         self._stop_timer()
-        if self.context.clock is self:
-            self.context.clock = None
+        if self.context.deadline_clock is self:
+            self.context.deadline_clock = None
         self.context.run.cancel.remove(self)
 
     def error(self, work: WorkState) -> TimedOut | Cancelled:
@@ -185,7 +185,7 @@ def run_coroutine(
             stopper.raise_outcome(None)
         elif timeout is not None and began < (context.deadline or began) < perf_counter():
             raise overdue_error(context.tool_name, timeout) from None
-        context.body = "done"
+        context.body_state = "done"
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
         stopper.raise_outcome(error)

@@ -51,7 +51,7 @@ async def invoke(
     tool = prepared.tool
     if context.run.cancel.cancelled:
         raise not_started_error(tool.name, context.run.cancel.reason)
-    context.body = "again" if context.body else "runs"
+    context.body_state = "again" if context.body_state else "runs"
     if tool.executor is not None:
         return await _run_in_executor(prepared, context, tool.executor(prepared, context))
     values: Mapping[str, Any] = prepared.arguments
@@ -74,7 +74,7 @@ async def invoke(
     except Exception as error:
         raise Crashed(describe(error)) from error
     value = check_output(tool, value)
-    context.body = "done"
+    context.body_state = "done"
     return value
 
 
@@ -110,7 +110,7 @@ async def _run_in_executor(
     except Exception as error:
         raise Crashed(describe(error)) from error
     value = check_output(tool, value)
-    context.body = "done"
+    context.body_state = "done"
     return value
 
 

@@ -33,7 +33,7 @@ async def run_in_thread(
         if tool.timeout is not None and job.ended > (context.deadline or job.ended):
             # A loop that was late has struck nothing: when the body ended decides.
             raise stop_error(
-                context, "timeout", tool.timeout, "late" if context.body else "not started"
+                context, "timeout", tool.timeout, "late" if context.body_state else "not started"
             )
         return value
     except asyncio.CancelledError:
@@ -41,9 +41,11 @@ async def run_in_thread(
         if ended and isinstance(job.future.exception(), asyncio.CancelledError):
             raise self_cancelled_error(tool.name) from None  # it is the body's
         if drop():
-            context.away += not job.finished  # a thread runs on, whoever cancelled this wait
-        elif context.body == "runs":
-            context.body = ""
+            context.remote_count += (
+                not job.finished
+            )  # a thread runs on, whoever cancelled this wait
+        elif context.body_state == "runs":
+            context.body_state = ""
         raise
     finally:
         stop.close()

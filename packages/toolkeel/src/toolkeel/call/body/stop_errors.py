@@ -47,9 +47,9 @@ def stop_error(
 
 def _known_state(context: ToolContext, seen: WorkState) -> WorkState:
     """What became of a body that nobody waits for any more: the call itself knows the most."""
-    if context.body in ("", "done"):
-        return "done" if context.body else "not started"
-    return "running" if context.away else seen
+    if context.body_state in ("", "done"):
+        return "done" if context.body_state else "not started"
+    return "running" if context.remote_count else seen
 
 
 def detached_error(context: ToolContext, timeout: float | None) -> TimedOut | Cancelled:

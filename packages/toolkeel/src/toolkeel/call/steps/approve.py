@@ -272,7 +272,7 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
     if run.approver is not None:
         return None, await ask(run, call.id, ticket)
     if run.listeners:
-        run.tell(ApprovalRequested(*run.next(), call.id, ticket))
+        run.emit(ApprovalRequested(*run.next_event_fields(), call.id, ticket))
     if run.can_wait:
         raise Suspend(ticket)
     why = f" It is asked because {question.reason}." if question.labels else ""
@@ -297,7 +297,7 @@ def _names(ticket: Ticket, tool: AnyTool) -> bool:
 def _tell(run: RunContext, call_id: str, decision: Decision) -> None:
     if run.listeners:
         given = (decision.ticket, decision.verdict, decision.reason)
-        run.tell(ApprovalDecided(*run.next(), call_id, *given))
+        run.emit(ApprovalDecided(*run.next_event_fields(), call_id, *given))
 
 
 async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
@@ -309,7 +309,7 @@ async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
         ticket: What is asked.
     """
     if run.listeners:
-        run.tell(ApprovalRequested(*run.next(), call_id, ticket))
+        run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
     decision = await _ask(run, ticket)
     _tell(run, call_id, decision)
     return decision

@@ -48,8 +48,8 @@ def note(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
         return
     known = run.loop_state.failed_calls.get(call.name)
     if message.status == "error":
-        if run.scope.spending is not None and run.scope.spending.watches:
-            run.scope.spending.note_failure(message.name)
+        if run.scope.spending is not None and run.scope.spending.counts_calls:
+            run.scope.spending.count_failure(message.name)
         if known is None:
             known = run.loop_state.failed_calls[call.name] = Failures()
         known.add(call, message.text)

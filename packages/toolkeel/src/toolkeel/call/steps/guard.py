@@ -224,7 +224,7 @@ class OutputGuard(_Guard):
         name = prepared.tool.name
         ran = (
             f"The tool {name!r} was run, but"
-            if context.body
+            if context.body_state
             else f"The call of {name!r} did not run;"
         )
         return f"{ran} its result is withheld{why}"

@@ -102,11 +102,13 @@ def _mark_changed(
 
 def touch(run: RunContext, source: Source, call_id: str = "") -> None:
     """Note that a run has touched something."""
-    if run.shared_taint().add(source):
+    if run.get_taint().add(source):
         if run.recorder is not None:
             run.recorder.tainted(source.label, str(source))
         if run.listeners:
-            run.tell(Tainted(*run.next(), call_id, source.label, source.tool, source.what))
+            run.emit(
+                Tainted(*run.next_event_fields(), call_id, source.label, source.tool, source.what)
+            )
 
 
 def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
@@ -126,7 +128,7 @@ def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyToo
             known = {tool.name: labels_of(tool) for tool in tools}
         found = [Source(label, message.name) for label in known.get(message.name, ())]
         for source in (*of_details(message.details), *(() if message.failed else found)):
-            run.shared_taint().add(source)
+            run.get_taint().add(source)
     if run.taint is not None:
         run.loop_state.visible_taint = len(run.taint.sources)
 

@@ -285,7 +285,7 @@ class MCPServer(Contents):
                 raise Failed("tool_error", f"{error}. The call was not sent.") from error
             rounds = sift.rounds
             try:
-                with context.elsewhere():
+                with context.working_remotely():
                     # The call has its own deadline, which stands still while a person is asked.
                     return await client.call_tool(
                         tool, arguments, _DAY, progress_callback=progressed
@@ -332,7 +332,7 @@ class MCPServer(Contents):
         self, elicitation: Elicitation, context: ToolContext[Any] | None
     ) -> types.ElicitResult:
         elicit = self._elicit if callable(self._elicit) else None
-        with context.off_the_clock() if context is not None else nullcontext():
+        with context.pause_deadline() if context is not None else nullcontext():
             return await answer_elicitation(elicitation, elicit, context)
 
     # — the connection —

@@ -237,7 +237,7 @@ class Client:
             )
 
     async def _ask(self, key: str, question: types.InputRequest, kind: type[_Answer]) -> _Answer:
-        clock = self._context.off_the_clock() if self._context else nullcontext()
+        clock = self._context.pause_deadline() if self._context else nullcontext()
         try:
             with clock:
                 return await self._exchange.ask(key, question, kind)

@@ -76,7 +76,7 @@ class WireModel:
     ) -> None:
         self.name = profile.model
         self.provider = self.vendor or provider_at(profile.endpoint)
-        """Whose server is asked; see `toolkeel.model_interface.provider_of`."""
+        """Whose server is asked; see `toolkeel.model_interface.get_provider`."""
         self._profile = profile
         self._stream = profile.stream
         self._clients = clients
