@@ -211,7 +211,9 @@ def test_calls_of_code_count_for_limits_after_a_kill_as_before(tmp_path: Path) -
         if folder.name == "killed":
             _played(folder, "inside d", "safe", most=2)
         told = _played(folder, "never", "safe", most=2)[2]
-        assert "'pay' did not run: it may be called 2 times in this run, and that is used up" in told
+        assert (
+            "'pay' did not run: it may be called 2 times in this run, and that is used up" in told
+        )
         assert [what for what, _ in _log(folder)].count("b") == 1
 
 
