@@ -25,8 +25,8 @@ from tests.mcp.peers import PEER  # noqa: E402
 from toolkeel import ToolContext  # noqa: E402
 from toolkeel.define.tool import AnyTool  # noqa: E402
 from toolkeel.mcp.client import MCPServer  # noqa: E402
-from toolkeel.mcp.client.tool import Peer, tool_of  # noqa: E402
-from toolkeel.mcp.pins import Pin, Pins, pin_of  # noqa: E402
+from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool  # noqa: E402
+from toolkeel.mcp.pins import Pin, Pins, make_pin  # noqa: E402
 from toolkeel.testing import call  # noqa: E402
 
 PICTURES = ROOT / "docs" / "pictures" / "inspector"
@@ -91,7 +91,7 @@ def pinned() -> list[AnyTool]:
         return types.Tool(name=name, description=now[name], input_schema={"type": "object"})
 
     def pin(tool: types.Tool) -> Pin:
-        return pin_of(IDENTITY, tool.model_dump(mode="json", by_alias=True, exclude_none=True))
+        return make_pin(IDENTITY, tool.model_dump(mode="json", by_alias=True, exclude_none=True))
 
     async def current(name: str) -> Pin | None:
         return pin(listed(name))
@@ -103,8 +103,8 @@ def pinned() -> list[AnyTool]:
     for name, before in (("read_file", now["read_file"]), ("write_file", "Write a file.")):
         made = types.Tool(name=name, description=before, input_schema={"type": "object"})
         pins.set(IDENTITY, name, pin(made))
-    peer = Peer("files", IDENTITY, "pinned", pins, current, send, 10.0)
-    return [tool_of(peer, listed(name)).tool for name in now]
+    peer = ToolServerPeer("files", IDENTITY, "pinned", pins, current, send, 10.0)
+    return [compile_server_tool(peer, listed(name)).tool for name in now]
 
 
 def audited(folder: str) -> Path:

@@ -15,7 +15,7 @@ from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel.agent.transcript import repair
 from toolkeel.call.steps.command_patterns import MAX_LENGTH, allowed, mentions, plain_words
 from toolkeel.errors import ModelError, ToolError
-from toolkeel.mcp.client.frames import Frames
+from toolkeel.mcp.client.frames import FrameReader
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -61,7 +61,7 @@ def events(text: str) -> None:
 def frames(text: str) -> None:
     """Lines of a peer are the same messages however they are cut, and the next one is read."""
     data = text.encode("utf-8", "surrogatepass") + b"\n" + GOOD
-    whole, cut = Frames("s", 200), Frames("s", 200)
+    whole, cut = FrameReader("s", 200), FrameReader("s", 200)
     once = list(whole.feed(data))
     parts = [one for at in range(0, len(data), 5) for one in cut.feed(data[at : at + 5])]
     assert [one.message for one in parts] == [one.message for one in once]

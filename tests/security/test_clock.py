@@ -17,8 +17,8 @@ from toolkeel import SetupError
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel._records.used_tickets import accepted, spend
 from toolkeel.events import Event
-from toolkeel_studio.gateway.ledger import Ledger
-from toolkeel_studio.gateway.policy import Limit
+from toolkeel.mcp.gateway.ledger import ClientLedger
+from toolkeel.mcp.gateway.policy import Limit
 
 DAY = 86_400.0
 Set = Callable[[float], None]
@@ -94,10 +94,10 @@ def test_an_approval_serves_once_also_if_the_clock_was_ahead_meanwhile(put: Set)
 
 def test_a_clock_that_was_set_back_locks_no_client_out(put: Set) -> None:
     async def use() -> list[str]:
-        ledger, limits = Ledger(), [Limit("*", 2, 60.0)]
-        said = [await ledger.over_limit("ada", limits) for _ in range(3)]
+        ledger, limits = ClientLedger(), [Limit("*", 2, 60.0)]
+        said = [await ledger.count_call("ada", limits) for _ in range(3)]
         put(-400 * DAY)
-        return [*said, await ledger.over_limit("ada", limits)]
+        return [*said, await ledger.count_call("ada", limits)]
 
     first, second, third, after = run(use)
     assert (first, second, after) == ("", "", "") and "is reached" in third

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.gateway.behind import Asked
+from tests.mcp.gateway.behind import Asked
 from toolkeel._records.tickets import Approver, Decision, Ticket, new_id
-from toolkeel_studio.gateway import approve
-from toolkeel_studio.gateway.approve import decided
+from toolkeel.mcp.gateway import approve
+from toolkeel.mcp.gateway.approve import request_approval
 
 
 def ticket() -> Ticket:
@@ -39,7 +39,7 @@ class Form(Asked):
 
 
 def ask(form: Form, approver: Approver | None = None) -> Decision:
-    return asyncio.run(decided(ticket(), form, approver))
+    return asyncio.run(request_approval(ticket(), form, approver))
 
 
 @pytest.mark.parametrize(
@@ -57,7 +57,7 @@ def test_only_a_clear_yes_in_the_form_is_one(action: str, approves: bool, verdic
 def test_characters_that_nobody_sees_are_shown_to_whoever_decides(hidden: str) -> None:
     form = Form("accept", True)
     asked = Ticket(new_id(), "1", "t", {"to": f"a{hidden}b 北京"}, "d", time() + 60, "rule")
-    asyncio.run(decided(asked, form, None))
+    asyncio.run(request_approval(asked, form, None))
     assert hidden not in form.shown[0] and f"a\\u{ord(hidden):04x}b 北京" in form.shown[0]
 
 
@@ -109,7 +109,7 @@ def test_a_function_decides_where_the_host_shows_no_forms(said: Any, verdict: st
 
 
 def test_a_host_that_waits_is_told_that_the_gateway_lives(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(approve, "ALIVE", 0.05)
+    monkeypatch.setattr(approve, "PROGRESS_SECONDS", 0.05)
     told: list[float] = []
 
     async def report(done: float, total: object, message: str) -> None:
@@ -133,7 +133,7 @@ def test_a_host_that_gives_up_leaves_nothing_waiting() -> None:
 
     async def use() -> None:
         form = Form("accept", True, 5.0)
-        task = asyncio.create_task(decided(ticket(), form, beside))
+        task = asyncio.create_task(request_approval(ticket(), form, beside))
         await asyncio.sleep(0.05)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):

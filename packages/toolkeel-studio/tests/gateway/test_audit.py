@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import SetupError
-from toolkeel_studio.gateway.audit import AuditFile, digest_of_arguments
+from toolkeel.mcp.gateway.audit import AuditFile, digest_arguments
 
 
 def lines(path: Path) -> list[dict[str, object]]:
@@ -27,7 +27,7 @@ def test_every_entry_is_one_line_and_what_was_waited_for_is_there(tmp_path: Path
     async def work() -> None:
         for number in range(50):
             log.write({"n": number, "text": "猫\n"})
-        await asyncio.gather(*(log.synced() for _ in range(20)))
+        await asyncio.gather(*(log.sync() for _ in range(20)))
         assert [entry["n"] for entry in lines(path)] == list(range(50))
 
     asyncio.run(work())
@@ -54,7 +54,7 @@ def test_a_log_that_was_closed_lets_no_call_be_made(tmp_path: Path) -> None:
     log = AuditFile(tmp_path / "a")
     log.close()
     with pytest.raises(OSError, match="closed"):
-        asyncio.run(asyncio.wait_for(log.synced(), 10))
+        asyncio.run(asyncio.wait_for(log.sync(), 10))
 
 
 @pytest.mark.parametrize(("name", "mode"), [("a", 0o622), ("a.key", 0o644), ("a.key", 0o660)])
@@ -90,7 +90,7 @@ def test_a_loop_that_ended_while_it_waited_holds_up_nobody_else(tmp_path: Path) 
 
     async def work() -> None:
         log.write({"n": 1})
-        await asyncio.wait_for(log.synced(), 10)
+        await asyncio.wait_for(log.sync(), 10)
 
     try:
         asyncio.run(work())
@@ -104,14 +104,14 @@ def test_who_waits_is_told_that_the_disk_is_full(tmp_path: Path) -> None:
     log = AuditFile(tmp_path / "a")
     log.write({"n": 1})
     with pytest.raises(OSError):
-        asyncio.run(log.synced())
+        asyncio.run(log.sync())
 
 
 @given(st.dictionaries(st.text(), st.integers() | st.text()))
 def test_arguments_have_one_hash_whatever_their_order(arguments: dict[str, object]) -> None:
     turned = dict(reversed(arguments.items()))
-    assert digest_of_arguments(arguments, b"k") == digest_of_arguments(turned, b"k")
-    assert digest_of_arguments(arguments, b"k") != digest_of_arguments(arguments, b"other")
+    assert digest_arguments(arguments, b"k") == digest_arguments(turned, b"k")
+    assert digest_arguments(arguments, b"k") != digest_arguments(arguments, b"other")
 
 
 def test_the_key_of_the_hashes_is_made_once_and_its_owners_alone(tmp_path: Path) -> None:

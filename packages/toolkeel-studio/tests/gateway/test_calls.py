@@ -14,12 +14,18 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel import Rules
 from toolkeel.mcp.client.connection import Unreachable
-from toolkeel.mcp.client.mend_responses import NOT_SENT, our_error
+from toolkeel.mcp.client.mend_responses import NOT_SENT, transport_error
 from toolkeel.mcp.content import STRUCTURE
+from toolkeel.mcp.gateway.calls import (
+    Call,
+    PolicyEnforcer,
+    forwarded_params,
+    send_asking_client,
+    with_envelope,
+)
+from toolkeel.mcp.gateway.ledger import ClientLedger
+from toolkeel.mcp.gateway.policy import Policy
 from toolkeel.mcp.pins import Pins
-from toolkeel_studio.gateway.calls import Call, Gatekeeper, enveloped, forwarded, send_asking_client
-from toolkeel_studio.gateway.ledger import Ledger
-from toolkeel_studio.gateway.policy import Policy
 
 TOOL = types.Tool(name="act", input_schema={"type": "object"})
 META = st.dictionaries(
@@ -31,7 +37,7 @@ META = st.dictionaries(
 
 @given(META, st.dictionaries(st.sampled_from(["name", "arguments", "uri"]), st.integers()))
 def test_nothing_between_client_and_gateway_goes_on(meta: Any, params: Any) -> None:
-    sent = forwarded({**params, "_meta": meta})
+    sent = forwarded_params({**params, "_meta": meta})
     kept = {key: meta[key] for key in ("traceparent", "example.com/x") if key in meta}
     assert sent.get("_meta", {}) == kept
     assert {key: value for key, value in sent.items() if key != "_meta"} == params
@@ -44,13 +50,13 @@ def test_a_result_has_the_form_of_its_clients_revision() -> None:
     }  # fmt: skip
     old: Any = SimpleNamespace(protocol_version="2025-11-25")
     new: Any = SimpleNamespace(protocol_version="2026-07-28")
-    assert enveloped(dict(result), old, {}) == {
+    assert with_envelope(dict(result), old, {}) == {
         "content": [], "structuredContent": {"result": [1]}, "_meta": {"a": 1},
     }  # fmt: skip
     kept = {"content": [], "_meta": {STRUCTURE: [1], "a": 1}}  # of a server of the older revision
-    assert enveloped(dict(kept), old, {}) == enveloped(dict(result), old, {})
-    assert enveloped(dict(kept), new, {})["structuredContent"] == [1]
-    told = enveloped({"content": []}, new, {"name": "gateway"})
+    assert with_envelope(dict(kept), old, {}) == with_envelope(dict(result), old, {})
+    assert with_envelope(dict(kept), new, {})["structuredContent"] == [1]
+    told = with_envelope({"content": []}, new, {"name": "gateway"})
     assert told["resultType"] == "complete"
     assert told["_meta"] == {"io.modelcontextprotocol/serverInfo": {"name": "gateway"}}
 
@@ -69,7 +75,7 @@ def test_a_server_that_asks_without_end_is_given_up() -> None:
 
 
 @pytest.mark.parametrize(
-    "error", [Unreachable("gone"), MCPError.from_error_data(our_error(NOT_SENT, "gone"))]
+    "error", [Unreachable("gone"), MCPError.from_error_data(transport_error(NOT_SENT, "gone"))]
 )
 def test_what_is_not_sent_of_a_later_round_stays_done_before_it(error: Exception) -> None:
     class Gone:
@@ -83,7 +89,7 @@ def test_what_is_not_sent_of_a_later_round_stays_done_before_it(error: Exception
     def told(**params: object) -> str:
         server: Any = Gone()
         route: Any = SimpleNamespace(server=server, name="act", definition=TOOL, pin=None)
-        keeper = Gatekeeper(Policy(), Pins(), None, Ledger())
+        keeper = PolicyEnforcer(Policy(), Pins(), None, ClientLedger())
         result = asyncio.run(keeper.send(Call("", "act", route, params), None))
         return str(result["content"][0]["text"])
 
@@ -95,13 +101,15 @@ def test_what_is_not_sent_of_a_later_round_stays_done_before_it(error: Exception
 @pytest.mark.parametrize("given", [[["path", "/etc/passwd"]], "path=/etc/passwd", 5])
 def test_arguments_that_no_rule_could_be_about_are_refused(given: Any) -> None:
     route: Any = SimpleNamespace(pin=None)
-    keeper = Gatekeeper(Policy(Rules(deny=["act(path=/etc/*)"])), Pins(), None, Ledger())
+    keeper = PolicyEnforcer(Policy(Rules(deny=["act(path=/etc/*)"])), Pins(), None, ClientLedger())
     with pytest.raises(MCPError, match="one JSON object"):
-        asyncio.run(keeper.refusal(Call("", "act", route, {"name": "act", "arguments": given})))
+        asyncio.run(
+            keeper.find_refusal(Call("", "act", route, {"name": "act", "arguments": given}))
+        )
 
 
 def test_what_a_client_reads_counts_from_the_moment_the_call_is_sent() -> None:
-    ledger, seen = Ledger(), []
+    ledger, seen = ClientLedger(), []
 
     class Telling:
         name, questions, apart = "web", 0, False
@@ -112,6 +120,6 @@ def test_what_a_client_reads_counts_from_the_moment_the_call_is_sent() -> None:
 
     server: Any = Telling()
     route: Any = SimpleNamespace(server=server, name="act", definition=TOOL, pin=None)
-    keeper = Gatekeeper(Policy(taint={"stranger": ["web__*"]}), Pins(), None, ledger)
+    keeper = PolicyEnforcer(Policy(taint={"stranger": ["web__*"]}), Pins(), None, ledger)
     asyncio.run(keeper.send(Call("ada", "web__act", route, {}), None))
     assert seen == [{"stranger": "web__act"}]

@@ -14,15 +14,15 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.behind import client_of, config
-from tests.gateway.test_gateway import text
+from tests.mcp.gateway.behind import client_of, config
+from tests.mcp.gateway.test_gateway import text
 from tests.waiting import run, until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Ticket
-from toolkeel_studio.gateway import changes
-from toolkeel_studio.gateway.changes import Changes
-from toolkeel_studio.gateway.gateway import Gateway
-from toolkeel_studio.gateway.policy import Limit, Policy
+from toolkeel.mcp.gateway import changes
+from toolkeel.mcp.gateway.changes import ChangeRelay
+from toolkeel.mcp.gateway.gateway import Gateway
+from toolkeel.mcp.gateway.policy import Limit, Policy
 
 LEVELLED = """
 import json, sys
@@ -90,7 +90,7 @@ def test_a_client_with_a_process_of_its_own_has_the_level_there_too() -> None:
             await want(ada, "notice")
             for client in (ada, bo):
                 await client.call_tool("far__level", {})
-            gateway._servers["far"].apart = True
+            gateway._servers["far"].has_own_connections = True
             return [text(await each.call_tool("far__level", {})) for each in (ada, bo)]
 
     assert asyncio.run(use()) == ["notice", "notice"]
@@ -103,12 +103,12 @@ def test_other_rules_hold_from_the_next_call_on_and_clients_stay() -> None:
     async def use() -> list[str]:
         async with client_of(gateway) as client:
             said = [text(await client.call_tool("new__echo", word)) for _ in range(2)]
-            await gateway.obey(Policy(Rules(deny=["new__ask"])))
+            await gateway.set_policy(Policy(Rules(deny=["new__ask"])))
             names = [tool.name for tool in (await client.list_tools()).tools]
             assert "new__echo" in names and "new__ask" not in names
             said.append(text(await client.call_tool("new__echo", word)))
             with pytest.raises(SetupError, match="new start"):
-                await gateway.obey(Policy(clients={"ada": Rules()}, tokens={"ada": b""}))
+                await gateway.set_policy(Policy(clients={"ada": Rules()}, tokens={"ada": b""}))
             return said
 
     first, second, third = asyncio.run(use())
@@ -117,7 +117,7 @@ def test_other_rules_hold_from_the_next_call_on_and_clients_stay() -> None:
 
 def test_what_other_rules_deny_is_not_sent_though_somebody_has_approved_it() -> None:
     async def approve(ticket: Ticket) -> bool:
-        gateway.policy.become(Policy(Rules(deny=["new__echo"])))
+        gateway.policy.replace_with(Policy(Rules(deny=["new__echo"])))
         return True
 
     gateway = Gateway([config("new")], Policy(Rules(ask=["new__echo"])), approver=approve)
@@ -142,12 +142,12 @@ def test_clients_are_told_of_lists_that_are_others_now_and_of_no_more() -> None:
             await client.list_tools()
             await client.call_tool("search_tools", {"query": "again"})  # it lists all there are
             for _ in range(3):  # the first changes a description, the others say so and do not
-                known = gateway._servers["new"].link.opened, gateway._table
+                known = gateway._servers["new"].link.open_count, gateway._table
                 await client.call_tool("new__change", {})
                 await until(lambda known=known: gateway._table is not known[1])
                 await until(lambda: not gateway._changes._is_stale)
-            await gateway.obey(Policy(Rules(deny=["new__pid"])))
-            await gateway.obey(Policy(Rules(deny=["new__pid"])))
+            await gateway.set_policy(Policy(Rules(deny=["new__pid"])))
+            await gateway.set_policy(Policy(Rules(deny=["new__pid"])))
             await until(lambda: len(heard) >= 2)
 
     run(use)
@@ -161,7 +161,7 @@ async def _nothing(_: str = "") -> None:
 def test_a_server_that_changes_its_lists_without_end_is_asked_less_and_less_often(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(changes, "SOON", 0.02)
+    monkeypatch.setattr(changes, "MIN_REFRESH_SECONDS", 0.02)
     times: list[float] = []
 
     async def use() -> None:
@@ -169,10 +169,10 @@ def test_a_server_that_changes_its_lists_without_end_is_asked_less_and_less_ofte
             times.append(time.monotonic())
             if len(times) < 5:
                 for _ in range(100):
-                    made.stale()  # also what is said while it is asked: that is not lost
+                    made.invalidate_lists()  # also what is said while it is asked: that is not lost
 
-        made = Changes(renew, _nothing, asyncio.ensure_future, set)
-        made.stale()
+        made = ChangeRelay(renew, _nothing, asyncio.ensure_future, set)
+        made.invalidate_lists()
         await until(lambda: len(times) == 5)
 
     run(use)
@@ -189,7 +189,7 @@ class Watching:
         self._table: Any = SimpleNamespace(
             resource=lambda uri: SimpleNamespace(server=server, name=uri)
         )
-        self.changes = Changes(_nothing, told, asyncio.ensure_future, lambda: self.in_sessions)
+        self.changes = ChangeRelay(_nothing, told, asyncio.ensure_future, lambda: self.in_sessions)
 
     async def add(self, uris: list[str], tell: Any) -> None:
         self.listeners[uris[0]] = tell
@@ -199,10 +199,10 @@ class Watching:
 
     def stream(self, *uris: str) -> AbstractAsyncContextManager[None]:
         params = {"notifications": {"resourceSubscriptions": list(uris)}}
-        return self.changes.watching(self._table, params)
+        return self.changes.watch_during(self._table, params)
 
     async def session(self, uri: str) -> None:
-        async with self.changes.watching(self._table, {"uri": uri}):
+        async with self.changes.watch_during(self._table, {"uri": uri}):
             self.in_sessions.add(uri)
 
     async def change(self, uri: str) -> None:
@@ -223,7 +223,7 @@ def test_a_change_that_could_not_be_told_does_not_silence_the_next() -> None:
         await watching.session("app://log")
         for _ in range(2):
             await watching.change("app://log")
-            await until(lambda: not watching.changes._news)
+            await until(lambda: not watching.changes._pending_updates)
         return told
 
     assert run(use) == ["app://log"] * 2
@@ -243,9 +243,9 @@ def test_a_thousand_changes_of_a_resource_are_told_as_two_while_a_client_is_slow
         for _ in range(1000):
             await watching.change("app://log")
         gate.set()
-        await until(lambda: not watching.changes._news)
+        await until(lambda: not watching.changes._pending_updates)
         await watching.change("app://log")
-        await until(lambda: not watching.changes._news)
+        await until(lambda: not watching.changes._pending_updates)
         return told
 
     assert run(use) == ["app://log"] * 3
@@ -254,7 +254,7 @@ def test_a_thousand_changes_of_a_resource_are_told_as_two_while_a_client_is_slow
 def test_clients_watch_no_more_addresses_than_there_is_room_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(changes, "TOGETHER", 5)
+    monkeypatch.setattr(changes, "MAX_WATCHED", 5)
 
     async def use() -> list[str]:
         watching = Watching(_nothing)
@@ -269,14 +269,14 @@ def test_clients_watch_no_more_addresses_than_there_is_room_for(
 
 
 def test_there_is_room_again_once_sessions_have_ended(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(changes, "TOGETHER", 5)
+    monkeypatch.setattr(changes, "MAX_WATCHED", 5)
 
     async def use() -> list[str]:
         watching = Watching(_nothing)
         for n in range(50):
             watching.in_sessions.discard(f"a:{n - 2}")
             await watching.session(f"a:{n}")
-        await watching.changes.forget()
+        await watching.changes.unwatch_unused()
         return sorted(watching.listeners)
 
     assert run(use) == ["a:48", "a:49"]
@@ -297,7 +297,7 @@ def test_what_is_watched_again_while_servers_are_told_stays_watched() -> None:
                 await slow(uris, tell)
 
         watching.remove = remove  # type: ignore[method-assign]
-        forgetting = [asyncio.ensure_future(watching.changes.forget()) for _ in range(3)]
+        forgetting = [asyncio.ensure_future(watching.changes.unwatch_unused()) for _ in range(3)]
         await asyncio.sleep(0)
         for n in range(9):
             await watching.session(f"a:{n}")
@@ -316,7 +316,7 @@ def test_a_server_is_told_when_the_last_client_that_watched_has_gone() -> None:
                 seen.append(set(watching.listeners))
             await until(lambda: "a:3" not in watching.listeners)
             watching.in_sessions.clear()
-            await watching.changes.forget()
+            await watching.changes.unwatch_unused()
             seen.append(set(watching.listeners))
         await until(lambda: not watching.listeners)
         return seen

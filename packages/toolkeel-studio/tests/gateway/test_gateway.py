@@ -14,19 +14,19 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.behind import client_of, config
 from tests.mcp.authorizing import agreeing, authorized
+from tests.mcp.gateway.behind import client_of, config
 from tests.waiting import until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.mcp.client import MCPServer, OAuth
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.pins import Pin, Pins, pin_of
+from toolkeel.mcp.gateway.audit import AuditFile
+from toolkeel.mcp.gateway.gateway import Gateway
+from toolkeel.mcp.gateway.policy import Limit, Policy
+from toolkeel.mcp.gateway.search import NAME
+from toolkeel.mcp.pins import Pin, Pins, make_pin
 from toolkeel.sessions import Desk, KeyValueStore
-from toolkeel_studio.gateway.audit import AuditFile
-from toolkeel_studio.gateway.gateway import Gateway
-from toolkeel_studio.gateway.policy import Limit, Policy
-from toolkeel_studio.gateway.search import NAME
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
@@ -185,14 +185,14 @@ def test_servers_come_and_go_while_others_stay_as_they_are() -> None:
         async with client_of(gateway) as client:
             await client.list_tools()
             before = text(await client.call_tool("new__pid", {}))
-            await gateway.replace(
+            await gateway.set_servers(
                 {"new": config("new"), "more": config("more", config("new").command)}
             )
             names = {tool.name for tool in (await client.list_tools(cache_mode="refresh")).tools}
             assert "more__echo" in names and "old__echo" not in names
             assert text(await client.call_tool("new__pid", {})) == before
             with pytest.raises(SetupError, match="cannot be called"):
-                await gateway.replace({"a__b": config("new")})
+                await gateway.set_servers({"a__b": config("new")})
             assert text(await client.call_tool("new__pid", {})) == before
 
     asyncio.run(use())
@@ -219,7 +219,7 @@ def test_instructions_of_all_servers_are_joined_and_a_rule_about_nothing_is_told
     era: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "toolkeel_studio.gateway.gateway.GREETING", 60.0
+        "toolkeel.mcp.gateway.gateway.CONNECT_LIST_SECONDS", 60.0
     )  # a busy machine starts slowly
     servers = [config(name, [sys.executable, "-c", TALKATIVE]) for name in ("a", "b")]
     policy = Policy(
@@ -260,10 +260,10 @@ def test_a_call_that_is_cancelled_here_is_cancelled_there() -> None:
             await client.list_tools()
             waiting = asyncio.ensure_future(client.call_tool("new__wait", {}))
             server = gateway._servers["new"]
-            await until(lambda: server._shared.busy)
+            await until(lambda: server._shared.is_busy)
             waiting.cancel()
             await asyncio.wait([waiting])
-            await until(lambda: not server._shared.busy)
+            await until(lambda: not server._shared.is_busy)
             assert text(await client.call_tool("new__echo", {"text": "x"})) == "x"
 
     asyncio.run(use())
@@ -277,7 +277,7 @@ def test_a_server_that_dies_in_mid_call_leaves_an_unknown_outcome() -> None:
             await client.list_tools()
             pid = int(text(await client.call_tool("new__pid", {})))
             waiting = asyncio.ensure_future(client.call_tool("new__wait", {}))
-            await until(lambda: gateway._servers["new"]._shared.busy)
+            await until(lambda: gateway._servers["new"]._shared.is_busy)
             os.kill(pid, signal.SIGKILL)
             said = text(await waiting)
             assert text(await client.call_tool("new__echo", {"text": "x"})) == "x"
@@ -456,17 +456,17 @@ def test_what_changed_or_went_while_a_person_was_asked_is_not_called() -> None:
     gateway = Gateway([config("new"), config("old")], Policy(Rules(ask=["*__echo"])))
 
     async def gone(ticket: Ticket) -> bool:
-        await gateway.replace({"old": config("old")})
+        await gateway.set_servers({"old": config("old")})
         return True
 
-    gateway._keeper._approver = gone
+    gateway._enforcer._approver = gone
 
     async def use() -> str:
         async with client_of(gateway) as client:
             await client.list_tools()
             server = gateway._servers["new"]
             said = text(await client.call_tool("new__echo", {"text": "x"}))
-            assert not server.link.alive
+            assert not server.link.is_alive
             return said
 
     assert "while the call waited" in asyncio.run(use())
@@ -480,10 +480,12 @@ def test_a_definition_that_another_program_pinned_while_a_person_was_asked_count
 
     async def pins_another(ticket: Ticket) -> bool:
         identity = gateway._servers["new"].config.identity
-        Pins(path).set(identity, "echo", pin_of(identity, {"name": "echo", "description": "Old."}))
+        Pins(path).set(
+            identity, "echo", make_pin(identity, {"name": "echo", "description": "Old."})
+        )
         return True
 
-    gateway._keeper._approver = pins_another
+    gateway._enforcer._approver = pins_another
 
     async def use() -> str:
         async with client_of(gateway) as client:
@@ -501,7 +503,7 @@ def test_what_one_server_gave_is_not_given_as_that_of_another_with_its_name() ->
         async with client_of(gateway) as client:
             said = [text(await client.call_tool("docs__look", {"at": at})) for at in "baa"]
             other = ServerConfig("docs", command=words, env={"ACCOUNT": "another"})
-            await gateway.replace({"docs": other})
+            await gateway.set_servers({"docs": other})
             return [*said, text(await client.call_tool("docs__look", {"at": "a"}))]
 
     assert asyncio.run(use()) == ["b 1", "a 2", "a 2", "a 1"]

@@ -9,29 +9,31 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel.mcp.gateway import ledger
+from toolkeel.mcp.gateway.ledger import ClientLedger
+from toolkeel.mcp.gateway.policy import Limit
 from toolkeel.sessions import KeyValueStore
-from toolkeel_studio.gateway import ledger
-from toolkeel_studio.gateway.ledger import Ledger
-from toolkeel_studio.gateway.policy import Limit
 
 TWO = [Limit("search__*", 2, 60.0)]
 
 
-def over(kept: Ledger, client: str, limits: list[Limit]) -> str:
-    return asyncio.run(kept.over_limit(client, limits))
+def over(kept: ClientLedger, client: str, limits: list[Limit]) -> str:
+    return asyncio.run(kept.count_call(client, limits))
 
 
 @pytest.fixture(params=["alone", "shared"])
-def two(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Ledger, Ledger]:
+def two(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[ClientLedger, ClientLedger]:
     """Two gateways' views: of one memory, or of one file."""
     if request.param == "alone":
-        alone = Ledger()
+        alone = ClientLedger()
         return alone, alone
-    return Ledger(KeyValueStore(tmp_path / "s.db")), Ledger(KeyValueStore(tmp_path / "s.db"))
+    return ClientLedger(KeyValueStore(tmp_path / "s.db")), ClientLedger(
+        KeyValueStore(tmp_path / "s.db")
+    )
 
 
 def test_a_limit_counts_each_client_for_itself_wherever_it_calls(
-    two: tuple[Ledger, Ledger],
+    two: tuple[ClientLedger, ClientLedger],
 ) -> None:
     one, other = two
     assert [over(each, "bo", TWO) for each in two] == ["", ""]
@@ -40,7 +42,9 @@ def test_a_limit_counts_each_client_for_itself_wherever_it_calls(
     assert not over(one, "bo", [])
 
 
-def test_what_is_refused_by_one_limit_counts_for_none(two: tuple[Ledger, Ledger]) -> None:
+def test_what_is_refused_by_one_limit_counts_for_none(
+    two: tuple[ClientLedger, ClientLedger],
+) -> None:
     one, _ = two
     both = [Limit("a", 1, 60.0), Limit("*", 2, 60.0)]
     assert not over(one, "bo", both) and over(one, "bo", both)
@@ -48,35 +52,35 @@ def test_what_is_refused_by_one_limit_counts_for_none(two: tuple[Ledger, Ledger]
 
 
 def test_a_limit_ends_with_its_time() -> None:
-    kept = Ledger()
+    kept = ClientLedger()
     assert not over(kept, "a", [Limit("*", 1, 0.0)]) and not over(kept, "a", [Limit("*", 1, 0.0)])
 
 
 def test_a_call_that_cannot_be_counted_is_refused(tmp_path: Path) -> None:
     store = KeyValueStore(tmp_path / "s.db")
     store.close()
-    assert "this one was not sent" in over(Ledger(store), "bo", TWO)
+    assert "this one was not sent" in over(ClientLedger(store), "bo", TWO)
 
 
 @given(st.lists(st.sampled_from("ab"), max_size=30), st.integers(1, 5))
 def test_as_many_calls_pass_as_the_limit_says(clients: list[str], calls: int) -> None:
-    kept = Ledger()
+    kept = ClientLedger()
     passed = [name for name in clients if not over(kept, name, [Limit("*", calls, 60.0)])]
     assert all(passed.count(name) == min(clients.count(name), calls) for name in "ab")
 
 
 def test_what_a_client_has_read_is_its_own_and_ends(
-    two: tuple[Ledger, Ledger], monkeypatch: pytest.MonkeyPatch
+    two: tuple[ClientLedger, ClientLedger], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one, other = two
 
     async def use() -> None:
-        await one.mark("ada", ["private"], "files__read")
-        await one.mark("ada", ["stranger"], "web__get")
-        await one.mark("ada", [], "git__log")
+        await one.add_labels("ada", ["private"], "files__read")
+        await one.add_labels("ada", ["stranger"], "web__get")
+        await one.add_labels("ada", [], "git__log")
         assert await other.labels("ada") == {"private": "files__read", "stranger": "web__get"}
         assert await other.labels("bo") == {}
-        monkeypatch.setattr(ledger, "IDLE", -1.0)
+        monkeypatch.setattr(ledger, "LABEL_SECONDS", -1.0)
         assert await one.labels("ada") == {}
 
     asyncio.run(use())

@@ -44,7 +44,7 @@ def policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Policy:
 
 
 def action(policy: Policy, client: str, tool: str, **arguments: object) -> str | None:
-    rule = policy.rule(client, tool, arguments)
+    rule = policy.find_rule(client, tool, arguments)
     return rule.action if rule else None
 
 
@@ -74,27 +74,31 @@ def test_lines_of_shell_are_read_as_such(tmp_path: Path, line: object, name: str
 
 
 def test_only_what_is_denied_whatever_the_arguments_is_hidden(policy: Policy) -> None:
-    assert policy.hides("ada", "git__log") and not policy.hides("bo", "git__log")
-    assert not policy.hides("bo", "files__write")
+    assert policy.is_hidden("ada", "git__log") and not policy.is_hidden("bo", "git__log")
+    assert not policy.is_hidden("bo", "files__write")
 
 
 def test_a_token_leads_to_its_client_and_any_other_to_nobody(policy: Policy) -> None:
-    assert policy.client("0123456789abcdef-ada") == "ada"
-    assert policy.client("0123456789abcdef-bo") == "bo"
-    assert policy.client("") is None and policy.client("\ud83d") is None
+    assert policy.client_of_token("0123456789abcdef-ada") == "ada"
+    assert policy.client_of_token("0123456789abcdef-bo") == "bo"
+    assert policy.client_of_token("") is None and policy.client_of_token("\ud83d") is None
 
 
 def test_what_is_said_of_a_tool_is_found_by_its_name(policy: Policy) -> None:
     assert policy.limits("search__web") == [Limit("search__*", 2, 60.0)]
     assert policy.limits("git__log") == []
-    assert [policy.keeps(tool) for tool in ("docs__live", "docs__read", "git__log")] == [30, 600, 0]
+    assert [policy.cache_seconds(tool) for tool in ("docs__live", "docs__read", "git__log")] == [
+        30,
+        600,
+        0,
+    ]
     assert policy.labels("files__read") == ["private"] and policy.labels("git__log") == []
     assert policy.labels("web__mine") == ["private", "stranger"]
-    assert policy.goes_out("mail__send") and not policy.goes_out("mail__read")
+    assert policy.is_outward("mail__send") and not policy.is_outward("mail__read")
 
 
 def test_what_is_about_no_tool_is_named(policy: Policy) -> None:
-    told = policy.naming_nothing(["git__push", "files__write", "web__mine", "docs__live"])
+    told = policy.unmatched_rules(["git__push", "files__write", "web__mine", "docs__live"])
     assert told == ["deny shell__*", "the limit of search__*", "outward mail__send"]
 
 

@@ -9,12 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import SetupError
-from toolkeel_studio.gateway.public_names import LENGTH, check_server, public_name, public_uri
+from toolkeel.mcp.gateway.public_names import MAX_LENGTH, check_server_name, public_name, public_uri
 
 
 def can_be_called(name: str) -> bool:
     try:
-        check_server(name)
+        check_server_name(name)
     except SetupError:
         return False
     return True
@@ -31,7 +31,7 @@ def test_no_two_names_fall_together_and_hosts_take_all(pairs: set[tuple[str, str
     names = {public_name(*pair) for pair in pairs}
     assert len(names) == len(pairs)
     for name in names:
-        assert re.fullmatch(rf"[A-Za-z0-9_-]{{1,{LENGTH}}}", name), name
+        assert re.fullmatch(rf"[A-Za-z0-9_-]{{1,{MAX_LENGTH}}}", name), name
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_long_names_that_differ_only_in_their_middle_stay_apart_and_readable() -
 @pytest.mark.parametrize("name", ["a__b", "", "x" * 40])
 def test_a_server_whose_name_tools_could_not_carry_is_refused(name: str) -> None:
     with pytest.raises(SetupError, match="cannot be called"):
-        check_server(name)
+        check_server_name(name)
 
 
 def test_addresses_of_two_servers_stay_apart() -> None:

@@ -130,7 +130,7 @@ def test_nothing_is_taken_before_the_session_has_agreed_with_its_client(line: by
     async def send(_: bytes) -> None:
         raise AssertionError("nothing is sent")
 
-    assert not RawCalls([]).takes(line, send)
+    assert not RawCalls([]).handle_line(line, send)
 
 
 @pytest.mark.parametrize("meta", [[1], "x", 5])
@@ -146,10 +146,12 @@ def test_a_call_whose_meta_is_no_object_is_answered_with_an_error(meta: object) 
 
     async def use() -> None:
         calls = RawCalls([])
-        calls.begin(first)
+        calls.capture_session(first)
         params = {"name": "x", "_meta": meta}
         line = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
-        assert not calls.takes(json.dumps(line).encode(), send)  # the session says what is wrong
+        assert not calls.handle_line(
+            json.dumps(line).encode(), send
+        )  # the session says what is wrong
         assert not sent
 
     asyncio.run(use())
@@ -176,9 +178,9 @@ def test_a_call_that_is_cancelled_before_it_begins_leaves_nothing_behind() -> No
 
     async def use() -> None:
         calls = RawCalls([])
-        calls.begin(first)
-        assert calls.takes(line("tools/call", name="x"), send)
-        assert calls.takes(line("notifications/cancelled", requestId=1), send)
+        calls.capture_session(first)
+        assert calls.handle_line(line("tools/call", name="x"), send)
+        assert calls.handle_line(line("notifications/cancelled", requestId=1), send)
         await until(lambda: not calls._running)
 
     run(use)

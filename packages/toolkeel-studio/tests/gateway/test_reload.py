@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.waiting import until
 from toolkeel import SetupError
-from toolkeel_studio.gateway.reload import follow
+from toolkeel.mcp.gateway.reload import watch_file
 
 
 def test_each_change_of_the_file_is_read_and_a_broken_one_is_left(
@@ -27,7 +27,7 @@ def test_each_change_of_the_file_is_read_and_a_broken_one_is_left(
         told.append(text)
 
     async def use() -> None:
-        following = asyncio.ensure_future(follow(file, read, 0.01))
+        following = asyncio.ensure_future(watch_file(file, read, 0.01))
         await asyncio.sleep(0)
         file.write_text("22")
         await until(lambda: len(told) == 1)

@@ -12,12 +12,12 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.behind import PROGRAM, client_of, config
+from tests.mcp.gateway.behind import PROGRAM, client_of, config
 from tests.mcp.serving import deprecations
 from tests.waiting import until
-from toolkeel_studio.gateway.gateway import Gateway
-from toolkeel_studio.gateway.routes import Table
-from toolkeel_studio.gateway.upstream import Lists, Upstream
+from toolkeel.mcp.gateway.gateway import Gateway
+from toolkeel.mcp.gateway.routes import RoutingTable
+from toolkeel.mcp.gateway.upstream import ServerLists, Upstream
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
@@ -59,26 +59,28 @@ def test_prompts_resources_templates_and_completion_lead_to_their_server(
 
 
 def test_when_one_servers_lists_change_what_is_made_of_the_others_stays() -> None:
-    def listed(*names: str) -> Lists:
-        return Lists({name: types.Tool(name=name, input_schema={}) for name in names}, {}, {}, {})
+    def listed(*names: str) -> ServerLists:
+        return ServerLists(
+            {name: types.Tool(name=name, input_schema={}) for name in names}, {}, {}, {}
+        )
 
     one, other = (Upstream(config(name, ["none"]), lambda: None) for name in ("one", "other"))
     one.lists, other.lists = listed("b", "a"), listed("c")
-    before = Table([one, other], prefixed=True)
+    before = RoutingTable([one, other], prefixed=True)
     one.lists = listed("d", "a")
-    after = Table([one, other], True, before)
+    after = RoutingTable([one, other], True, before)
     assert list(after.tools) == ["one__d", "one__a", "other__c"]
     assert after.tools["other__c"] is before.tools["other__c"]
     assert after.tools["one__a"] is not before.tools["one__a"]
-    assert list(Table([other], True, after).tools) == ["other__c"]
+    assert list(RoutingTable([other], True, after).tools) == ["other__c"]
 
 
 def test_a_template_that_cannot_be_matched_costs_nobody_elses_resources() -> None:
     one, other = (Upstream(config("new"), lambda: None) for _ in range(2))
     for server, uris in ((one, ["x{", "app://{a}{b}"]), (other, ["app://city/{name}"])):
         listed = {uri: types.ResourceTemplate(name="t", uri_template=uri) for uri in uris}
-        server.lists = Lists({}, {}, {}, listed)
-    table = Table([one, other], prefixed=True)
+        server.lists = ServerLists({}, {}, {}, listed)
+    table = RoutingTable([one, other], prefixed=True)
     assert table.resource("app://city/Bonn").server is other
     with pytest.raises(MCPError, match="Resource not found"):
         table.resource("other://x")
@@ -131,7 +133,7 @@ def test_who_watches_a_resource_here_is_told_of_changes_there_as_long_as_it_does
             told.append(message)
 
         gateway = Gateway([config("a", command)])
-        watched = gateway._servers["a"].link.watches._told
+        watched = gateway._servers["a"].link.watches._listening
         async with client_of(gateway, era, message_handler=noticed) as client:
             await client.list_resources()
             if era == "legacy":

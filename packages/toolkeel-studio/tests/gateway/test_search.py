@@ -6,7 +6,7 @@ from time import process_time
 
 import mcp_types as types
 
-from toolkeel_studio.gateway.search import find
+from toolkeel.mcp.gateway.search import search_tools
 
 
 def tools(**described: str) -> dict[str, types.Tool]:
@@ -20,8 +20,9 @@ def tools(**described: str) -> dict[str, types.Tool]:
 def test_a_query_of_many_words_holds_nobody_up() -> None:
     many = tools(**{f"tool{n}": "Does this and that." for n in range(500)}, last="Sends.")
     began = process_time()
-    found = find(" ".join(map(str, range(500, 20_000))) + " 7 sends", many)
-    assert [tool.name for tool in found] == ["last", "tool7"]
+    assert [
+        tool.name for tool in search_tools(" ".join(map(str, range(20_000))) + " sends", many)
+    ] == ["last"]
     assert process_time() - began < 2
 
 
@@ -30,7 +31,7 @@ def test_rare_words_count_more_and_names_more_than_descriptions() -> None:
         git__push="Send commits.", git__log="Tell of commits.", mail__send="Send a mail.",
         weather__now="天气 at a place.",
     )  # fmt: skip
-    assert find("send mail", many)[0].name == "mail__send"
-    assert find("push commits", many)[0].name == "git__push"
-    assert [tool.name for tool in find("天气", many)] == ["weather__now"]
-    assert find("zebra", many) == [] and find("", many) == []
+    assert search_tools("send mail", many)[0].name == "mail__send"
+    assert search_tools("push commits", many)[0].name == "git__push"
+    assert [tool.name for tool in search_tools("天气", many)] == ["weather__now"]
+    assert search_tools("zebra", many) == [] and search_tools("", many) == []

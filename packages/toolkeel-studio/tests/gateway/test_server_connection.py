@@ -10,24 +10,24 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from tests.gateway.behind import Asked, config
+from tests.mcp.gateway.behind import Asked, config
 from tests.waiting import run, until
 from toolkeel.mcp.client import elicitation
-from toolkeel.mcp.client.elicitation import at_most
+from toolkeel.mcp.client.elicitation import limit_concurrency
+from toolkeel.mcp.gateway.server_connection import ServerConnection, current_call
 from toolkeel.mcp.server.sessions import Sessions
-from toolkeel_studio.gateway.server_connection import Lane, current
 
 ASKED = types.ElicitRequestFormParams(
     message="?", requested_schema={"type": "object", "properties": {}}
 )
 
 
-def lane(told: list[bool] | None = None) -> Lane:
+def lane(told: list[bool] | None = None) -> ServerConnection:
     told = [] if told is None else told
-    return Lane(None, config("new"), Sessions(), told.append)
+    return ServerConnection(None, config("new"), Sessions(), told.append)
 
 
-async def asked(server: Lane, context: Context | None = None) -> str:
+async def asked(server: ServerConnection, context: Context | None = None) -> str:
     """How a question ends that comes by itself, or in the context of a request."""
     nobody: Any = None
     task = asyncio.create_task(server._elicit(nobody, ASKED), context=context or Context())
@@ -42,11 +42,11 @@ def test_a_question_goes_to_the_one_client_whose_calls_run_and_is_never_guessed(
     async def use() -> list[str]:
         server = lane(told)
         said = [await asked(server)]  # nobody is calling
-        async with server.running("ada", Asked(), False):
+        async with server.run_call("ada", Asked(), False):
             said.append(await asked(server))
-            async with server.running("ada", Asked(), False):
+            async with server.run_call("ada", Asked(), False):
                 said.append(await asked(server))
-            async with server.running("bo", Asked(), False):
+            async with server.run_call("bo", Asked(), False):
                 said.append(await asked(server))
         return said
 
@@ -61,14 +61,14 @@ def test_calls_of_clients_that_nobody_can_tell_apart_wait_for_each_other() -> No
         server = lane()
 
         async def call(name: str) -> None:
-            async with server.running(name, Asked(), True):
-                assert server.busy and current() is server
+            async with server.run_call(name, Asked(), True):
+                assert server.is_busy and current_call() is server
                 order.append(f"{name} begins")
                 await asyncio.sleep(0)
                 order.append(f"{name} ends")
 
         await asyncio.gather(call("ada"), call("bo"))
-        assert not server.busy and current() is None
+        assert not server.is_busy and current_call() is None
 
     asyncio.run(use())
     assert order == ["ada begins", "ada ends", "bo begins", "bo ends"]
@@ -83,9 +83,9 @@ def test_a_question_in_answer_to_a_request_belongs_to_that_call_whoever_else_cal
 
     async def use() -> list[str]:
         server = lane(told)
-        async with server.running("ada", Ada(), False):
+        async with server.run_call("ada", Ada(), False):
             own = copy_context()
-            async with server.running("bo", Asked(), False):
+            async with server.run_call("bo", Asked(), False):
                 found = [await asked(server, own), await asked(server, copy_context())]
         return [*found, await asked(server, own)]  # its call has ended
 
@@ -103,7 +103,7 @@ def test_what_a_client_that_does_not_read_is_told_of_its_calls_is_not_kept_witho
             await reads.wait()
             told.append(n)
 
-        bounded = at_most(tell, 3, None)
+        bounded = limit_concurrency(tell, 3, None)
         tasks = [asyncio.create_task(bounded(n)) for n in range(10)]
         await until(lambda: sum(task.done() for task in tasks) == 7)
         reads.set()
@@ -121,7 +121,7 @@ def test_a_call_that_was_given_up_may_still_be_what_is_asked_about(
         server, begun = lane(), asyncio.Event()
 
         async def call() -> None:
-            async with server.running("ada", Asked(), False):
+            async with server.run_call("ada", Asked(), False):
                 begun.set()
                 await asyncio.Event().wait()
 
@@ -130,11 +130,13 @@ def test_a_call_that_was_given_up_may_still_be_what_is_asked_about(
         task.cancel()
         await asyncio.wait([task])
         said = [await asked(server)]  # nobody is calling
-        async with server.running("ada", Asked(), False):
+        async with server.run_call("ada", Asked(), False):
             said.append(await asked(server))
-        async with server.running("bo", Asked(), False):
+        async with server.run_call("bo", Asked(), False):
             said.append(await asked(server))
-            monkeypatch.setattr(elicitation, "monotonic", lambda: monotonic() + elicitation.LEFT)
+            monkeypatch.setattr(
+                elicitation, "monotonic", lambda: monotonic() + elicitation.GIVEN_UP_SECONDS
+            )
             said.append(await asked(server))
         return said
 

@@ -9,18 +9,18 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.gateway.behind import PEERS, Asked, config
+from tests.mcp.gateway.behind import PEERS, Asked, config
 from tests.waiting import until
-from toolkeel.mcp.client.mend_responses import of_peer
+from toolkeel.mcp.client.mend_responses import mark_peer_error
 from toolkeel.mcp.config import ServerConfig
+from toolkeel.mcp.gateway import upstream
+from toolkeel.mcp.gateway.upstream import Upstream, as_client_error
 from toolkeel.mcp.server.multi_round_calls import Exchange
-from toolkeel_studio.gateway import upstream
-from toolkeel_studio.gateway.upstream import Upstream, as_it_came
 
 
 async def call(server: Upstream, client: str, exchange: Exchange, tool: str = "pid") -> str:
     """What a tool answers a client: by default the id of the process that it reached."""
-    async with server.running(client, exchange):
+    async with server.run_call(client, exchange):
         result = await server.send("tools/call", {"name": tool, "arguments": {}})
     return str(result["content"][0]["text"])
 
@@ -30,9 +30,9 @@ def test_one_process_serves_all_until_it_asks_and_then_each_client_has_one() -> 
         server = Upstream(config("old"), lambda: None)
         ada, bo, cy = Asked(), Asked(), Asked()
         first = {await call(server, "ada", ada), await call(server, "bo", bo)}
-        assert len(first) == 1 and not server.apart
+        assert len(first) == 1 and not server.has_own_connections
         assert (await call(server, "ada", ada, "ask")).startswith("accept")
-        assert server.apart and server.questions == 1
+        assert server.has_own_connections and server.questions == 1
         names = {"ada": ada, "bo": bo, "cy": cy}
         pids = {name: await call(server, name, own) for name, own in names.items()}
         assert len({*pids.values(), *first}) == 4  # what ada and bo shared is nobody's
@@ -51,7 +51,7 @@ def test_a_call_that_took_too_long_may_still_be_what_its_server_asks_about() -> 
         slow = ServerConfig("old", command=tuple(PEERS["old"]), timeout=0.5)
         server = Upstream(slow, lambda: None)
         await call(server, "bo", Asked())
-        async with server.running("ada", Asked()):
+        async with server.run_call("ada", Asked()):
             with pytest.raises(MCPError, match="timed out"):
                 await server.send("tools/call", {"name": "wait", "arguments": {}})
         said = await call(server, "bo", Asked(), "ask")
@@ -104,9 +104,9 @@ def test_a_server_whose_questions_name_their_call_is_shared_all_along() -> None:
     async def use() -> None:
         server = Upstream(config("new"), lambda: None)
         pid = await call(server, "ada", Asked())
-        async with server.running("ada", Asked()):
+        async with server.run_call("ada", Asked()):
             await server.send("tools/call", {"name": "ask", "arguments": {}})
-        assert await call(server, "bo", Asked()) == pid and not server.apart
+        assert await call(server, "bo", Asked()) == pid and not server.has_own_connections
         await server.close()
 
     asyncio.run(use())
@@ -115,27 +115,31 @@ def test_a_server_whose_questions_name_their_call_is_shared_all_along() -> None:
 def test_connections_are_bounded_and_those_that_nobody_uses_end(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(upstream, "MOST", 2)
-    monkeypatch.setattr(upstream, "IDLE", 0.2)
+    monkeypatch.setattr(upstream, "MAX_CONNECTIONS", 2)
+    monkeypatch.setattr(upstream, "IDLE_SECONDS", 0.2)
 
     async def use() -> None:
         server = Upstream(config("old"), lambda: None)
-        server.apart = True
-        ada, bo, cy = (server.running(name, Asked()) for name in ("ada", "bo", "cy"))
+        server.has_own_connections = True
+        ada, bo, cy = (server.run_call(name, Asked()) for name in ("ada", "bo", "cy"))
         async with ada, bo, cy:
-            assert set(server._own) == {"ada", "bo", None}
-            assert server._lane("dan") is server._own[None]  # one call after the other
-        assert server._lane("eve") is server._own["eve"]  # there is room again
+            assert set(server._client_connections) == {"ada", "bo", None}
+            assert (
+                server._connection_for("dan") is server._client_connections[None]
+            )  # one call after the other
+        assert (
+            server._connection_for("eve") is server._client_connections["eve"]
+        )  # there is room again
         await call(server, "eve", Asked())
-        await until(lambda: not server._own)
+        await until(lambda: not server._client_connections)
         await server.close()
 
     asyncio.run(use())
 
 
 def test_an_error_of_a_server_reaches_the_client_as_it_came() -> None:
-    said = of_peer(types.ErrorData(code=-32000, message="no", data={"x": 1}))
-    error = as_it_came(MCPError.from_error_data(said))
+    said = mark_peer_error(types.ErrorData(code=-32000, message="no", data={"x": 1}))
+    error = as_client_error(MCPError.from_error_data(said))
     assert (error.code, error.message, error.data) == (-32000, "no", {"x": 1})
 
 

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import Agent, ToolContext
-from toolkeel.mcp.client.tool import Peer, tool_of
-from toolkeel.mcp.pins import Pin, Pins, pin_of
+from toolkeel.inspector.app import Inspector
+from toolkeel.inspector.server_pages import calls_in
+from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool
+from toolkeel.mcp.pins import Pin, Pins, make_pin
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted
-from toolkeel_studio.inspector.app import Inspector
-from toolkeel_studio.inspector.server_pages import calls_in
 
 OUTSIDE = '<script>window.ran=1</script> "猫"'
 
@@ -29,7 +29,7 @@ def listed(name: str, description: str) -> types.Tool:
 
 
 def pin(tool: types.Tool) -> Pin:
-    return pin_of("npx files", tool.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return make_pin("npx files", tool.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 def text_of(agent: Agent[Any, Any], folder: Path, audit: Path | None = None) -> str:
@@ -60,8 +60,8 @@ def test_each_definition_is_approved_new_or_shown_with_its_difference(tmp_path: 
     pins = Pins()
     pins.set("npx files", "read", pin(listed("read", "Read.")))
     pins.set("npx files", "write", pin(listed("write", "Write.")))
-    peer = Peer("files", "npx files", "pinned", pins, current, send, 10.0)
-    tools = [tool_of(peer, listed(name, text)).tool for name, text in now.items()]
+    peer = ToolServerPeer("files", "npx files", "pinned", pins, current, send, 10.0)
+    tools = [compile_server_tool(peer, listed(name, text)).tool for name, text in now.items()]
     text = text_of(Agent(Scripted([]), tools), tmp_path)
     assert "1 approved" in text and "1 changed" in text and "1 new" in text
     assert "-  &#34;description&#34;: &#34;Write.&#34;" in text and "<script>window" not in text

@@ -12,9 +12,9 @@ from toolkeel.mcp.config import (
     ServerConfig,
     find_server,
     parse_source,
-    read_all,
     read_config,
-    with_more,
+    read_config_and_problems,
+    with_overrides,
 )
 from toolkeel.mcp.consent import check_consent
 from toolkeel.mcp.hosts import write_server
@@ -95,7 +95,7 @@ def test_no_secret_of_an_address_or_an_env_file_is_shown(
         "zed": {"command": {"path": "x", "args": ["${TOKEN}"]}, "envFile": "x.env"},
         "bare": {"url": "${TOKEN}"},
     }
-    found, problems = read_all(written(tmp_path, servers))
+    found, problems = read_config_and_problems(written(tmp_path, servers))
     for config in found.values():
         assert "s3cret" not in config.identity + shown(config) + repr(config)
     assert found["web"].identity == "https://h/${TOKEN}/mcp"
@@ -117,8 +117,8 @@ def test_a_server_of_a_file_of_codex_is_named_like_one_of_any_other(tmp_path: Pa
 def test_a_file_may_name_the_revision_that_a_server_is_spoken_to_in(tmp_path: Path) -> None:
     versions = {"a": "2025-11-25", "b": "2026-07-28", "c": "newest"}
     entries = {name: {"command": "x", "protocolVersion": said} for name, said in versions.items()}
-    found, problems = read_all(written(tmp_path, entries))
-    assert found["a"].older and not found["b"].older and "2025-11-25" in str(problems["c"])
+    found, problems = read_config_and_problems(written(tmp_path, entries))
+    assert found["a"].is_legacy and not found["b"].is_legacy and "2025-11-25" in str(problems["c"])
 
 
 def test_a_new_file_of_a_host_has_that_hosts_form(tmp_path: Path) -> None:
@@ -188,16 +188,16 @@ def test_a_source_names_a_server_of_a_file(tmp_path: Path) -> None:
 
 def test_what_a_program_adds_must_fit_the_kind_of_server() -> None:
     command, url = parse_source("run"), parse_source("https://x")
-    assert with_more(command, None, {"A": "1"}, "/tmp").env == {"A": "1"}
-    assert with_more(url, {"X": "1"}, None, None).headers == {"X": "1"}
+    assert with_overrides(command, None, {"A": "1"}, "/tmp").env == {"A": "1"}
+    assert with_overrides(url, {"X": "1"}, None, None).headers == {"X": "1"}
     for config, wrong in ((command, ({"X": "1"}, None, None)), (url, (None, {"A": "1"}, None))):
         with pytest.raises(SetupError, match=r"(is|are) for"):
-            with_more(config, *wrong)
+            with_overrides(config, *wrong)
 
 
 @pytest.mark.parametrize("name", ["a\x1b]0;x\x07", "a\nb", "a\u202eb", "a\0"])
 def test_a_server_whose_name_a_terminal_would_obey_is_left_out(name: str, tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {name: {"command": "x"}, "北京": {"command": "x"}}}))
-    found, problems = read_all(file)
+    found, problems = read_config_and_problems(file)
     assert list(found) == ["北京"] and "cannot be seen" in str(problems[name])

@@ -20,7 +20,7 @@ from toolkeel.mcp.consent import (
     check_unchanged,
     set_prompter,
 )
-from toolkeel.mcp.consent_files import home
+from toolkeel.mcp.state_files import mcp_state_folder
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_a_variable_of_the_environment_is_bound_by_its_value_and_not_shown_or_st
     assert "s3cret" not in str(project.agree().lines)
     monkeypatch.setenv("TOKEN", "0ther")
     assert "${TOKEN}" in (said := project.changes()) and "0ther" not in said
-    stored = (home() / "consents.json").read_text("utf-8")
+    stored = (mcp_state_folder() / "consents.json").read_text("utf-8")
     assert "s3cret" not in stored and "0ther" not in stored
 
 
@@ -264,7 +264,7 @@ def test_headers_login_tls_and_choices_of_tools_are_bound(project: Project) -> N
         assert said in project.changes()
     project.write(".vscode/ca.pem", "two")
     assert "ca.pem as it is now" in project.changes()
-    assert "s3cret" not in (home() / "consents.json").read_text("utf-8")
+    assert "s3cret" not in (mcp_state_folder() / "consents.json").read_text("utf-8")
 
 
 def test_what_a_program_adds_itself_is_its_own(project: Project) -> None:
@@ -306,7 +306,7 @@ def test_what_changes_while_a_person_reads_was_not_agreed_to(project: Project) -
 
 def test_consents_of_the_older_form_count_no_more_and_go(project: Project) -> None:
     project.entry({"command": "run"})
-    path = home() / "consents.json"
+    path = mcp_state_folder() / "consents.json"
     path.parent.mkdir(parents=True)
     old = {"file": str(project.file), "server": "s", "shown": "run"}
     key = f"{project.file}:s"

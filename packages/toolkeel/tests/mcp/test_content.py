@@ -21,7 +21,7 @@ from toolkeel.mcp.content import (
     from_definition,
     from_result,
     link_text,
-    output_of,
+    output_from_schema,
     to_annotations,
     to_block,
     to_blocks,
@@ -223,7 +223,7 @@ def test_a_definition_of_a_peer_becomes_ours_and_goes_on_as_it_came() -> None:
 
 
 def test_a_promised_result_is_checked() -> None:
-    promise = output_of({"type": "object", "required": ["a"]})
+    promise = output_from_schema({"type": "object", "required": ["a"]})
     assert promise.check({"a": 1}) == {"a": 1}
     with pytest.raises(ValueError, match="a"):
         promise.check({})

@@ -10,20 +10,20 @@ from hypothesis import strategies as st
 from mcp_types import JSONRPCError, JSONRPCResponse
 
 from toolkeel.mcp.messages import (
-    DEEPEST,
-    read_from_server,
+    MAX_DEPTH,
+    limit_depth,
     read_message,
     read_response,
-    readable_event,
-    response_body,
-    shallow,
-    with_whole_characters,
+    read_server_message,
+    repair_event,
+    repair_response_body,
+    replace_lone_surrogates,
 )
 
 
 @given(st.text(alphabet=st.characters(exclude_categories=()), max_size=30))
 def test_any_text_can_be_read_once_halves_are_replaced(text: str) -> None:
-    mended = with_whole_characters(json.dumps(text).encode())
+    mended = replace_lone_surrogates(json.dumps(text).encode())
     read = json.loads(mended)
     read.encode()
     assert read == "".join("\ufffd" if "\ud800" <= c <= "\udfff" else c for c in _paired(text))
@@ -60,7 +60,7 @@ def test_what_is_no_message_is_refused(line: bytes) -> None:
     ],
 )
 def test_an_error_of_another_form_says_what_it_said(error: str, said: tuple[int, str]) -> None:
-    message = read_from_server(b'{"jsonrpc":"2.0","id":1,"error":%s}' % error.encode())
+    message = read_server_message(b'{"jsonrpc":"2.0","id":1,"error":%s}' % error.encode())
     assert isinstance(message, JSONRPCError)
     assert (message.error.code, message.error.message) == said
 
@@ -82,13 +82,13 @@ def test_what_is_nested_too_deeply_costs_itself(value: object, levels: int) -> N
     read = read_response(line)
     assert isinstance(read, dict) and read["beside"] == read_response(beside.encode())
     said = "nested too deeply" in str(read["deep"])
-    assert said if levels > 200 else not said or levels > DEEPEST
+    assert said if levels > 200 else not said or levels > MAX_DEPTH
 
 
 @pytest.mark.parametrize("text", [b"[" * 500, b"]" * 500, b'"' + b"[" * 500, b'{"a":' * 300])
 def test_what_is_no_json_is_not_made_one(text: bytes) -> None:
     with pytest.raises(ValueError):
-        read_response(shallow(text))
+        read_response(limit_depth(text))
 
 
 FINE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
@@ -108,7 +108,7 @@ FINE = b'{"jsonrpc": "2.0", "id": 1, "result": {}}'
     ],
 )
 def test_a_body_is_read_as_a_line_is_and_what_is_no_message_stays(body: bytes, read: bytes) -> None:
-    said = response_body(body, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
+    said = repair_response_body(body, b'{"jsonrpc": "2.0", "id": 1, "method": "ping"}')
     assert said == read or json.loads(said) == json.loads(read)
 
 
@@ -136,7 +136,7 @@ PARTS = FINE.replace(b", ", b",\n")
     ],
 )
 def test_an_event_holds_what_can_be_read_of_it(block: bytes, read: bytes) -> None:
-    said = b"".join(readable_event(block).replace(b"data:", b"").split())
+    said = b"".join(repair_event(block).replace(b"data:", b"").split())
     assert said == b"".join(read.split())
 
 
@@ -152,4 +152,4 @@ def test_an_event_holds_what_can_be_read_of_it(block: bytes, read: bytes) -> Non
     ],
 )
 def test_an_event_that_holds_no_message_stays(block: bytes) -> None:
-    assert readable_event(block) == block
+    assert repair_event(block) == block

@@ -13,7 +13,7 @@ from toolkeel import ToolCall
 from toolkeel.builtin.tools_by_place import load_target
 from toolkeel.mcp.config import read_config
 from toolkeel.mcp.consent import ConsentStore
-from toolkeel.mcp.named_servers import named, server
+from toolkeel.mcp.named_servers import make_server, servers_of_target
 
 
 @pytest.fixture
@@ -39,9 +39,9 @@ def test_a_file_is_all_its_servers_and_names_they_share_are_told_apart(file: Pat
 
 
 def test_servers_of_a_target_are_asked_about_and_pinned_in_the_users_own_file(file: Path) -> None:
-    [one, two] = named(str(file))
+    [one, two] = servers_of_target(str(file))
     assert (one.name, two.name, one.trust) == ("one", "two", False)
     assert one.pins is two.pins
-    assert server("https://x/mcp", trust=True).trust is True
+    assert make_server("https://x/mcp", trust=True).trust is True
     for each in (one, two):
         asyncio.run(each.close())

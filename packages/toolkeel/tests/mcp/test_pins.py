@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import SetupError
-from toolkeel.mcp.pins import Pins, difference, pin_of
+from toolkeel.mcp.pins import Pins, definition_diff, make_pin
 
 TOOL = {"name": "rm", "description": "Remove.", "inputSchema": {"type": "object"}}
 json_values = st.recursive(
@@ -31,15 +31,15 @@ json_values = st.recursive(
     ],
 )
 def test_any_change_of_what_a_person_relied_on_is_another_pin(changed: dict[str, object]) -> None:
-    assert pin_of("s", TOOL).digest != pin_of("s", {**TOOL, **changed}).digest
+    assert make_pin("s", TOOL).digest != make_pin("s", {**TOOL, **changed}).digest
 
 
 def test_another_server_with_the_same_tool_is_another_pin() -> None:
-    assert pin_of("one", TOOL).digest != pin_of("two", TOOL).digest
+    assert make_pin("one", TOOL).digest != make_pin("two", TOOL).digest
 
 
 def test_what_does_not_concern_a_person_changes_no_pin() -> None:
-    assert pin_of("s", TOOL) == pin_of("s", {**TOOL, "_meta": {"x": 1}, "icons": []})
+    assert make_pin("s", TOOL) == make_pin("s", {**TOOL, "_meta": {"x": 1}, "icons": []})
 
 
 @given(st.text(), json_values)
@@ -48,7 +48,7 @@ def test_pins_go_to_a_file_and_back(identity: str, schema: object) -> None:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "pins.json"
-        pin = pin_of(identity, {**TOOL, "inputSchema": schema})
+        pin = make_pin(identity, {**TOOL, "inputSchema": schema})
         Pins(path).set(identity, "rm", pin)
         assert Pins(path).get(identity, "rm") == pin
         Pins(path).forget(identity)
@@ -57,7 +57,7 @@ def test_pins_go_to_a_file_and_back(identity: str, schema: object) -> None:
 
 def test_a_pin_that_was_edited_by_hand_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "pins.json"
-    Pins(path).set("s", "rm", pin_of("s", TOOL))
+    Pins(path).set("s", "rm", make_pin("s", TOOL))
     data = json.loads(path.read_text("utf-8"))
     data["s"]["rm"]["description"] = "Harmless."
     path.write_text(json.dumps(data), "utf-8")
@@ -67,19 +67,19 @@ def test_a_pin_that_was_edited_by_hand_is_refused(tmp_path: Path) -> None:
 
 def test_two_programs_that_share_a_file_know_each_others_pins_and_lose_none(tmp_path: Path) -> None:
     one, other = (Pins(tmp_path / "pins.json") for _ in range(2))
-    one.set("s", "rm", pin_of("s", TOOL))
-    other.set("s", "mv", pin_of("s", {**TOOL, "name": "mv"}))
-    assert other.get("s", "rm") == pin_of("s", TOOL), (
+    one.set("s", "rm", make_pin("s", TOOL))
+    other.set("s", "mv", make_pin("s", {**TOOL, "name": "mv"}))
+    assert other.get("s", "rm") == make_pin("s", TOOL), (
         "or it would take any definition for the first"
     )
-    assert set(one.of("s")) == set(Pins(tmp_path / "pins.json").of("s")) == {"rm", "mv"}
+    assert set(one.all_of("s")) == set(Pins(tmp_path / "pins.json").all_of("s")) == {"rm", "mv"}
     other.forget("s")
-    one.set("t", "rm", pin_of("t", TOOL))
-    assert not one.of("s") and [path.name for path in tmp_path.iterdir()] == ["pins.json"]
+    one.set("t", "rm", make_pin("t", TOOL))
+    assert not one.all_of("s") and [path.name for path in tmp_path.iterdir()] == ["pins.json"]
 
 
 def test_a_difference_shows_what_cannot_be_seen() -> None:
-    text = difference(TOOL, {**TOOL, "description": "Remove.\u202e"})
+    text = definition_diff(TOOL, {**TOOL, "description": "Remove.\u202e"})
     assert '-  "description": "Remove."' in text
     assert '+  "description": "Remove.\\u202e"' in text
     assert "\u202e" not in text

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from toolkeel import SetupError
 from toolkeel.mcp.config import read_config
-from toolkeel.mcp.variables import expand, read_env_file
+from toolkeel.mcp.variables import expand_variables, read_env_file
 
 UNSET: dict[str, str] = {}
 
@@ -24,14 +24,14 @@ def _written(folder: Path, place: str, text: str) -> Path:
 
 @given(st.text(st.characters(exclude_characters="{")))
 def test_text_without_variables_stays_as_it_is(text: str) -> None:
-    assert expand(text, UNSET.get) == text
+    assert expand_variables(text, UNSET.get) == text
 
 
 def test_what_a_variable_holds_is_not_expanded_again() -> None:
-    assert expand("${A}", {"A": "${B}", "B": "x"}.get) == "${B}"
-    assert expand("${A:-d}", {"A": ""}.get) == "d"
+    assert expand_variables("${A}", {"A": "${B}", "B": "x"}.get) == "${B}"
+    assert expand_variables("${A:-d}", {"A": ""}.get) == "d"
     with pytest.raises(KeyError):
-        expand("${A}", UNSET.get)
+        expand_variables("${A}", UNSET.get)
 
 
 def test_an_env_file_is_read_below_what_the_entry_says(tmp_path: Path) -> None:

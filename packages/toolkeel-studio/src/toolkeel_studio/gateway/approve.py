@@ -20,9 +20,9 @@ from toolkeel.errors import CallError
 from toolkeel.mcp.server.calling import Client, approval_question
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 
-ALIVE = 10.0
+PROGRESS_SECONDS = 10.0
 """Seconds between two signs of life to a host that waits."""
-CANNOT = (
+NO_PERSON = (
     "this host cannot ask one ({why}). A person can decide beside it: toolkeel gateway --store FILE, "
     "and toolkeel approvals --store FILE; or change the gateway's file of rules"
 )
@@ -33,7 +33,7 @@ _FORM: Mapping[str, object] = {
 }
 
 
-def ticket_for(
+def make_ticket(
     tool: str, arguments: Mapping[str, object], why: str, definition: types.Tool
 ) -> Ticket:
     """What a person is asked about a call.
@@ -52,7 +52,9 @@ def ticket_for(
     return Ticket(new_id(), "", tool, dict(arguments), digest, end, why, shown)
 
 
-async def decided(ticket: Ticket, exchange: Exchange, approver: Approver | None) -> Decision:
+async def request_approval(
+    ticket: Ticket, exchange: Exchange, approver: Approver | None
+) -> Decision:
     """Ask the client's person, and whoever is asked beside.
 
     Args:
@@ -65,14 +67,14 @@ async def decided(ticket: Ticket, exchange: Exchange, approver: Approver | None)
     form: asyncio.Task[Decision | None] | None = None
     beside: asyncio.Task[Decision | None] | None = None
     if Client(exchange).supports("elicitation"):
-        form = asyncio.create_task(_by_form(ticket, exchange))
+        form = asyncio.create_task(_ask_by_form(ticket, exchange))
     if approver is not None:
-        beside = asyncio.create_task(_beside(ticket, approver))
+        beside = asyncio.create_task(_ask_approver(ticket, approver))
     if form is None and beside is None:
-        return ticket.deny(CANNOT.format(why=ticket.reason))
+        return ticket.deny(NO_PERSON.format(why=ticket.reason))
     try:
-        await _first([task for task in (form, beside) if task is not None], exchange)
-        found = await _ended(beside) or await _ended(form, is_modern(request))
+        await _wait_for_decision([task for task in (form, beside) if task is not None], exchange)
+        found = await _take_decision(beside) or await _take_decision(form, is_modern(request))
     finally:
         for task in (form, beside):
             if task is not None:
@@ -80,20 +82,22 @@ async def decided(ticket: Ticket, exchange: Exchange, approver: Approver | None)
     return found or ticket.deny()
 
 
-async def _first(tasks: list[asyncio.Task[Decision | None]], exchange: Exchange) -> None:
+async def _wait_for_decision(
+    tasks: list[asyncio.Task[Decision | None]], exchange: Exchange
+) -> None:
     """Wait until one has decided, or all have not."""
     waited = 0
     while not any(task.done() and task.result() for task in tasks):
         if not (left := [task for task in tasks if not task.done()]):
             return
-        done, _ = await asyncio.wait(left, timeout=ALIVE, return_when="FIRST_COMPLETED")
+        done, _ = await asyncio.wait(left, timeout=PROGRESS_SECONDS, return_when="FIRST_COMPLETED")
         if not done and exchange.request is not None:
             waited += 1
             with suppress(MCPError):
                 await exchange.request.session.report_progress(waited * 1e-6, None, "asks a person")
 
 
-async def _ended(
+async def _take_decision(
     task: asyncio.Task[Decision | None] | None, patient: bool = False
 ) -> Decision | None:
     """What came of a way to ask; one that still waits is taken back, and may have been first.
@@ -110,7 +114,7 @@ async def _ended(
     return None if task.cancelled() else task.result()
 
 
-async def _by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
+async def _ask_by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
     """The decision of the client's person; None if they did not say."""
     try:
         found = await Client(exchange).elicit(approval_question(ticket), _FORM, key="approve")
@@ -122,7 +126,7 @@ async def _by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
     return ticket.approve() if approved else ticket.deny()
 
 
-async def _beside(ticket: Ticket, approver: Approver) -> Decision | None:
+async def _ask_approver(ticket: Ticket, approver: Approver) -> Decision | None:
     said = approver(ticket)
     found = await said if inspect.isawaitable(said) else said
     if isinstance(found, bool):

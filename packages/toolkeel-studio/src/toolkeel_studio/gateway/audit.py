@@ -27,7 +27,7 @@ from toolkeel.errors import SetupError
 _KEY_BYTES = 32
 
 
-class Audit(Protocol):
+class AuditLog(Protocol):
     """Where it is written down what clients do.
 
     Attributes:
@@ -39,7 +39,7 @@ class Audit(Protocol):
     def write(self, entry: Mapping[str, object]) -> None:
         """Write an entry; never waits."""
 
-    async def synced(self) -> None:
+    async def sync(self) -> None:
         """Wait until all that was written is durable."""
 
     def close(self) -> None:
@@ -64,15 +64,15 @@ class AuditFile:
             raise SetupError(f"the audit log {path} cannot be written: {error.strerror}") from None
         self._file: IO[bytes] = os.fdopen(handle, "wb")
         try:
-            _refuse_others(path, handle, 0o022)
-            self.key = _key_in(path.with_name(path.name + ".key"))
+            _require_private(path, handle, 0o022)
+            self.key = _load_key(path.with_name(path.name + ".key"))
         except SetupError:
             self._file.close()
             raise
         self._lock = threading.Condition()
         self._lines: list[bytes] = []
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
-        self._ended = False
+        self._is_closed = False
         self._thread = threading.Thread(target=self._run, name="toolkeel audit", daemon=True)
         self._thread.start()
 
@@ -83,7 +83,7 @@ class AuditFile:
             self._lines.append(line.encode())
             self._lock.notify()
 
-    async def synced(self) -> None:
+    async def sync(self) -> None:
         """Wait until all that was written is durable.
 
         Raises:
@@ -92,7 +92,7 @@ class AuditFile:
         loop = asyncio.get_running_loop()
         future: asyncio.Future[None] = loop.create_future()
         with self._lock:
-            if self._ended:
+            if self._is_closed:
                 raise OSError("the audit log is closed")
             self._waiting.append((loop, future))
             self._lock.notify()
@@ -101,7 +101,7 @@ class AuditFile:
     def close(self) -> None:
         """Write the rest."""
         with self._lock:
-            self._ended = True
+            self._is_closed = True
             self._lock.notify()
         self._thread.join(10)
         self._file.close()
@@ -109,10 +109,10 @@ class AuditFile:
     def _run(self) -> None:
         while True:
             with self._lock:
-                self._lock.wait_for(lambda: self._lines or self._waiting or self._ended)
+                self._lock.wait_for(lambda: self._lines or self._waiting or self._is_closed)
                 lines, self._lines = self._lines, []
                 waiting, self._waiting = self._waiting, []
-                ended = self._ended
+                ended = self._is_closed
             error = self._append(lines, bool(waiting))
             for loop, future in waiting:
                 with contextlib.suppress(RuntimeError):  # its loop has ended; others still wait
@@ -140,13 +140,13 @@ def _resolve(future: asyncio.Future[None], error: OSError | None) -> None:
         future.set_exception(error)
 
 
-def _key_in(path: Path) -> bytes:
+def _load_key(path: Path) -> bytes:
     """The key in a file, its owner's alone, made if there is none; of two makers the first wins."""
     try:
         if not path.exists():
             _make_key(path)
         with path.open(encoding="ascii") as file:
-            _refuse_others(path, file.fileno(), 0o077)
+            _require_private(path, file.fileno(), 0o077)
             key = bytes.fromhex(file.read())
     except (OSError, ValueError) as error:
         raise SetupError(f"the audit log's key {path} cannot be used: {error}") from None
@@ -155,7 +155,7 @@ def _key_in(path: Path) -> bytes:
     return key
 
 
-def _refuse_others(path: Path, handle: int, bits: int) -> None:
+def _require_private(path: Path, handle: int, bits: int) -> None:
     """See that an open file is ours, and that others may not do what bits of its mode let them."""
     facts = os.fstat(handle)
     ours = os.name != "posix" or (facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & bits)
@@ -176,10 +176,10 @@ def _make_key(path: Path) -> None:
         fresh.unlink()
 
 
-def digest_of_arguments(arguments: Mapping[str, object], key: bytes) -> str:
+def digest_arguments(arguments: Mapping[str, object], key: bytes) -> str:
     """HMAC-SHA-256 of a call's arguments, whatever their order.
 
-    >>> digest_of_arguments({"a": 1, "b": 2}, b"k") == digest_of_arguments({"b": 2, "a": 1}, b"k")
+    >>> digest_arguments({"a": 1, "b": 2}, b"k") == digest_arguments({"b": 2, "a": 1}, b"k")
     True
     """
     ordered = json.dumps(arguments, sort_keys=True, ensure_ascii=False)

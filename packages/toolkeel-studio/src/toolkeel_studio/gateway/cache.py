@@ -20,11 +20,11 @@ from typing import Any
 from toolkeel.errors import SetupError
 from toolkeel_studio.gateway.ledger import SharedStore
 
-ENTRIES = 1000
+MAX_ENTRIES = 1000
 """Results that are kept; those used longest ago go first."""
-LARGEST = 1_000_000
+MAX_RESULT_CHARACTERS = 1_000_000
 """Characters of a result beyond which it is not kept."""
-TOGETHER = 64_000_000
+MAX_TOTAL_CHARACTERS = 64_000_000
 """Characters of all of them: clients choose what is asked, and so how many there are."""
 _RESULTS, _WRITTEN = ("toolkeel", "gateway", "results"), ("toolkeel", "gateway", "written")
 _UNKNOWN = -1
@@ -45,34 +45,34 @@ class ResultCache:
 
     def __init__(self, shared: SharedStore | None = None) -> None:
         self._shared = shared
-        self._kept: OrderedDict[tuple[str, str], tuple[float, int, str]] = OrderedDict()
-        self._written: dict[str, int] = {}
-        self._untold: set[str] = set()
+        self._results: OrderedDict[tuple[str, str], tuple[float, int, str]] = OrderedDict()
+        self._versions: dict[str, int] = {}
+        self._uninvalidated: set[str] = set()
 
     async def get(self, server: str, key: str) -> dict[str, Any] | None:
         """The result of a call; None if none is kept."""
-        state = await self.state(server)
+        state = await self.server_version(server)
         if self._shared is not None:
-            item = await _done(self._shared.get, _RESULTS, _short(server, key))
+            item = await _try_store(self._shared.get, _RESULTS, _store_key(server, key))
             expires, then, text = (inf, *item.value["kept"]) if item else _NOTHING
         else:
-            expires, then, text = self._kept.get((server, key), _NOTHING)
+            expires, then, text = self._results.get((server, key), _NOTHING)
         if then != state or then == _UNKNOWN or time.monotonic() >= expires:
-            self._kept.pop((server, key), None)
+            self._results.pop((server, key), None)
             return None
         if self._shared is None:
-            self._kept.move_to_end((server, key))
+            self._results.move_to_end((server, key))
         found: dict[str, Any] = json.loads(text)
         return found
 
-    async def state(self, server: str) -> int:
+    async def server_version(self, server: str) -> int:
         """Changes when something may have been written there."""
         if self._shared is None:
-            return self._written.get(server, 0)
-        if server in self._untold:
-            await self.forget(server)
-        told = server not in self._untold
-        item = told and await _done(self._shared.get, _WRITTEN, _short(server))
+            return self._versions.get(server, 0)
+        if server in self._uninvalidated:
+            await self.invalidate(server)
+        told = server not in self._uninvalidated
+        item = told and await _try_store(self._shared.get, _WRITTEN, _store_key(server))
         return 0 if item is None else int(item.value["times"]) if item else _UNKNOWN
 
     async def put(
@@ -90,32 +90,37 @@ class ResultCache:
         if result.get("isError") or "requestState" in result or "inputRequests" in result:
             return
         text = json.dumps(result, ensure_ascii=False)
-        if len(text) > LARGEST:
+        if len(text) > MAX_RESULT_CHARACTERS:
             return
         if self._shared is not None:
             keep = partial(self._shared.change, seconds=seconds)
-            await _done(keep, _RESULTS, _short(server, key), lambda _: {"kept": [state, text]})
+            await _try_store(
+                keep, _RESULTS, _store_key(server, key), lambda _: {"kept": [state, text]}
+            )
             return
-        self._kept[server, key] = time.monotonic() + seconds, state, text
-        while len(self._kept) > ENTRIES or self._size() > TOGETHER:
-            self._kept.popitem(last=False)
+        self._results[server, key] = time.monotonic() + seconds, state, text
+        while len(self._results) > MAX_ENTRIES or self._size() > MAX_TOTAL_CHARACTERS:
+            self._results.popitem(last=False)
 
     def _size(self) -> int:
-        return sum(len(text) for *_, text in self._kept.values())
+        return sum(len(text) for *_, text in self._results.values())
 
-    async def forget(self, server: str) -> None:
+    async def invalidate(self, server: str) -> None:
         """Something was, or may have been, written there."""
         if self._shared is not None:
-            self._untold.add(server)  # until the store knows, nothing that it keeps is good
-            if await _done(self._shared.change, _WRITTEN, _short(server), _once_more) is None:
-                self._untold.discard(server)
+            self._uninvalidated.add(server)  # until the store knows, nothing that it keeps is good
+            if (
+                await _try_store(self._shared.change, _WRITTEN, _store_key(server), _increment)
+                is None
+            ):
+                self._uninvalidated.discard(server)
             return
-        self._written[server] = self._written.get(server, 0) + 1
-        for key in [key for key in self._kept if key[0] == server]:
-            del self._kept[key]
+        self._versions[server] = self._versions.get(server, 0) + 1
+        for key in [key for key in self._results if key[0] == server]:
+            del self._results[key]
 
 
-async def _done(do: Callable[..., Any], *words: Any, **more: Any) -> Any:
+async def _try_store(do: Callable[..., Any], *words: Any, **more: Any) -> Any:
     """What the store says; False if it cannot be asked: no call is lost over what is kept."""
     try:
         return await asyncio.to_thread(do, *words, **more)
@@ -124,16 +129,16 @@ async def _done(do: Callable[..., Any], *words: Any, **more: Any) -> Any:
         return False
 
 
-def _once_more(known: dict[str, Any]) -> dict[str, Any]:
+def _increment(known: dict[str, Any]) -> dict[str, Any]:
     return {"times": known.get("times", 0) + 1}
 
 
-def _short(*words: str) -> str:
+def _store_key(*words: str) -> str:
     """Words as a name of the store's, which nobody can choose to be another's."""
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
 
-def key_of(whose: str, digest: str, params: Mapping[str, Any]) -> str:
+def cache_key(whose: str, digest: str, params: Mapping[str, Any]) -> str:
     """What tells a call from others: whose it is, the tool's definition, what it is given.
 
     >>> a = key_of("", "d", {"name": "x", "arguments": {"a": 1, "b": 2}})

@@ -22,23 +22,23 @@ from toolkeel._records.record import record
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
-from toolkeel.mcp.client.elicitation import at_most
-from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer
-from toolkeel.mcp.client.outcome import failed
-from toolkeel.mcp.client.raw_requests import UNTOLD, Progressed
+from toolkeel.mcp.client.elicitation import limit_concurrency
+from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, PeerErrorData
+from toolkeel.mcp.client.outcome import failure_of
+from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS, Progressed
 from toolkeel.mcp.content import STRUCTURE
-from toolkeel.mcp.pins import Pins, difference
+from toolkeel.mcp.gateway.approve import make_ticket, request_approval
+from toolkeel.mcp.gateway.audit import AuditLog, digest_arguments
+from toolkeel.mcp.gateway.cache import ResultCache, cache_key
+from toolkeel.mcp.gateway.ledger import ClientLedger
+from toolkeel.mcp.gateway.policy import Policy
+from toolkeel.mcp.gateway.routes import Route
+from toolkeel.mcp.gateway.upstream import Upstream, as_client_error, is_first_round
+from toolkeel.mcp.pins import Pins, definition_diff
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import CallMetrics
-from toolkeel_studio.gateway.approve import decided, ticket_for
-from toolkeel_studio.gateway.audit import Audit, digest_of_arguments
-from toolkeel_studio.gateway.cache import ResultCache, key_of
-from toolkeel_studio.gateway.ledger import Ledger
-from toolkeel_studio.gateway.policy import Policy
-from toolkeel_studio.gateway.routes import Route
-from toolkeel_studio.gateway.upstream import Upstream, as_it_came, is_first
 
-PASSED = "upstream "
+UPSTREAM_STATE = "upstream "
 """Before the state of a round that is the server's own, and not that of a call waiting here."""
 
 
@@ -86,7 +86,7 @@ class Call:
         return given
 
 
-class Gatekeeper:
+class PolicyEnforcer:
     """Judges calls, sends them, and writes down what became of them.
 
     Args:
@@ -101,8 +101,8 @@ class Gatekeeper:
         self,
         policy: Policy,
         pins: Pins,
-        audit: Audit | None,
-        ledger: Ledger,
+        audit: AuditLog | None,
+        ledger: ClientLedger,
         approver: Approver | None = None,
     ) -> None:
         self.policy = policy
@@ -111,34 +111,34 @@ class Gatekeeper:
         self._ledger = ledger
         self._approver = approver
         self._cache = ResultCache(ledger.shared)
-        self.figures = CallMetrics()
+        self.metrics = CallMetrics()
 
-    async def refusal(self, call: Call) -> str:
+    async def find_refusal(self, call: Call) -> str:
         """Why a call may not be made, whoever is asked; empty if it may. Counts it."""
-        if why := self._forbidden(call):
+        if why := self._find_denial(call):
             return why
         limits = self.policy.limits(call.tool)
-        return await self._ledger.over_limit(call.client, limits) if limits else ""
+        return await self._ledger.count_call(call.client, limits) if limits else ""
 
-    def _forbidden(self, call: Call) -> str:
+    def _find_denial(self, call: Call) -> str:
         """Why nobody can let a call through: a rule, or another definition than was approved."""
-        rule = self.policy.rule(call.client, call.tool, call.arguments)
+        rule = self.policy.find_rule(call.client, call.tool, call.arguments)
         if rule is None or rule.action != "deny":
-            return self._changed(call)
+            return self._definition_change(call)
         return f"The gateway does not allow this call (rule: {rule}). It was not sent."
 
-    async def question(self, call: Call) -> str:
+    async def approval_reason(self, call: Call) -> str:
         """Why a person must be asked before the call is sent; empty if nobody must."""
-        rule = self.policy.rule(call.client, call.tool, call.arguments)
+        rule = self.policy.find_rule(call.client, call.tool, call.arguments)
         if rule is not None and rule.action == "ask":
             return f"rule: {rule}"
-        if not self.policy.goes_out(call.tool):
+        if not self.policy.is_outward(call.tool):
             return ""
         read = await self._ledger.labels(call.client)
         told = ", ".join(f"{_READ[label]} ({tool})" for label, tool in read.items())
         return f"it acts outward, and this client has read {told}" if read else ""
 
-    def _changed(self, call: Call) -> str:
+    def _definition_change(self, call: Call) -> str:
         """Whether the definition is another than the one that was approved."""
         route, pin = call.route, call.route.pin
         identity = route.server.config.identity
@@ -152,28 +152,28 @@ class Gatekeeper:
         return (
             f"The server {route.server.name} has changed this tool since it was approved, so the "
             f"call was not sent. A person can look at it and approve it: toolkeel mcp pin "
-            f"{route.server.name}\n{difference(known.definition, pin.definition)[:2000]}"
+            f"{route.server.name}\n{definition_diff(known.definition, pin.definition)[:2000]}"
         )
 
     async def approve(self, call: Call, why: str, exchange: Exchange) -> Call | dict[str, Any]:
         """Have a person decide; the call as it may be sent, or its result without."""
-        ticket = ticket_for(call.tool, call.arguments, why, call.route.definition)
-        decision = await decided(ticket, exchange, self._approver)
+        ticket = make_ticket(call.tool, call.arguments, why, call.route.definition)
+        decision = await request_approval(ticket, exchange, self._approver)
         if decision.seal != ticket.seal:
             decision = ticket.deny("it was decided about another call")
         if self._audit is not None:
-            self._audit.write({"event": decision.verdict, **_said(call, self._audit)})
+            self._audit.write({"event": decision.verdict, **_audit_fields(call, self._audit)})
         if decision.verdict == "answer":
             said = decision.value if isinstance(decision.value, str) else json.dumps(decision.value)
             return {"content": [{"type": "text", "text": said}]}
         if decision.verdict == "deny":
             why = decision.reason and f"The call was not approved: {decision.reason}"
             why = why or "The person did not approve the call"
-            return self.refused(call, f"{why}. It was not sent and did not run.")
+            return self.refuse(call, f"{why}. It was not sent and did not run.")
         if decision.verdict == "edit":
             params = {**call.params, "arguments": dict(decision.arguments)}
             call = Call(call.client, call.tool, call.route, params)
-        return self.refused(call, why) if (why := self._forbidden(call)) else call
+        return self.refuse(call, why) if (why := self._find_denial(call)) else call
 
     async def send(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
         """Send a call, and give its result as JSON; a call without one has an error as its result.
@@ -181,129 +181,133 @@ class Gatekeeper:
         Raises:
             MCPError: the server answered with an error of the protocol.
         """
-        key, server, state = self._key(call), call.route.server, 0
+        key, server, state = self._cache_key(call), call.route.server, 0
         if key:
-            if (found := await self._cache.get(server.place, key)) is not None:
-                return await self._was_kept(call, found)
-            state = await self._cache.state(server.place)
+            if (found := await self._cache.get(server.cache_scope, key)) is not None:
+                return await self._serve_cached(call, found)
+            state = await self._cache.server_version(server.cache_scope)
         questions = server.questions
         began = time.monotonic()
         kind = "cancelled"
-        await self._mark(call)  # its server can tell the client something before it ends
-        await self._before(call)
+        await self._record_labels(call)  # its server can tell the client something before it ends
+        await self._log_start(call)
         try:
-            result = await self._sent(call, progressed)
+            result = await self._forward(call, progressed)
             if key and questions == server.questions:
-                seconds = self.policy.keeps(call.tool)
-                await self._cache.put(server.place, key, result, seconds, state)
+                seconds = self.policy.cache_seconds(call.tool)
+                await self._cache.put(server.cache_scope, key, result, seconds, state)
             asks = result.get("resultType") == "input_required"
             kind = "tool_error" if result.get("isError") else "asks" if asks else "success"
             return result
         except MCPError as error:
-            if isinstance(error.data, FromPeer) or not _is_ours(error):
+            if isinstance(error.data, PeerErrorData) or not _is_transport_error(error):
                 kind = "protocol_error"
-                raise as_it_came(error) from error
-            first = is_first(call.params)
-            message = failed(error, call.tool, call.route.server.name, first).message
+                raise as_client_error(error) from error
+            first = is_first_round(call.params)
+            message = failure_of(error, call.tool, call.route.server.name, first).message
             kind = str(message.kind)
             return error_result(message.text)
         except (Unreachable, SetupError) as error:
             kind, sent = "not_sent", "The call was not sent."
-            if not is_first(call.params):
+            if not is_first_round(call.params):
                 kind, sent = "unknown_outcome", "What it did before it asked stays done."
             return error_result(f"{error}. {sent}")
         finally:
-            self._after(call, kind, time.monotonic() - began)
-            if not _only_reads(call.route):
-                await self.forget(server)
+            self._log_end(call, kind, time.monotonic() - began)
+            if not _is_read_only(call.route):
+                await self.invalidate(server)
 
-    async def forget(self, server: Upstream) -> None:
+    async def invalidate(self, server: Upstream) -> None:
         """Results of a server are good no more: something was written, or another has its name."""
-        if self.policy.caches:
-            await self._cache.forget(server.place)
+        if self.policy.has_cache:
+            await self._cache.invalidate(server.cache_scope)
 
-    def _key(self, call: Call) -> str:
+    def _cache_key(self, call: Call) -> str:
         """Under which the result of a call is kept; empty if it is not."""
         route = call.route
-        if not (self.policy.keeps(call.tool) and _only_reads(route) and is_first(call.params)):
+        if not (
+            self.policy.cache_seconds(call.tool)
+            and _is_read_only(route)
+            and is_first_round(call.params)
+        ):
             return ""
-        own = route.server.apart or "private" in self.policy.labels(call.tool)
+        own = route.server.has_own_connections or "private" in self.policy.labels(call.tool)
         if own and not call.client:
             return ""
         digest = route.pin.digest if route.pin is not None else ""
-        return key_of(call.client if own else "", digest, forwarded(call.params))
+        return cache_key(call.client if own else "", digest, forwarded_params(call.params))
 
-    async def _mark(self, call: Call) -> None:
+    async def _record_labels(self, call: Call) -> None:
         if labels := self.policy.labels(call.tool):
-            await self._ledger.mark(call.client, labels, call.tool)
+            await self._ledger.add_labels(call.client, labels, call.tool)
 
-    async def _was_kept(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
-        await self._mark(call)
-        self.figures.record("success", 0.0)
+    async def _serve_cached(self, call: Call, result: dict[str, Any]) -> dict[str, Any]:
+        await self._record_labels(call)
+        self.metrics.record("success", 0.0)
         if self._audit is not None:
-            self._audit.write({"event": "cached", **_said(call, self._audit)})
+            self._audit.write({"event": "cached", **_audit_fields(call, self._audit)})
         return result
 
-    async def _sent(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
+    async def _forward(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
         params = {**call.params, "name": call.route.name}
-        params = forwarded(params)
+        params = forwarded_params(params)
         return await call.route.server.send("tools/call", params, progressed)
 
-    async def _before(self, call: Call) -> None:
+    async def _log_start(self, call: Call) -> None:
         if self._audit is None:
             return
-        self._audit.write({"event": "call", **_said(call, self._audit)})
-        await self._audit.synced()
+        self._audit.write({"event": "call", **_audit_fields(call, self._audit)})
+        await self._audit.sync()
 
-    def _after(self, call: Call, kind: str, seconds: float) -> None:
-        self.figures.record(kind, seconds)
+    def _log_end(self, call: Call, kind: str, seconds: float) -> None:
+        self.metrics.record(kind, seconds)
         if self._audit is not None:
             ended = {"event": "end", "outcome": kind, "seconds": round(seconds, 4)}
-            self._audit.write({**ended, **_said(call, self._audit)})
+            self._audit.write({**ended, **_audit_fields(call, self._audit)})
 
-    def refused(self, call: Call, why: str) -> dict[str, Any]:
+    def refuse(self, call: Call, why: str) -> dict[str, Any]:
         """The result of a call that is not sent."""
-        self.figures.record("refused", 0.0)
+        self.metrics.record("refused", 0.0)
         if self._audit is not None:
             said = {"event": "refused", "why": why.split("\n", 1)[0]}
-            self._audit.write({**said, **_said(call, self._audit)})
+            self._audit.write({**said, **_audit_fields(call, self._audit)})
         return error_result(why)
 
 
-def _only_reads(route: Route) -> bool:
+def _is_read_only(route: Route) -> bool:
     hints = route.definition.annotations
     return hints is not None and hints.read_only_hint is True
 
 
-def _said(call: Call, audit: Audit) -> dict[str, object]:
+def _audit_fields(call: Call, audit: AuditLog) -> dict[str, object]:
     return {
         "client": call.client,
         "server": call.route.server.name,
         "tool": call.route.name,
-        "arguments": digest_of_arguments(call.arguments, audit.key),
+        "arguments": digest_arguments(call.arguments, audit.key),
     }
 
 
-def _is_ours(error: MCPError) -> bool:
+def _is_transport_error(error: MCPError) -> bool:
     ours = (LOST, NOT_SENT, REFUSED, FORGOTTEN)
     return error.code in (types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, *ours)
 
 
-def forwarded(params: Mapping[str, Any]) -> dict[str, Any]:
+def forwarded_params(params: Mapping[str, Any]) -> dict[str, Any]:
     """Parameters as a server may see them: without what is between the client and the gateway.
 
-    >>> forwarded({"name": "x", "_meta": {"progressToken": 1, "trace": "t"}})
+    >>> forwarded_params({"name": "x", "_meta": {"progressToken": 1, "trace": "t"}})
     {'name': 'x', '_meta': {'trace': 't'}}
     """
     meta = params.get("_meta")
     if not isinstance(meta, Mapping):
         return dict(params)
-    kept = _foreign(meta)
+    kept = _end_to_end_meta(meta)
     rest = {key: value for key, value in params.items() if key != "_meta"}
     return {**rest, "_meta": kept} if kept else rest
 
 
-def _foreign(meta: Mapping[str, Any]) -> dict[str, Any]:
+def _end_to_end_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
     """What of a ``_meta`` is not between two neighbours alone."""
     ours = [key for key in meta if key in _OWN_META or key.startswith(_PROTOCOL)]
     return {key: value for key, value in meta.items() if key not in ours}
@@ -314,7 +318,7 @@ def error_result(text: str) -> dict[str, Any]:
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
-def enveloped(result: dict[str, Any], request: Request, server: object) -> dict[str, Any]:
+def with_envelope(result: dict[str, Any], request: Request, server: object) -> dict[str, Any]:
     """A result as the client's revision wants it.
 
     Args:
@@ -331,7 +335,7 @@ def enveloped(result: dict[str, Any], request: Request, server: object) -> dict[
         said = {**meta, SERVER_INFO_META_KEY: server}
         return {**result, "resultType": result.get("resultType", "complete"), "_meta": said}
     kept = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
-    if said := _foreign(meta):
+    if said := _end_to_end_meta(meta):
         kept["_meta"] = said
     structure = kept.get("structuredContent")
     if structure is not None and not isinstance(structure, dict):
@@ -339,7 +343,7 @@ def enveloped(result: dict[str, Any], request: Request, server: object) -> dict[
     return kept
 
 
-def progress_of(request: Request) -> Progressed | None:
+def progress_sender(request: Request) -> Progressed | None:
     """Tells the client how far a call is; None if it is known not to want that."""
     if isinstance(request, RawRequest) and "progressToken" not in (request.meta or ()):
         return None
@@ -348,7 +352,7 @@ def progress_of(request: Request) -> Progressed | None:
         with suppress(MCPError):
             await request.session.report_progress(progress, total, message)
 
-    bounded: Progressed = at_most(tell, UNTOLD, None)
+    bounded: Progressed = limit_concurrency(tell, MAX_CALLBACKS, None)
     return bounded
 
 

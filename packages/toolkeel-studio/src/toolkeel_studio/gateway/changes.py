@@ -20,21 +20,21 @@ from mcp.shared.subscriptions import (
 
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
-from toolkeel.mcp.client.resource_subscriptions import Tell, Watches
+from toolkeel.mcp.client.resource_subscriptions import Listener, ResourceSubscriptions
+from toolkeel.mcp.gateway.routes import RoutingTable
 from toolkeel.mcp.server.sessions import MAX_SUBSCRIPTIONS, limit_subscriptions
-from toolkeel_studio.gateway.routes import Table
 
-SOON = 0.05
+MIN_REFRESH_SECONDS = 0.05
 """Seconds within which several notes of one change come together."""
-SELDOM = 5.0
+MAX_REFRESH_SECONDS = 5.0
 """Seconds between two looks at lists that servers say again and again have changed."""
-TOGETHER = 10 * MAX_SUBSCRIPTIONS
+MAX_WATCHED = 10 * MAX_SUBSCRIPTIONS
 """Addresses that all clients together may watch at the servers."""
 
 Work = Callable[[], Awaitable[None]]
 
 
-class Shown:
+class ListNotifier:
     """What lists were when clients were last told of them: each is told of its own, if it has changed.
 
     Args:
@@ -47,31 +47,31 @@ class Shown:
         now: Callable[[ServerEvent, str | None], Mapping[str, Any]],
         tell: Callable[[ServerEvent, str | None], Awaitable[None]],
     ) -> None:
-        self._now = now
-        self._tell = tell
+        self._current = now
+        self._notify = tell
         self._known: dict[tuple[ServerEvent, str | None], Mapping[str, Any]] = {}
 
-    def show(self, event: ServerEvent, client: str | None = None) -> Mapping[str, Any]:
+    def read_list(self, event: ServerEvent, client: str | None = None) -> Mapping[str, Any]:
         """A list as it is now; its client is told when it is another."""
-        now = self._now(event, client)
+        now = self._current(event, client)
         self._known.setdefault((event, client), now)  # another of its sessions was shown that one
         return now
 
-    def show_all(self, client: str) -> None:
+    def track_all(self, client: str) -> None:
         """All lists as they are now; a client is told when one becomes another."""
-        self.show(ToolsListChanged(), client)
-        self.show(PromptsListChanged())
-        self.show(ResourcesListChanged())
+        self.read_list(ToolsListChanged(), client)
+        self.read_list(PromptsListChanged())
+        self.read_list(ResourcesListChanged())
 
-    async def tell_changes(self, only: str | None = None) -> None:
+    async def notify_changes(self, only: str | None = None) -> None:
         """Tell whose lists have changed; or one client alone, if its list has."""
         for (event, client), before in list(self._known.items()):
-            if only in (None, client) and (now := self._now(event, client)) != before:
+            if only in (None, client) and (now := self._current(event, client)) != before:
                 self._known[event, client] = now
-                await self._tell(event, client)
+                await self._notify(event, client)
 
 
-class Changes:
+class ChangeRelay:
     """What has changed at the servers of one gateway.
 
     Args:
@@ -88,33 +88,35 @@ class Changes:
         spawn: Callable[[Coroutine[Any, Any, None]], asyncio.Task[None]],
         watched: Callable[[], set[str]],
     ) -> None:
-        self._renew = renew
-        self._tell = tell
+        self._refresh = renew
+        self._notify = tell
         self._spawn = spawn
         self._is_stale = False
         self._refreshing: asyncio.Task[None] | None = None
-        self._in_sessions = watched
-        self._in_requests: Counter[str] = Counter()
-        self._watched: dict[str, tuple[Watches, str, Tell]] = {}
-        self._news: dict[str, int] = {}
+        self._session_uris = watched
+        self._request_uris: Counter[str] = Counter()
+        self._watched: dict[str, tuple[ResourceSubscriptions, str, Listener]] = {}
+        self._pending_updates: dict[str, int] = {}
 
-    def stale(self) -> None:
+    def invalidate_lists(self) -> None:
         """Some server's lists may have changed."""
         self._is_stale = True
         if self._refreshing is None or self._refreshing.done():
-            self._refreshing = self._spawn(self._keep_fresh())
+            self._refreshing = self._spawn(self._refresh_until_current())
 
-    async def _keep_fresh(self) -> None:
+    async def _refresh_until_current(self) -> None:
         """Renew until nothing has changed meanwhile, the less often the longer that goes on."""
-        pause = SOON
+        pause = MIN_REFRESH_SECONDS
         while self._is_stale:
             await asyncio.sleep(pause)
             self._is_stale = False
-            await self._renew()
-            pause = min(2 * pause, SELDOM)
+            await self._refresh()
+            pause = min(2 * pause, MAX_REFRESH_SECONDS)
 
     @asynccontextmanager
-    async def watching(self, table: Table, params: Mapping[str, Any]) -> AsyncIterator[None]:
+    async def watch_during(
+        self, table: RoutingTable, params: Mapping[str, Any]
+    ) -> AsyncIterator[None]:
         """Watch at the servers what a client watches here, while its request is answered.
 
         A stream of changes is answered as long as it is open; what a session has asked for counts
@@ -127,54 +129,54 @@ class Changes:
         Raises:
             MCPError: they are too many, or one is nobody's.
         """
-        uris = _addresses(params)
+        uris = _requested_uris(params)
         limit_subscriptions(uris)
-        self._in_requests.update(uris)
+        self._request_uris.update(uris)
         try:
             for uri in uris - self._watched.keys():
                 await self._watch(table, uri)
             yield
         finally:
-            self._in_requests.subtract(uris)
-            self._spawn(self.forget())
+            self._request_uris.subtract(uris)
+            self._spawn(self.unwatch_unused())
 
-    async def _watch(self, table: Table, uri: str) -> None:
-        if len(self._watched) >= TOGETHER:
-            await self.forget()  # sessions end without a word
-        if len(self._watched) >= TOGETHER:
+    async def _watch(self, table: RoutingTable, uri: str) -> None:
+        if len(self._watched) >= MAX_WATCHED:
+            await self.unwatch_unused()  # sessions end without a word
+        if len(self._watched) >= MAX_WATCHED:
             raise MCPError(types.INTERNAL_ERROR, "too many resources are watched here")
         route = table.resource(uri)  # an address that is nobody's is kept nowhere
-        watches, tell = route.server.link.watches, partial(self._updated, uri)
+        watches, tell = route.server.link.watches, partial(self._on_updated, uri)
         self._watched[uri] = watches, route.name, tell
         with suppress(MCPError, Unreachable, SetupError):
             await watches.add([route.name], tell)
 
-    async def forget(self) -> None:
+    async def unwatch_unused(self) -> None:
         """Watch no more what no client watches any more."""
-        self._in_requests = +self._in_requests
-        idle = self._watched.keys() - self._in_requests.keys() - self._in_sessions()
+        self._request_uris = +self._request_uris
+        idle = self._watched.keys() - self._request_uris.keys() - self._session_uris()
         # All are taken out before the first server is told: others watch and forget meanwhile.
         for watches, name, tell in [self._watched.pop(uri) for uri in idle]:
             with suppress(MCPError, Unreachable, SetupError):
                 await watches.remove([name], tell)
 
-    def _updated(self, uri: str, _: str) -> None:
-        self._news[uri] = self._news.get(uri, 0) + 1
-        if self._news[uri] == 1:
-            self._spawn(self._tell_news(uri))
+    def _on_updated(self, uri: str, _: str) -> None:
+        self._pending_updates[uri] = self._pending_updates.get(uri, 0) + 1
+        if self._pending_updates[uri] == 1:
+            self._spawn(self._notify_update(uri))
 
-    async def _tell_news(self, uri: str) -> None:
+    async def _notify_update(self, uri: str) -> None:
         """Tell of a change, and once more of all that were meanwhile."""
         told = 0
         try:
-            while told != (now := self._news[uri]):
-                await self._tell(uri)
+            while told != (now := self._pending_updates[uri]):
+                await self._notify(uri)
                 told = now
         finally:
-            del self._news[uri]
+            del self._pending_updates[uri]
 
 
-def _addresses(params: Mapping[str, Any]) -> set[str]:
+def _requested_uris(params: Mapping[str, Any]) -> set[str]:
     """What a request names; what it says in an odd form is answered by who reads it whole."""
     wanted = params.get("notifications", params)
     if not isinstance(wanted, Mapping):

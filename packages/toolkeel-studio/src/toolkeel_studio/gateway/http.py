@@ -46,7 +46,7 @@ class ClientTokens:
             await self._app(scope, receive, send)
             return
         scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        name = self._policy.client(given.strip()) if scheme.lower() == "bearer" else None
+        name = self._policy.client_of_token(given.strip()) if scheme.lower() == "bearer" else None
         if name is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="toolkeel"'}
             await JSONResponse({"error": "invalid_token"}, 401, challenge)(scope, receive, send)

@@ -13,8 +13,8 @@ from typing import Any, Protocol, TypeAlias
 from toolkeel.errors import SetupError
 from toolkeel_studio.gateway.policy import Limit
 
-Make: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Any] | None]
-IDLE = 3600.0
+Update: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Any] | None]
+LABEL_SECONDS = 3600.0
 """Seconds after which it is forgotten what a client has read, if it has read nothing more."""
 _PLACE = ("toolkeel", "gateway")
 
@@ -23,7 +23,7 @@ class SharedStore(Protocol):
     """A store of several gateways, such as `toolkeel.sessions.KeyValueStore`."""
 
     def change(
-        self, namespace: tuple[str, ...], key: str, make: Make, *, seconds: float | None = None
+        self, namespace: tuple[str, ...], key: str, make: Update, *, seconds: float | None = None
     ) -> None:
         """Keep what a function makes of a value, while nobody else changes one."""
 
@@ -31,7 +31,7 @@ class SharedStore(Protocol):
         """What is kept, as `toolkeel.sessions.Item`; None if nothing is."""
 
 
-class Ledger:
+class ClientLedger:
     """What is known of clients.
 
     Args:
@@ -42,14 +42,14 @@ class Ledger:
         self.shared = shared
         self._own: dict[tuple[str, str], Mapping[str, Any]] = {}
 
-    async def _change(self, what: str, client: str, make: Make, seconds: float) -> None:
+    async def _change(self, what: str, client: str, make: Update, seconds: float) -> None:
         if self.shared is not None:
             change, place = self.shared.change, (*_PLACE, what)
             await asyncio.to_thread(change, place, client, make, seconds=seconds)
         elif (made := make(dict(self._own.get((what, client), {})))) is not None:
             self._own[what, client] = made
 
-    async def over_limit(self, client: str, limits: Iterable[Limit]) -> str:
+    async def count_call(self, client: str, limits: Iterable[Limit]) -> str:
         """Count a call of a client.
 
         Args:
@@ -70,7 +70,7 @@ class Ledger:
                 # Not what lies ahead: the clock may have been set back, by a year if need be.
                 calls[key] = [at for at in calls.get(key, ()) if abs(now - at) < limit.seconds]
                 if len(calls[key]) >= limit.calls:
-                    told.append(_reached(limit, calls[key][0] + limit.seconds - now))
+                    told.append(_limit_message(limit, calls[key][0] + limit.seconds - now))
                     return None
             return {**calls, **{key: [*calls[key], now] for key in known}}
 
@@ -81,25 +81,25 @@ class Ledger:
             return f"Calls cannot be counted now, so this one was not sent ({error})."
         return told[0] if told else ""
 
-    async def mark(self, client: str, labels: Iterable[str], tool: str) -> None:
+    async def add_labels(self, client: str, labels: Iterable[str], tool: str) -> None:
         """A client has read something that leaves labels: ``private``, ``stranger``."""
         read = {label: {"tool": tool, "at": time.time()} for label in labels}
         if read:
-            await self._change("read", client, lambda known: {**known, **read}, IDLE)
+            await self._change("read", client, lambda known: {**known, **read}, LABEL_SECONDS)
 
     async def labels(self, client: str) -> dict[str, str]:
         """What a client has read: labels, and the tool that left each last."""
         found: dict[str, str] = {}
 
         def look(known: dict[str, Any]) -> None:
-            since = time.time() - IDLE
+            since = time.time() - LABEL_SECONDS
             found.update({k: each["tool"] for k, each in known.items() if each["at"] > since})
 
-        await self._change("read", client, look, IDLE)
+        await self._change("read", client, look, LABEL_SECONDS)
         return found
 
 
-def _reached(limit: Limit, wait: float) -> str:
+def _limit_message(limit: Limit, wait: float) -> str:
     return (
         f"The limit of {limit.calls} calls of {limit.pattern} in {limit.seconds:g} seconds is "
         f"reached. The next is possible in {wait:.0f} seconds."

@@ -38,7 +38,7 @@ from typing import Any
 from toolkeel._records.record import NOTHING, record
 from toolkeel.call.steps.rules import ORDER, Rule, Rules
 from toolkeel.errors import SetupError
-from toolkeel.mcp.variables import expand
+from toolkeel.mcp.variables import expand_variables
 
 SEARCH_ABOVE = 100
 """Tools beyond which they are searched for."""
@@ -101,7 +101,7 @@ class Policy:
         self._cache = dict(cache)
         self._taint = {label: tuple(patterns) for label, patterns in taint.items()}
 
-    def become(self, other: Policy) -> None:
+    def replace_with(self, other: Policy) -> None:
         """Say from now on what another says: the file was changed.
 
         Raises:
@@ -117,37 +117,37 @@ class Policy:
         return bool(self._tokens)
 
     @property
-    def caches(self) -> bool:
+    def has_cache(self) -> bool:
         """Whether results of some tools are kept."""
         return bool(self._cache)
 
     @property
-    def remembers(self) -> bool:
+    def has_taint(self) -> bool:
         """Whether it says what must be remembered from call to call."""
         return bool(self._limits or self._taint or self._cache)
 
-    def client(self, token: str) -> str | None:
+    def client_of_token(self, token: str) -> str | None:
         """Whose token it is; None: nobody's. Every token is compared, in the same time."""
         given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         found = [name for name, kept in self._tokens.items() if hmac.compare_digest(given, kept)]
         return found[0] if found else None
 
-    def rule(self, client: str, tool: str, arguments: Mapping[str, object]) -> Rule | None:
+    def find_rule(self, client: str, tool: str, arguments: Mapping[str, object]) -> Rule | None:
         """The rule that decides about a call; None if there is none."""
         rules = self._rules.get(client, self._everybody)
         lines = [name for name in arguments if name.lower() in _SHELL]
         found = [rules.rule(tool, arguments, name) for name in lines or [""]]
         return min(found, key=lambda rule: _STRICTEST.index(rule.action if rule else None))
 
-    def hides(self, client: str, tool: str) -> bool:
+    def is_hidden(self, client: str, tool: str) -> bool:
         """Whether a tool is denied whatever its arguments are: then it is not listed either."""
-        rule = self.rule(client, tool, {})
+        rule = self.find_rule(client, tool, {})
         return rule is not None and rule.action == "deny" and not rule.arguments
 
-    def naming_nothing(self, tools: Iterable[str]) -> list[str]:
+    def unmatched_rules(self, tools: Iterable[str]) -> list[str]:
         """Rules and limits that are about no tool there is: most likely a slip of the pen.
 
-        >>> Policy(Rules(deny=["git__*", "gti__push"])).naming_nothing(["git__push"])
+        >>> Policy(Rules(deny=["git__*", "gti__push"])).unmatched_rules(["git__push"])
         ['deny gti__push']
         """
         names = list(tools)
@@ -162,21 +162,21 @@ class Policy:
         """The limits that a tool's calls fall under."""
         return [limit for limit in self._limits if fnmatch.fnmatchcase(tool, limit.pattern)]
 
-    def keeps(self, tool: str) -> float:
+    def cache_seconds(self, tool: str) -> float:
         """Seconds for which a tool's results are kept; 0: not at all."""
         fitting = (self._cache[each] for each in self._cache if fnmatch.fnmatchcase(tool, each))
         return next(fitting, 0.0)
 
     def labels(self, tool: str) -> list[str]:
         """What a client has read that has called a tool."""
-        return [label for label in LABELS if _fits(tool, self._taint.get(label, ()))]
+        return [label for label in LABELS if _matches_any(tool, self._taint.get(label, ()))]
 
-    def goes_out(self, tool: str) -> bool:
+    def is_outward(self, tool: str) -> bool:
         """Whether a tool tells, or does, something outside."""
-        return _fits(tool, self._taint.get(OUTWARD, ()))
+        return _matches_any(tool, self._taint.get(OUTWARD, ()))
 
 
-def _fits(tool: str, patterns: Iterable[str]) -> bool:
+def _matches_any(tool: str, patterns: Iterable[str]) -> bool:
     return any(fnmatch.fnmatchcase(tool, pattern) for pattern in patterns)
 
 
@@ -239,7 +239,7 @@ def _seconds(path: Path, pattern: str, text: object) -> float:
 
 def _token(where: str, written: object) -> bytes:
     try:
-        token = expand(str(written or ""), os.environ.get)
+        token = expand_variables(str(written or ""), os.environ.get)
     except KeyError as error:
         raise SetupError(f"{where} needs the environment variable {error.args[0]}") from None
     if len(token) < _TOKEN:

@@ -12,9 +12,9 @@ import re
 
 from toolkeel.errors import SetupError
 
-LENGTH = 45
+MAX_LENGTH = 45
 """Most characters of a public name."""
-APART = "__"
+SEPARATOR = "__"
 """Between a server's name and its own name of a thing."""
 _HEX = 8
 _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
@@ -33,30 +33,30 @@ def public_name(server: str, name: str) -> str:
     'files__read_the_wh_59f84a15_ell_what_is_in_it'
     """
     plain = _REFUSED.sub("_", name)
-    full = f"{_REFUSED.sub('_', server)}{APART}{plain}"
+    full = f"{_REFUSED.sub('_', server)}{SEPARATOR}{plain}"
     clear = not (server.endswith("_") or name.startswith("_"))  # where the one ends is seen
-    if clear and full == f"{server}{APART}{name}" and len(full) <= LENGTH:
+    if clear and full == f"{server}{SEPARATOR}{name}" and len(full) <= MAX_LENGTH:
         return full
     digest = hashlib.sha256(f"{server}\0{name}".encode("utf-8", "surrogatepass")).hexdigest()[:_HEX]
     if not name.isascii():
-        return f"{full[: len(full) - len(plain)][: LENGTH - _HEX]}{digest}"
-    if len(full) + _HEX + 1 <= LENGTH:
+        return f"{full[: len(full) - len(plain)][: MAX_LENGTH - _HEX]}{digest}"
+    if len(full) + _HEX + 1 <= MAX_LENGTH:
         return f"{full}_{digest}"
-    room = LENGTH - _HEX - 2
+    room = MAX_LENGTH - _HEX - 2
     head = room // 2 + room % 2
     return f"{full[:head]}_{digest}_{full[-(room - head) :]}"
 
 
-def check_server(name: str) -> None:
+def check_server_name(name: str) -> None:
     """Refuse a name of a server that its tools could not carry.
 
     Raises:
         SetupError: naming the fix.
     """
-    if APART in name or not name or len(name) > LENGTH // 2:
+    if SEPARATOR in name or not name or len(name) > MAX_LENGTH // 2:
         raise SetupError(
             f"a server behind a gateway cannot be called {name!r}: its name stands before those of "
-            f"its tools; use at most {LENGTH // 2} characters without {APART!r}"
+            f"its tools; use at most {MAX_LENGTH // 2} characters without {SEPARATOR!r}"
         )
 
 

@@ -29,7 +29,7 @@ from pydantic_core import from_json, to_json
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 from toolkeel_studio.gateway.calls import RawRequest
 
-AT_ONCE = 1000
+MAX_CONCURRENT = 1000
 """Calls beyond which they go by the session, which bounds what it reads."""
 _ENVELOPE = (PROTOCOL_VERSION_META_KEY, CLIENT_CAPABILITIES_META_KEY, CLIENT_INFO_META_KEY)
 
@@ -52,21 +52,21 @@ class RawCalls:
         self._envelope: tuple[object, ...] = ()
         self._running: dict[str | int, asyncio.Task[None]] = {}
 
-    def begin(self, request: Request) -> None:
+    def capture_session(self, request: Request) -> None:
         """A call has come by the session: those like it need it no more."""
         if self._first is None and request.request is None:
             self._connection = request.session._connection  # pyright: ignore[reportPrivateUsage]
             self._envelope = _envelope(request.params)
             self._first = request
 
-    def takes(self, line: bytes, send: Send) -> bool:
+    def handle_line(self, line: bytes, send: Send) -> bool:
         """Whether a line is a call, or ends one, that is answered here.
 
         Args:
             line: As it came.
             send: Writes the answer.
         """
-        if self._first is None or not (b'"tools/call"' in line or self._ends(line)):
+        if self._first is None or not (b'"tools/call"' in line or self._cancels_call(line)):
             return False
         try:
             message = from_json(line)
@@ -76,22 +76,22 @@ class RawCalls:
             return False
         id, params = message.get("id"), message.get("params")
         if message.get("method") == _CANCELLED and isinstance(params, dict):
-            return self._cancelled(params.get("requestId"))
+            return self._cancel(params.get("requestId"))
         if message.get("method") != "tools/call" or not _is_plain(params):
             return False
         if isinstance(id, bool) or not isinstance(id, str | int) or id in self._running:
             return False
-        if len(self._running) >= AT_ONCE or _envelope(params) != self._envelope:
+        if len(self._running) >= MAX_CONCURRENT or _envelope(params) != self._envelope:
             return False
         task = asyncio.create_task(self._forward_call(self._first, id, params, send))
         self._running[id] = task
         task.add_done_callback(lambda _: self._running.pop(id))  # also if it never began
         return True
 
-    def _ends(self, line: bytes) -> bool:
+    def _cancels_call(self, line: bytes) -> bool:
         return bool(self._running) and _CANCELLED.encode() in line
 
-    def _cancelled(self, id: object) -> bool:
+    def _cancel(self, id: object) -> bool:
         task = self._running.get(id) if isinstance(id, str | int) else None
         return task is not None and task.cancel()
 
@@ -119,7 +119,7 @@ class RawCalls:
             protocol_version=first.protocol_version,
         )
         try:
-            reply: dict[str, Any] = {"result": await self._passed(request)}
+            reply: dict[str, Any] = {"result": await self._call_middleware(request)}
         except MCPError as error:
             reply = _error(error.error)
         except ValidationError:
@@ -131,13 +131,13 @@ class RawCalls:
             channel.can_send_request = False
         await send(_line({"id": id, **reply}))
 
-    async def _passed(self, request: Request) -> Any:
+    async def _call_middleware(self, request: Request) -> Any:
         async def nobody(_: Request) -> Any:
             raise MCPError(types.METHOD_NOT_FOUND, "Method not found")
 
         call: Callable[[Request], Awaitable[Any]] = nobody
         for each in reversed(self._middleware):
-            call = partial(_through, each, call)
+            call = partial(_apply_middleware, each, call)
         return await call(request)
 
 
@@ -145,7 +145,7 @@ _CANCELLED = "notifications/cancelled"
 _INVALID = "Invalid request parameters"
 
 
-async def _through(
+async def _apply_middleware(
     middleware: ServerMiddleware[Any], call: Any, request: ServerRequestContext[Any, Any]
 ) -> Any:
     return await middleware(request, call)

@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from toolkeel.errors import SetupError
-from toolkeel.mcp.consent_files import stamp
+from toolkeel.mcp.state_files import file_version
 
 INTERVAL = 1.0
 """Seconds between two looks at the file; editors replace it, so the file itself is not watched."""
@@ -16,7 +16,7 @@ INTERVAL = 1.0
 log = logging.getLogger("toolkeel.mcp")
 
 
-async def follow(
+async def watch_file(
     file: Path, changed: Callable[[], Awaitable[object]], interval: float = INTERVAL
 ) -> None:
     """Act whenever a file has changed, until cancelled.
@@ -28,10 +28,10 @@ async def follow(
         changed: Reads it and does as it says.
         interval: Seconds between two looks.
     """
-    seen = stamp(file)
+    seen = file_version(file)
     while True:
         await asyncio.sleep(interval)
-        now = stamp(file)
+        now = file_version(file)
         if now == seen or now is None:
             continue
         seen = now

@@ -14,13 +14,13 @@ import mcp_types as types
 from mcp.shared.uri_template import UriTemplate
 
 from toolkeel._records.record import record
+from toolkeel.mcp.gateway.public_names import public_name, public_uri
+from toolkeel.mcp.gateway.upstream import ServerLists, Upstream
 from toolkeel.mcp.hidden_text import clean_definition
-from toolkeel.mcp.pins import Pin, pin_of
+from toolkeel.mcp.pins import Pin, make_pin
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 from toolkeel.mcp.server.snapshot import not_found_error, unknown_name_error
 from toolkeel.mcp.server.structured import wrap_schema
-from toolkeel_studio.gateway.public_names import public_name, public_uri
-from toolkeel_studio.gateway.upstream import Lists, Upstream
 
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
 
@@ -42,7 +42,7 @@ class Route:
     pin: Pin | None = None
 
 
-class Table:
+class RoutingTable:
     """All servers' tools, prompts and resources.
 
     Args:
@@ -52,10 +52,10 @@ class Table:
     """
 
     def __init__(
-        self, servers: Iterable[Upstream], prefixed: bool, before: Table | None = None
+        self, servers: Iterable[Upstream], prefixed: bool, before: RoutingTable | None = None
     ) -> None:
         self._prefixed = prefixed
-        self._made: dict[Upstream, tuple[Lists, dict[str, Route]]] = {}
+        self._routes_made: dict[Upstream, tuple[ServerLists, dict[str, Route]]] = {}
         self.tools: dict[str, Route] = {}
         self.prompts: dict[str, Route] = {}
         self.resources: dict[str, Route] = {}
@@ -79,14 +79,14 @@ class Table:
                 shown = template.model_copy(update={"uri_template": public})
                 self.templates[public] = Route(server, uri, shown)
 
-    def _tools_of(self, server: Upstream, before: Table | None) -> dict[str, Route]:
-        known = before._made.get(server) if before else None
+    def _tools_of(self, server: Upstream, before: RoutingTable | None) -> dict[str, Route]:
+        known = before._routes_made.get(server) if before else None
         if known is not None and known[0] is server.lists:
-            self._made[server] = known
+            self._routes_made[server] = known
             return known[1]
         found: dict[str, Route] = {}
-        self._made[server] = server.lists, found
-        for tool in filter(server.takes, server.lists.tools.values()):
+        self._routes_made[server] = server.lists, found
+        for tool in filter(server.allows_tool, server.lists.tools.values()):
             name = self._name(server, tool.name)
             if name not in found:
                 found[name] = _tool(server, tool, name)
@@ -115,7 +115,7 @@ class Table:
             )
         return found
 
-    def changed(self, name: str, route: Route) -> str:
+    def change_since(self, name: str, route: Route) -> str:
         """Why a call that waited is not sent: its tool's name leads elsewhere now; empty if not."""
         now = self.tools.get(name)
         if now is not None and now.server is route.server and now.pin == route.pin:
@@ -142,7 +142,7 @@ class Table:
         if (found := self.resources.get(uri) or self.templates.get(uri)) is not None:
             return found
         for public, route in self.templates.items():
-            if _fits(public, uri):
+            if _matches_template(public, uri):
                 own = uri.removeprefix(public_uri(route.server.name, ""))
                 return Route(route.server, own, route.definition)
         for server in {route.server.name: route.server for route in self._routes()}.values():
@@ -163,7 +163,7 @@ class Table:
                 held["uri"] = public
 
 
-def _fits(template: str, uri: str) -> bool:
+def _matches_template(template: str, uri: str) -> bool:
     try:
         return UriTemplate.parse(template).match(uri) is not None
     except ValueError:  # it cannot be matched, which costs nobody else's resources
@@ -177,7 +177,7 @@ def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
     if name != tool.name:
         shown.setdefault("title", tool.name)
     return Route(
-        server, tool.name, types.Tool.model_validate(shown), pin_of(server.config.identity, raw)
+        server, tool.name, types.Tool.model_validate(shown), make_pin(server.config.identity, raw)
     )
 
 

@@ -15,7 +15,7 @@ from toolkeel._common.word_index import WordIndex
 from toolkeel.call.tool_search import words
 
 NAME = "search_tools"
-FOUND = 8
+MAX_RESULTS = 8
 
 DEFINITION = types.Tool(
     name=NAME,
@@ -36,7 +36,9 @@ DEFINITION = types.Tool(
 )
 
 
-def find(query: str, tools: Mapping[str, types.Tool], limit: int = FOUND) -> list[types.Tool]:
+def search_tools(
+    query: str, tools: Mapping[str, types.Tool], limit: int = MAX_RESULTS
+) -> list[types.Tool]:
     """The tools whose names and descriptions hold most of the query's rare words, best first.
 
     Args:

@@ -21,22 +21,22 @@ from mcp.shared.exceptions import MCPError
 from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 
 from toolkeel._records.record import record
-from toolkeel.mcp.client.connection import Link, LinkOptions
-from toolkeel.mcp.client.elicitation import OpenCalls, at_most
-from toolkeel.mcp.client.login import kept
-from toolkeel.mcp.client.raw_requests import UNTOLD
+from toolkeel.mcp.client.connection import Connection, ConnectionOptions
+from toolkeel.mcp.client.elicitation import OpenCalls, limit_concurrency
+from toolkeel.mcp.client.login import stored_login
+from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.calling import LEVELS, Client, Feature, Level
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
 from toolkeel.mcp.server.sessions import Sessions
 
-TIMEOUT = 600.0
+CALL_SECONDS = 600.0
 """Seconds of one call; hosts have limits of their own, which are nearly always shorter."""
-CONNECT = 60.0
+CONNECT_SECONDS = 60.0
 
 
 @record
-class Running:
+class RunningCall:
     """A call that is running there.
 
     Args:
@@ -50,15 +50,15 @@ class Running:
     client: object
     exchange: Exchange
     level: Level | None
-    offered: Mapping[str, Any]
-    lane: Lane
+    capabilities: Mapping[str, Any]
+    connection: ServerConnection
 
 
-_call: ContextVar[Running | None] = ContextVar("toolkeel_gateway_call", default=None)
+_call: ContextVar[RunningCall | None] = ContextVar("toolkeel_gateway_call", default=None)
 _ASKABLE = {"elicitation", "sampling", "roots"}
 
 
-class Lane:
+class ServerConnection:
     """One connection.
 
     Args:
@@ -82,24 +82,27 @@ class Lane:
         self.server = server
         self._name = config.name
         self._sessions = sessions
-        self._asked = asked
-        seconds = config.timeout or TIMEOUT, config.connect_timeout or CONNECT
-        options = LinkOptions(
-            config, kept(config), self._elicit, *seconds, self._sample, self._roots
+        self._on_question = asked
+        seconds = config.timeout or CALL_SECONDS, config.connect_timeout or CONNECT_SECONDS
+        options = ConnectionOptions(
+            config, stored_login(config), self._elicit, *seconds, self._sample, self._roots
         )
-        self.link = Link(options)
-        self.link.logged, self.link.opens = at_most(self._logged, UNTOLD, None), self._tell_level
-        self.calls: OpenCalls[Running] = OpenCalls()
+        self.link = Connection(options)
+        self.link.on_log, self.link.on_open = (
+            limit_concurrency(self._on_log, MAX_CALLBACKS, None),
+            self._send_log_level,
+        )
+        self.calls: OpenCalls[RunningCall] = OpenCalls()
         self._turn = asyncio.Lock()
-        self.used = time.monotonic()
+        self.last_used = time.monotonic()
 
     @property
-    def busy(self) -> bool:
+    def is_busy(self) -> bool:
         """Whether calls run on it, or wait to."""
         return bool(self.calls) or self._turn.locked()
 
     @asynccontextmanager
-    async def running(
+    async def run_call(
         self, client: object, exchange: Exchange, one_by_one: bool
     ) -> AsyncIterator[None]:
         """Around a call, so that what the server asks meanwhile reaches whose call it is.
@@ -118,9 +121,9 @@ class Lane:
                     yield
             finally:
                 _call.reset(token)
-                self.used = time.monotonic()
+                self.last_used = time.monotonic()
 
-    def _running_of(self, client: object, exchange: Exchange) -> Running:
+    def _running_of(self, client: object, exchange: Exchange) -> RunningCall:
         request = exchange.request
         assert request is not None
         modern = is_modern(request)
@@ -132,7 +135,7 @@ class Lane:
         can = request.session.client_capabilities
         offered = can.model_dump(by_alias=True, exclude_none=True, include=_ASKABLE) if can else {}
         level = level if level in LEVELS else None
-        return Running(client, exchange, level, offered, self)
+        return RunningCall(client, exchange, level, offered, self)
 
     # — what it asks —
 
@@ -142,7 +145,7 @@ class Lane:
         wanted: Feature = (
             "url" if isinstance(params, types.ElicitRequestURLParams) else "elicitation"
         )
-        exchange = self._whose(wanted)
+        exchange = self._find_asked_call(wanted)
         if exchange is None:
             return types.ElicitResult(action="cancel")
         request = types.ElicitRequest(params=params)
@@ -151,7 +154,7 @@ class Lane:
     async def _sample(
         self, context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        exchange = self._whose("sampling")
+        exchange = self._find_asked_call("sampling")
         if exchange is None:
             return types.ErrorData(code=-1, message="the client has no model to lend")
         request = types.CreateMessageRequest(params=params)
@@ -160,29 +163,29 @@ class Lane:
     async def _roots(
         self, context: ClientRequestContext
     ) -> types.ListRootsResult | types.ErrorData:
-        exchange = self._whose("roots")
+        exchange = self._find_asked_call("roots")
         if exchange is None:
             return types.ListRootsResult(roots=[])
         return await exchange.ask("roots", types.ListRootsRequest(), types.ListRootsResult)
 
-    def _whose(self, feature: Feature) -> Exchange | None:
+    def _find_asked_call(self, feature: Feature) -> Exchange | None:
         """The call that a question belongs to, if that is known and its client can answer.
 
         Over HTTP it comes in answer to a request of ours, and so in that one's context.
         """
-        call = self.calls.of(_call.get())
+        call = self.calls.find_owner_call(_call.get())
         if self.calls:
-            self._asked(call is not None and call is _call.get())
+            self._on_question(call is not None and call is _call.get())
         if call is None:
             return None
         return call.exchange if Client(call.exchange).supports(feature) else None
 
-    async def tell_level(self) -> None:
+    async def send_log_level(self) -> None:
         """Have a server with sessions tell of what is logged from the lowest level on that is wanted."""
-        if self.link.alive:
-            await self._tell_level(await self.link.client())
+        if self.link.is_alive:
+            await self._send_log_level(await self.link.client())
 
-    async def _tell_level(self, client: ClientSdk) -> None:
+    async def _send_log_level(self, client: ClientSdk) -> None:
         level = self._sessions.lowest_log_level()
         with_sessions = client.session.initialize_result is not None
         if level and with_sessions and client.server_capabilities.logging is not None:
@@ -190,8 +193,8 @@ class Lane:
             with suppress(MCPError):  # that method of the SDK warns, since newer revisions lack it
                 await ask("logging/setLevel", {"level": level}, {"timeout": 5.0})
 
-    async def _logged(self, params: types.LoggingMessageNotificationParams) -> None:
-        call = self.calls.of(_call.get())
+    async def _on_log(self, params: types.LoggingMessageNotificationParams) -> None:
+        call = self.calls.find_owner_call(_call.get())
         if call is None or call.level is None:
             return
         if LEVELS.index(params.level) >= LEVELS.index(call.level):
@@ -199,16 +202,16 @@ class Lane:
             await Client(call.exchange).log(params.level, params.data, said)
 
 
-def current() -> Lane | None:
+def current_call() -> ServerConnection | None:
     """The lane of the call that is being answered here."""
     call = _call.get()
-    return call.lane if call is not None else None
+    return call.connection if call is not None else None
 
 
-def give_up() -> None:
+def abandon_call() -> None:
     """The call that is being answered here waits no longer; its server may go on with it."""
     if (call := _call.get()) is not None:
-        call.lane.calls.leave(call.client)
+        call.connection.calls.close(call.client)
 
 
 def stamp_client(meta: dict[str, Any] | None) -> None:
@@ -216,6 +219,6 @@ def stamp_client(meta: dict[str, Any] | None) -> None:
     call = _call.get()
     if call is None or meta is None or CLIENT_CAPABILITIES_META_KEY not in meta:
         return
-    meta[CLIENT_CAPABILITIES_META_KEY] = call.offered
+    meta[CLIENT_CAPABILITIES_META_KEY] = call.capabilities
     if call.level is not None:
         meta[LOG_LEVEL_META_KEY] = call.level

@@ -19,29 +19,35 @@ from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.connection import Link, Unreachable
-from toolkeel.mcp.client.mend_responses import data_of
-from toolkeel.mcp.client.outcome import was_forgotten, with_remedy
-from toolkeel.mcp.client.pages import walk
+from toolkeel.mcp.client.connection import Connection, Unreachable
+from toolkeel.mcp.client.mend_responses import error_data
+from toolkeel.mcp.client.outcome import is_session_lost, with_hint
+from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.hidden_text import clean
+from toolkeel.mcp.gateway.server_connection import (
+    CALL_SECONDS,
+    ServerConnection,
+    abandon_call,
+    current_call,
+    stamp_client,
+)
+from toolkeel.mcp.hidden_text import remove_hidden
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.sessions import Sessions
-from toolkeel_studio.gateway.server_connection import TIMEOUT, Lane, current, give_up, stamp_client
 
-MOST = 32
+MAX_CONNECTIONS = 32
 """Connections of one server beside the first; clients beyond that share one, call after call."""
-IDLE = 600.0
+IDLE_SECONDS = 600.0
 """Seconds after which the connection of a client that calls no more is ended."""
-INSTRUCTIONS = 4000
+MAX_INSTRUCTIONS = 4000
 """Most characters of what one server says of its use: a stranger's text, in everybody's prompt."""
 
 log = logging.getLogger("toolkeel.mcp")
 
 
 @record
-class Lists:
+class ServerLists:
     """What a server has.
 
     Args:
@@ -57,7 +63,7 @@ class Lists:
     templates: Mapping[str, types.ResourceTemplate]
 
 
-EMPTY = Lists({}, {}, {}, {})
+NO_LISTS = ServerLists({}, {}, {}, {})
 
 
 class Upstream:
@@ -81,19 +87,19 @@ class Upstream:
     ) -> None:
         self.config = config
         self._sessions = sessions or Sessions()
-        self.lists = EMPTY
+        self.lists = NO_LISTS
         self.problem = ""
-        self.ready = asyncio.Event()
+        self.listed = asyncio.Event()
         self.questions = 0
-        self.apart = False
-        self._shared = self._made()
-        self.link.changed = changed
-        self._own: dict[object, Lane] = {}
+        self.has_own_connections = False
+        self._shared = self._make_connection()
+        self.link.on_lists_changed = changed
+        self._client_connections: dict[object, ServerConnection] = {}
         self._users: list[object] = []
         self._closing: set[asyncio.Task[None]] = set()
 
     @property
-    def link(self) -> Link:
+    def link(self) -> Connection:
         """The connection by which it is listed."""
         return self._shared.link
 
@@ -103,46 +109,46 @@ class Upstream:
         return self.config.name
 
     @property
-    def place(self) -> str:
+    def cache_scope(self) -> str:
         """Under which gateways keep its results together."""
         return f"{self.name} {self.config.identity}"
 
-    def takes(self, tool: types.Tool) -> bool:
+    def allows_tool(self, tool: types.Tool) -> bool:
         """Whether its file lets a tool be used."""
-        return self.config.takes(tool.name)
+        return self.config.allows_tool(tool.name)
 
     async def refresh(self) -> None:
         """Ask for its lists; what is wrong is in `problem`, and then it has nothing."""
         try:
-            lists = await self._listed()
+            lists = await self._fetch_lists()
             if lists != self.lists:  # else what was made of them stays
                 self.lists = lists
             self.problem = ""
         except (Unreachable, SetupError, MCPError, ValueError) as error:
-            self.lists, self.problem = EMPTY, str(error)
+            self.lists, self.problem = NO_LISTS, str(error)
             log.warning("%s is left out: %s", self.name, error)
         finally:
-            self.ready.set()
+            self.listed.set()
 
-    async def _listed(self) -> Lists:
+    async def _fetch_lists(self) -> ServerLists:
         client = await self.link.client()
         has = client.server_capabilities
         tools = await self.link.tools(fresh=True)  # also of a server that does not say it has some
-        prompts = await self._every("prompts", client.list_prompts, "name", has.prompts)
-        resources = await self._every("resources", client.list_resources, "uri", has.resources)
-        templates = await self._every(
+        prompts = await self._fetch_list("prompts", client.list_prompts, "name", has.prompts)
+        resources = await self._fetch_list("resources", client.list_resources, "uri", has.resources)
+        templates = await self._fetch_list(
             "resource_templates", client.list_resource_templates, "uri_template", has.resources
         )
-        return Lists(tools, prompts, resources, templates)
+        return ServerLists(tools, prompts, resources, templates)
 
-    async def _every(
+    async def _fetch_list(
         self, what: str, fetch: Callable[..., Awaitable[Any]], key: str, declared: object
     ) -> dict[str, Any]:
         """A list besides that of tools; one that cannot be had costs no other."""
         found: dict[str, Any] = {}
         try:
             if declared is not None:
-                async for page in walk(lambda at: fetch(cursor=at), self.name):
+                async for page in fetch_pages(lambda at: fetch(cursor=at), self.name):
                     found |= {getattr(each, key): each for each in getattr(page, what)}
         except (MCPError, ValueError) as error:
             if not isinstance(error, MCPError) or error.code != types.METHOD_NOT_FOUND:
@@ -151,8 +157,8 @@ class Upstream:
 
     async def instructions(self) -> str:
         """How it says it should be used, under its name; empty if it says nothing."""
-        said = (await self.link.client()).instructions if self.link.alive else None
-        text = clean(said or "")[0].strip()[:INSTRUCTIONS]
+        said = (await self.link.client()).instructions if self.link.is_alive else None
+        text = remove_hidden(said or "")[0].strip()[:MAX_INSTRUCTIONS]
         return f"# {self.name}\n\n{text}" if text else ""
 
     # — requests —
@@ -167,120 +173,122 @@ class Upstream:
             Unreachable, SetupError: there is no connection; nothing was sent.
         """
         try:
-            return await self._sent(method, params, progressed)
+            return await self._send_raw(method, params, progressed)
         except MCPError as error:
             if error.code == types.REQUEST_TIMEOUT:
-                give_up()
-            if not (was_forgotten(error) and is_first(params)):
+                abandon_call()
+            if not (is_session_lost(error) and is_first_round(params)):
                 raise
         await self._link().close()  # the server has forgotten us, and did nothing
-        return await self._sent(method, params, progressed)
+        return await self._send_raw(method, params, progressed)
 
-    async def _sent(
+    async def _send_raw(
         self, method: str, params: Mapping[str, Any], progressed: Progressed | None
     ) -> dict[str, Any]:
         link = self._link()
         session = (await link.client()).session
         data: dict[str, Any] = {"method": method, "params": dict(params)}
-        seconds = self.config.timeout or TIMEOUT
+        seconds = self.config.timeout or CALL_SECONDS
         options: Any = {"timeout": seconds}
         if progressed is not None:
             options["on_progress"] = progressed
         # The session's own envelope and dispatcher, without its models of requests and results.
         session._stamp(data, options)  # pyright: ignore[reportPrivateUsage]
         stamp_client(data["params"].get("_meta"))
-        if link.raw.usable:
+        if link.raw.is_open:
             return await link.raw.send(method, data["params"], seconds, progressed)
         dispatcher = session._dispatcher  # pyright: ignore[reportPrivateUsage]
         return await dispatcher.send_raw_request(method, data["params"], options)
 
-    def _link(self) -> Link:
+    def _link(self) -> Connection:
         """Of the call that is being answered here, or the one for all."""
-        lane = current()
+        lane = current_call()
         return lane.link if lane is not None and lane.server is self else self.link
 
     # — whose connection —
 
     @asynccontextmanager
-    async def running(self, client: str, exchange: Exchange) -> AsyncIterator[None]:
+    async def run_call(self, client: str, exchange: Exchange) -> AsyncIterator[None]:
         """Around a call, so that what the server asks meanwhile reaches whose call it is."""
         request = exchange.request
         assert request is not None
         connection = request.session._connection  # pyright: ignore[reportPrivateUsage]
         nameless = is_modern(request) and request.request is not None  # and has no session
         key = client or (None if nameless else connection)
-        lane = self._lane(key)
-        one_by_one = self.apart and lane is self._own.get(None)
+        lane = self._connection_for(key)
+        one_by_one = self.has_own_connections and lane is self._client_connections.get(None)
         try:
-            async with lane.running(client or connection, exchange, one_by_one):
+            async with lane.run_call(client or connection, exchange, one_by_one):
                 yield
         finally:
             if lane is not self._shared:
-                asyncio.get_running_loop().call_later(IDLE, self._end_idle, IDLE)
+                asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_idle, IDLE_SECONDS)
 
-    def _lane(self, key: object) -> Lane:
+    def _connection_for(self, key: object) -> ServerConnection:
         """The connection of a client; the first that came keeps the first, if it was alone there."""
-        if not self.apart and key not in self._users[:2]:
+        if not self.has_own_connections and key not in self._users[:2]:
             self._users.append(key)  # a third changes nothing
             del self._users[2:]
-        if not self.apart or (self._users == [key] and key is not None):
+        if not self.has_own_connections or (self._users == [key] and key is not None):
             return self._shared
-        if key not in self._own and len(self._own) >= MOST:
-            self._end_idle(0.0)
-            key = key if len(self._own) < MOST else None
-        if key not in self._own:
-            self._own[key] = self._made()
-        return self._own[key]
+        if key not in self._client_connections and len(self._client_connections) >= MAX_CONNECTIONS:
+            self._close_idle(0.0)
+            key = key if len(self._client_connections) < MAX_CONNECTIONS else None
+        if key not in self._client_connections:
+            self._client_connections[key] = self._make_connection()
+        return self._client_connections[key]
 
-    def _made(self) -> Lane:
-        return Lane(self, self.config, self._sessions, self._asked)
+    def _make_connection(self) -> ServerConnection:
+        return ServerConnection(self, self.config, self._sessions, self._on_question)
 
-    def _asked(self, named: bool) -> None:
+    def _on_question(self, named: bool) -> None:
         self.questions += 1
-        self.apart = self.apart or not named
+        self.has_own_connections = self.has_own_connections or not named
 
-    def _end_idle(self, seconds: float) -> None:
+    def _close_idle(self, seconds: float) -> None:
         """End connections that nobody has used for so long; processes of ours are stopped."""
-        for key, lane in list(self._own.items()):
-            if not lane.busy and monotonic() - lane.used >= seconds:
-                del self._own[key]
+        for key, lane in list(self._client_connections.items()):
+            if not lane.is_busy and monotonic() - lane.last_used >= seconds:
+                del self._client_connections[key]
                 task = asyncio.create_task(lane.link.close())
                 self._closing.add(task)
                 task.add_done_callback(self._closing.discard)
 
-    async def tell_level(self) -> None:
+    async def send_log_level(self) -> None:
         """Have all its processes tell of what is logged from the lowest level on that is wanted."""
-        await asyncio.gather(*(each.tell_level() for each in (self._shared, *self._own.values())))
+        await asyncio.gather(
+            *(each.send_log_level() for each in (self._shared, *self._client_connections.values()))
+        )
 
     async def close(self) -> None:
         """End all connections; processes of ours are stopped."""
-        self._end_idle(0.0)
-        busy = [lane.link.close() for lane in (self._shared, *self._own.values())]
+        self._close_idle(0.0)
+        busy = [lane.link.close() for lane in (self._shared, *self._client_connections.values())]
         await asyncio.gather(*busy, *self._closing)
 
 
-async def instructions_of(servers: Iterable[Upstream]) -> dict[str, str]:
+async def collect_instructions(servers: Iterable[Upstream]) -> dict[str, str]:
     """What servers say of their use, one after the other, as a part of a greeting."""
     said = [await each.instructions() for each in servers]
     return {"instructions": "\n\n".join(filter(None, said))} if any(said) else {}
 
 
-def is_first(params: Mapping[str, Any]) -> bool:
+def is_first_round(params: Mapping[str, Any]) -> bool:
     """Whether a request begins something: it answers no question that the server asked before."""
     return "requestState" not in params and "inputResponses" not in params
 
 
-def as_it_came(error: MCPError) -> MCPError:
+def as_client_error(error: MCPError) -> MCPError:
     """An error of a server, for the client in front."""
-    return MCPError(error.code, with_remedy(error.message), data_of(error.error))
+    return MCPError(error.code, with_hint(error.message), error_data(error.error))
 
 
-async def told(work: Callable[[], Awaitable[Any]], request: Request) -> Any:
+async def raise_as_protocol_error(work: Callable[[], Awaitable[Any]], request: Request) -> Any:
     """A request without results that are errors: what goes wrong is an error of the protocol."""
     try:
         result = await work()
     except MCPError as error:
-        raise as_it_came(error) from error
+        raise as_client_error(error) from error
     except (Unreachable, SetupError) as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from error
     if isinstance(result, dict) and is_modern(request):  # what servers of older ones do not say

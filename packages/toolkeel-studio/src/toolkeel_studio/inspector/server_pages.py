@@ -38,9 +38,9 @@ class ServerPages:
         """The servers whose tools there are, and what clients of a gateway called last."""
         servers: dict[tuple[str, str], list[tuple[str, Any]]] = {}
         for tool in self._tools:
-            standing = getattr(tool.approval, "standing", None)
-            if standing is not None:
-                found = standing()
+            pin_state = getattr(tool.approval, "pin_state", None)
+            if pin_state is not None:
+                found = pin_state()
                 servers.setdefault((found.server, found.identity), []).append((tool.name, found))
         calls = list(islice(calls_in(self._audit), SHOWN)) if self._audit else []
         states = {key: Counter(each.state for _, each in rows) for key, rows in servers.items()}

@@ -28,7 +28,10 @@ def builtin_names() -> tuple[str, ...]:
 
 
 ELSEWHERE: Mapping[str, str] = MappingProxyType(
-    {"mcp": "toolkeel.mcp.named_servers:tools", "mcp-server": "toolkeel.mcp.named_servers:server"}
+    {
+        "mcp": "toolkeel.mcp.named_servers:load_tools",
+        "mcp-server": "toolkeel.mcp.named_servers:make_server",
+    }
 )
 """What makes tools, or a provider of them, of a text that names something outside this process."""
 

@@ -4,7 +4,7 @@ messages        JSON-RPC messages as bytes: read strictly, then with what can be
 content         what both sides share: our records as the protocol's, and back
 config          where servers are: one word, or the file all hosts share (``mcp.json``)
 call_span       what the conventions of traces say of a call, on its tool's span
-consent_files   what people agreed to, kept as small files
+state_files     small JSON files: consents, pins, logins
 launch_files    files of a project that decide what a command starts, each with a digest
 launch_facts    everything that decides what a server's entry starts: shown, and bound by consent
 consent         a server named by a file starts only after a person saw all of that and agreed

@@ -14,7 +14,7 @@ from opentelemetry.trace import get_current_span
 from toolkeel.mcp.config import ServerConfig
 
 
-def note_call(config: ServerConfig, revision: str | None) -> None:
+def annotate_span(config: ServerConfig, revision: str | None) -> None:
     """Say on the current span that its tool was called by MCP, if it is the span of a tool.
 
     Args:
@@ -24,10 +24,10 @@ def note_call(config: ServerConfig, revision: str | None) -> None:
     span = get_current_span()
     known = getattr(span, "attributes", None)  # the API's spans cannot be read, the SDK's can
     if isinstance(known, Mapping) and known.get("gen_ai.operation.name") == "execute_tool":
-        span.set_attributes(_call(config, revision))
+        span.set_attributes(_call_attributes(config, revision))
 
 
-def _call(config: ServerConfig, revision: str | None) -> dict[str, str]:
+def _call_attributes(config: ServerConfig, revision: str | None) -> dict[str, str]:
     told = {"mcp.method.name": "tools/call", "network.transport": "pipe"}
     if config.url:
         told |= {"network.transport": "tcp", "network.protocol.name": "http"}

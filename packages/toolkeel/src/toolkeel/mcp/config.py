@@ -26,18 +26,18 @@ from urllib.parse import urlsplit
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.hosts import (
+    find_entries,
     host_of,
-    named_servers,
+    is_disabled,
     read_file,
-    switched_off,
     workspace_of,
 )
-from toolkeel.mcp.server_entries import entry_of
-from toolkeel.mcp.variables import Reader, read_env_file
+from toolkeel.mcp.server_entries import parse_entry
+from toolkeel.mcp.variables import FieldReader, read_env_file
 
 log = logging.getLogger("toolkeel.mcp")
 Kind = Literal["stdio", "http", "sse"]
-FILES = ("mcp.json", ".mcp.json")
+FILE_NAMES = ("mcp.json", ".mcp.json")
 """Names of the files that hosts share, in the order in which they are looked for."""
 
 _KINDS: Mapping[str, Kind] = {
@@ -96,23 +96,25 @@ class ServerConfig:
     kind: Kind = "stdio"
     origin: str = ""
     display: Mapping[str, Any] = NOTHING
-    only: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    include_tools: tuple[str, ...] = ()
+    exclude_tools: tuple[str, ...] = ()
     tls: Mapping[str, str] = NOTHING  # type: ignore[assignment]
-    older: bool = False
+    is_legacy: bool = False
     oauth: Mapping[str, str] = NOTHING  # type: ignore[assignment]
     timeout: float | None = None
     connect_timeout: float | None = None
-    agreed: str = ""
-    added: frozenset[str] = frozenset()
+    agreed_fingerprint: str = ""
+    set_by_program: frozenset[str] = frozenset()
 
-    def takes(self, tool: str) -> bool:
+    def allows_tool(self, tool: str) -> bool:
         """Whether its file lets a tool be used.
 
-        >>> ServerConfig("x", only=("a", "b"), without=("b",)).takes("b")
+        >>> ServerConfig("x", include_tools=("a", "b"), exclude_tools=("b",)).allows_tool("b")
         False
         """
-        return (not self.only or tool in self.only) and tool not in self.without
+        return (
+            not self.include_tools or tool in self.include_tools
+        ) and tool not in self.exclude_tools
 
     def __repr__(self) -> str:
         return f"ServerConfig({self.name!r}, {self.identity!r})"  # what is put in may be secret
@@ -164,7 +166,7 @@ def parse_source(source: str | Sequence[str], name: str | None = None) -> Server
     """
     if isinstance(source, str) and is_url(source):
         return ServerConfig(
-            name or _clean(urlsplit(source).hostname or ""), url=source, kind="http"
+            name or _clean_name(urlsplit(source).hostname or ""), url=source, kind="http"
         )
     try:
         words = tuple(shlex.split(source)) if isinstance(source, str) else tuple(source)
@@ -184,14 +186,14 @@ def _name_of(words: Sequence[str]) -> str:
     """A name for a command: its package or script rather than what runs it, or code in its place."""
     first = Path(words[0]).name
     if {"-c", "-e"} & set(words[1:3]):
-        return _clean(first)
+        return _clean_name(first)
     rest = [word for word in words[1:] if not word.startswith("-") and word not in ("run", "exec")]
     runs_another = first in _RUNNERS or first.startswith("python")
     chosen = rest[0] if runs_another and rest else first
-    return _clean(Path(re.sub(r"@[\w.^~-]+$", "", chosen)).stem) or "server"
+    return _clean_name(Path(re.sub(r"@[\w.^~-]+$", "", chosen)).stem) or "server"
 
 
-def _clean(text: str) -> str:
+def _clean_name(text: str) -> str:
     return _NAME.sub("_", text).strip("_") or "server"
 
 
@@ -205,7 +207,7 @@ def read_config(path: str | Path) -> dict[str, ServerConfig]:
         SetupError: if it cannot be read, holds no servers, or none of them can be used; what is
             wrong is named.
     """
-    found, problems = read_all(path)
+    found, problems = read_config_and_problems(path)
     if problems and not found:
         raise next(iter(problems.values()))
     for problem in problems.values():
@@ -213,7 +215,9 @@ def read_config(path: str | Path) -> dict[str, ServerConfig]:
     return found
 
 
-def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, SetupError]]:
+def read_config_and_problems(
+    path: str | Path,
+) -> tuple[dict[str, ServerConfig], dict[str, SetupError]]:
     """The servers of a file that are switched on, and why the others cannot be used, by name.
 
     Raises:
@@ -223,11 +227,11 @@ def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, Setup
     found: dict[str, ServerConfig] = {}
     problems: dict[str, SetupError] = {}
     data, host = read_file(file), host_of(file)
-    for name, written in named_servers(data, file).items():
-        if switched_off(data, host, name):
+    for name, written in find_entries(data, file).items():
+        if is_disabled(data, host, name):
             continue
         try:
-            config = _server(name, written, file, data)
+            config = _parse_server(name, written, file, data)
         except SetupError as error:
             problems[name] = error
         except (ValueError, OSError) as error:  # half a character in a path, a name without end
@@ -238,7 +242,7 @@ def read_all(path: str | Path) -> tuple[dict[str, ServerConfig], dict[str, Setup
     return found, problems
 
 
-def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig | None:
+def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerConfig | None:
     """One server; None if it is switched off."""
     where = f"{file}: server {name!r}"
     if not name.strip():
@@ -247,13 +251,13 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
         raise SetupError(f"{where}: its name holds what cannot be seen; give it another")
     if not isinstance(written, Mapping):
         raise SetupError(f"{where} must be an object with a command or a url")
-    entry = entry_of(written, where, host_of(file))
+    entry = parse_entry(written, where, host_of(file))
     if not entry.enabled:
         return None
     for note in entry.notes:
         log.warning("%s: %s", where, note)
-    get = Reader(where, entry.fields, file, data.get("inputs"))
-    url, program = get.text("url"), get.text("command")
+    get = FieldReader(where, entry.fields, file, data.get("inputs"))
+    url, program = get.read_text("url"), get.read_text("command")
     if bool(url) == bool(program):
         raise SetupError(f"{where} needs either a command or a url")
     said = str(entry.fields.get("type", "http" if url else "stdio"))
@@ -263,56 +267,58 @@ def _server(name: str, written: object, file: Path, data: Any) -> ServerConfig |
     if url and not is_url(url):
         raise SetupError(f"{where}: {entry.fields['url']!r} is no http address")
     home = workspace_of(file) or Path.home()
-    folder = "" if url else str((home / Path(get.text("cwd")).expanduser()).resolve())
-    env_file = Path(get.expanded(entry.env_file)).expanduser() if entry.env_file else None
+    folder = "" if url else str((home / Path(get.read_text("cwd")).expanduser()).resolve())
+    env_file = Path(get.expand(entry.env_file)).expanduser() if entry.env_file else None
     more = read_env_file(home / env_file, where) if env_file else {}
     return ServerConfig(
         name,
-        (program, *get.texts("args")) if program else (),
-        _environment({**more, **get.mapping("env")}, file),
+        (program, *get.read_list("args")) if program else (),
+        _with_inherited_path({**more, **get.read_mapping("env")}, file),
         folder,
         url,
-        get.mapping("headers"),
+        get.read_mapping("headers"),
         kind,
         str(file),
-        _display(Reader(where, entry.fields, file, data.get("inputs"), masked=True), more),
-        entry.only,
-        entry.without,
-        _tls(get.mapping("tls"), file.parent, where),
-        _older(get.text("protocolVersion"), where),
-        get.mapping("oauth"),
+        _display_fields(
+            FieldReader(where, entry.fields, file, data.get("inputs"), masked=True), more
+        ),
+        entry.include_tools,
+        entry.exclude_tools,
+        _tls_paths(get.read_mapping("tls"), file.parent, where),
+        _is_legacy_revision(get.read_text("protocolVersion"), where),
+        get.read_mapping("oauth"),
         entry.timeout,
         entry.connect_timeout,
     )
 
 
-def _display(get: Reader, of_file: Mapping[str, str]) -> Mapping[str, Any]:
+def _display_fields(get: FieldReader, of_file: Mapping[str, str]) -> Mapping[str, Any]:
     """Return what a person is shown of an entry; see `ServerConfig`."""
     env = {key: value if _CHANGES_CODE.match(key) else MASK for key, value in of_file.items()}
-    oauth = get.mapping("oauth")
+    oauth = get.read_mapping("oauth")
     return {
-        "command": [get.text("command"), *get.texts("args")],
-        "env": {**env, **get.mapping("env")},
-        "headers": get.mapping("headers"),
-        "url": get.text("url"),
+        "command": [get.read_text("command"), *get.read_list("args")],
+        "env": {**env, **get.read_mapping("env")},
+        "headers": get.read_mapping("headers"),
+        "url": get.read_text("url"),
         "oauth": {**oauth, "client_secret": MASK} if "client_secret" in oauth else oauth,
     }
 
 
-def _environment(said: dict[str, str], file: Path) -> dict[str, str]:
+def _with_inherited_path(said: dict[str, str], file: Path) -> dict[str, str]:
     """What an entry says of the environment; VS Code puts its path behind that there is."""
     if "PATH" in said and host_of(file).name == "VS Code":
         said["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), said["PATH"]])
     return said
 
 
-def _older(version: str, where: str) -> bool:
+def _is_legacy_revision(version: str, where: str) -> bool:
     if version and re.fullmatch(r"20\d\d-\d\d-\d\d", version) is None:
         raise SetupError(f"{where}: a protocolVersion is a date, as 2025-11-25; not {version!r}")
     return "" < version < "2026-07-28"
 
 
-def _tls(said: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
+def _tls_paths(said: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
     if unknown := sorted(said.keys() - {"ca", "cert", "key"}):
         raise SetupError(f"{where}: tls has ca, cert and key, each a PEM file; not {unknown[0]!r}")
     return {key: str(folder / Path(path).expanduser()) for key, path in said.items()}
@@ -344,7 +350,7 @@ def find_server(
 
 
 def _server_in_file(file: str, name: str | None) -> ServerConfig:
-    servers, problems = read_all(file)
+    servers, problems = read_config_and_problems(file)
     if name in problems or (name is None and not servers and problems):
         raise problems[name] if name in problems else next(iter(problems.values()))
     if name is None and len(servers) == 1:
@@ -354,7 +360,7 @@ def _server_in_file(file: str, name: str | None) -> ServerConfig:
     return servers[name]
 
 
-def with_more(
+def with_overrides(
     config: ServerConfig,
     headers: Mapping[str, str] | None,
     env: Mapping[str, str] | None,
@@ -374,5 +380,5 @@ def with_more(
         env={**config.env, **(env or {})},
         cwd=str(cwd) if cwd else config.cwd,
         headers={**config.headers, **(headers or {})},
-        added=config.added | {*(env or ()), *(headers or ())},
+        added=config.set_by_program | {*(env or ()), *(headers or ())},
     )

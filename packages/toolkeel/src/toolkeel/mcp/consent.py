@@ -18,8 +18,8 @@ from typing import Any, TypeAlias
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.consent_files import home, load, save
 from toolkeel.mcp.launch_facts import LaunchFact, fingerprint, launch_facts, shown_lines
+from toolkeel.mcp.state_files import load_object, mcp_state_folder, save_object
 
 MAX_STATES = 8
 """Consents remembered for one server: a person may go back and forth between two branches."""
@@ -63,7 +63,7 @@ class ConsentStore:
     """
 
     def __init__(self, path: Path | None = None) -> None:
-        self._path = path or home() / "consents.json"
+        self._path = path or mcp_state_folder() / "consents.json"
 
     def has(self, config: ServerConfig, facts: Facts | None = None) -> bool:
         """Return True if a person agreed to exactly this.
@@ -88,10 +88,10 @@ class ConsentStore:
         }
         known = {
             key: value
-            for key, value in load(self._path).items()
+            for key, value in load_object(self._path).items()
             if isinstance(value, dict) and "agreed" in value  # others are of an older form
         }
-        save(self._path, {**known, _key(config): entry})
+        save_object(self._path, {**known, _key(config): entry})
 
     def changes(self, config: ServerConfig, facts: Facts) -> tuple[str, ...]:
         """Return what differs from the consent given last, in lines; empty if there is none."""
@@ -99,7 +99,7 @@ class ConsentStore:
         return _differences(states[-1], facts) if states else ()
 
     def _states(self, config: ServerConfig) -> list[Mapping[str, Any]]:
-        entry = load(self._path).get(_key(config))
+        entry = load_object(self._path).get(_key(config))
         states = entry.get("agreed") if isinstance(entry, dict) else None
         found = states if isinstance(states, list) else []
         return [each for each in found if isinstance(each, dict) and _is_state(each)]
@@ -134,10 +134,10 @@ def check_unchanged(config: ServerConfig) -> None:
     Raises:
         SetupError: it has changed.
     """
-    if not config.agreed:
+    if not config.agreed_fingerprint:
         return
     facts = launch_facts(config)
-    if fingerprint(facts) != config.agreed:
+    if fingerprint(facts) != config.agreed_fingerprint:
         changes = ConsentStore().changes(config, facts)
         raise _refusal(ConsentRequest(config, shown_lines(facts), changes))
 

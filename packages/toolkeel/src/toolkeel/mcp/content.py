@@ -138,15 +138,17 @@ def to_block(block: Block) -> types.ContentBlock:
     """
     match block:
         case Text(text, extra) | Data(text=text, extra=extra):
-            link = _link_of(text, extra)
-            return link or types.TextContent(text=text, **_sides(extra))
+            link = _link_from_text(text, extra)
+            return link or types.TextContent(text=text, **_split_extra(extra))
         case Image() | File() if block.url:
-            return _by_address(block)
+            return _url_to_link(block)
         case Image(data, media_type) | Audio(data, media_type):
             kind = types.ImageContent if isinstance(block, Image) else types.AudioContent
-            return kind(data=_base64(data), mime_type=media_type, **_sides(block.extra))
+            return kind(
+                data=_encode_base64(data), mime_type=media_type, **_split_extra(block.extra)
+            )
         case _:
-            return types.EmbeddedResource(resource=_contents(block), **_sides(block.extra))
+            return types.EmbeddedResource(resource=_contents(block), **_split_extra(block.extra))
 
 
 def from_block(block: types.ContentBlock) -> Block:
@@ -163,13 +165,13 @@ def from_block(block: types.ContentBlock) -> Block:
         case types.TextContent():
             return Text(block.text, extra)
         case types.ImageContent():
-            return Image(_bytes(block.data, "an image"), block.mime_type, "", extra)
+            return Image(_decode_base64(block.data, "an image"), block.mime_type, "", extra)
         case types.AudioContent():
-            return Audio(_bytes(block.data, "a sound"), block.mime_type, extra)
+            return Audio(_decode_base64(block.data, "a sound"), block.mime_type, extra)
         case types.ResourceLink():
             return Text(link_text(block), {"resource_link": _dump(block)})
         case types.EmbeddedResource():
-            return file_of(block.resource, extra)
+            return file_from_contents(block.resource, extra)
 
 
 def link_text(link: types.ResourceLink) -> str:
@@ -182,7 +184,7 @@ def link_text(link: types.ResourceLink) -> str:
     return f"[resource {link.title or link.name}: {', '.join([link.uri, *about])}]"
 
 
-def file_of(
+def file_from_contents(
     contents: types.TextResourceContents | types.BlobResourceContents,
     extra: Mapping[str, object] = NOTHING,
 ) -> File:
@@ -198,7 +200,7 @@ def file_of(
     if isinstance(contents, types.TextResourceContents):
         return File(contents.text.encode(), name, contents.mime_type or "text/plain", "", sides)
     media_type = contents.mime_type or "application/octet-stream"
-    return File(_bytes(contents.blob, "a resource"), name, media_type, "", sides)
+    return File(_decode_base64(contents.blob, "a resource"), name, media_type, "", sides)
 
 
 def _contents(file: File) -> types.TextResourceContents | types.BlobResourceContents:
@@ -214,10 +216,10 @@ def _contents(file: File) -> types.TextResourceContents | types.BlobResourceCont
             return types.TextResourceContents(text=file.data.decode(), **fields)
         except UnicodeDecodeError:
             pass  # it is not UTF-8: then its bytes are all that is sure
-    return types.BlobResourceContents(blob=_base64(file.data), **fields)
+    return types.BlobResourceContents(blob=_encode_base64(file.data), **fields)
 
 
-def _by_address(block: Image | File) -> types.ContentBlock:
+def _url_to_link(block: Image | File) -> types.ContentBlock:
     """What has no bytes of its own: a ``data:`` URL becomes them, anything else a link."""
     here = inline(block)
     if here is not block:
@@ -227,7 +229,7 @@ def _by_address(block: Image | File) -> types.ContentBlock:
     return types.ResourceLink.model_validate(link)
 
 
-def _link_of(text: str, extra: Mapping[str, object]) -> types.ResourceLink | None:
+def _link_from_text(text: str, extra: Mapping[str, object]) -> types.ResourceLink | None:
     """The link a text stands for, unless somebody has changed the text since."""
     if not extra or (said := extra.get("resource_link")) is None:
         return None
@@ -238,7 +240,7 @@ def _link_of(text: str, extra: Mapping[str, object]) -> types.ResourceLink | Non
     return link if link_text(link) == text else None
 
 
-def _sides(extra: Mapping[str, object]) -> dict[str, Any]:
+def _split_extra(extra: Mapping[str, object]) -> dict[str, Any]:
     """The fields every block of the protocol has."""
     return {key: extra[key] for key in ("annotations", "_meta") if key in extra} if extra else {}
 
@@ -256,11 +258,11 @@ _AROUND = re.compile(r"\Adata:[^,]{0,200},|\s+")
 _FOR_URLS = str.maketrans("-_", "+/")
 
 
-def _base64(data: bytes) -> str:
+def _encode_base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _bytes(text: str, what: str) -> bytes:
+def _decode_base64(text: str, what: str) -> bytes:
     """The bytes, also of Base64 within a ``data:`` URL, for URLs, in lines or without padding."""
     plain = _AROUND.sub("", text).rstrip("=").translate(_FOR_URLS)
     try:
@@ -305,7 +307,7 @@ def from_definition(tool: types.Tool) -> ToolOptions:
     return {"effects": effects, "provider_options": extras, "unknown_keys": "allow"}
 
 
-def output_of(schema: Mapping[str, object]) -> Output:
+def output_from_schema(schema: Mapping[str, object]) -> Output:
     """What a peer promises about its tool's result.
 
     Args:

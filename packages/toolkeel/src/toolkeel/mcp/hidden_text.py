@@ -24,7 +24,7 @@ _DEPTH = 100
 
 
 @record
-class Hidden:
+class HiddenCharacters:
     """What was hidden in one text of a definition.
 
     Args:
@@ -35,18 +35,18 @@ class Hidden:
             is left as it is.
     """
 
-    where: str
+    path: str
     characters: tuple[str, ...]
     count: int
-    removed: bool
+    is_removed: bool
 
     def __str__(self) -> str:
         more = " ..." if self.count > len(self.characters) else ""
-        done = "removed" if self.removed else "left where it is, because the server compares it"
-        return f"{self.where}: {self.count} hidden ({' '.join(self.characters)}{more}), {done}"
+        done = "removed" if self.is_removed else "left where it is, because the server compares it"
+        return f"{self.path}: {self.count} hidden ({' '.join(self.characters)}{more}), {done}"
 
 
-def clean(text: str) -> tuple[str, list[str]]:
+def remove_hidden(text: str) -> tuple[str, list[str]]:
     r"""`text` without what nobody sees, and what that was.
 
     >>> clean("add\u200b two\U000e0041")
@@ -59,11 +59,11 @@ def clean(text: str) -> tuple[str, list[str]]:
     kept: list[str] = []
     removed: list[str] = []
     for char in text:
-        (kept if _stays(char, kept[-1] if kept else "") else removed).append(char)
+        (kept if _is_visible(char, kept[-1] if kept else "") else removed).append(char)
     return "".join(kept), removed
 
 
-def _stays(char: str, before: str) -> bool:
+def _is_visible(char: str, before: str) -> bool:
     if char in "\n\t" or (char.isprintable() and char not in BLANK and not _is_selector(char)):
         return True
     if char == "\r":
@@ -86,7 +86,9 @@ def _is_selector(char: str) -> bool:
     return ord(char) in _SELECTORS or ord(char) in _MORE_SELECTORS
 
 
-def clean_definition(definition: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Hidden, ...]]:
+def clean_definition(
+    definition: Mapping[str, Any],
+) -> tuple[dict[str, Any], tuple[HiddenCharacters, ...]]:
     """A definition without hidden characters in the texts a model reads.
 
     Args:
@@ -95,14 +97,14 @@ def clean_definition(definition: Mapping[str, Any]) -> tuple[dict[str, Any], tup
     Returns:
         A copy, and what was found where.
     """
-    found: list[Hidden] = []
+    found: list[HiddenCharacters] = []
 
     def text(value: str, where: str, readable: bool) -> str:
-        cleaned, hidden = clean(value)
+        cleaned, hidden = remove_hidden(value)
         if not hidden:
             return value
         points = tuple(f"U+{ord(char):04X}" for char in hidden[:20])
-        found.append(Hidden(where, points, len(hidden), readable))
+        found.append(HiddenCharacters(where, points, len(hidden), readable))
         return cleaned if readable else value
 
     return _walk(definition, "", text, 0), tuple(found)

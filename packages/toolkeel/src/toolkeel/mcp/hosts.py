@@ -34,42 +34,42 @@ class Host:
         root: The key its servers stand under.
         puts: What is put in there: ``any`` form, ``env`` (not ``${NAME}``, which stays as it is),
             ``file`` (that, and ``${file:/path}``), or ``none``.
-        dollar: Whether ``$NAME`` is a variable, too.
-        tilde: Whether ``~`` in a command is the person's folder.
+        has_dollar_variables: Whether ``$NAME`` is a variable, too.
+        expands_tilde: Whether ``~`` in a command is the person's folder.
     """
 
     name: str
-    place: str
+    path_suffix: str
     root: str = "mcpServers"
-    puts: str = "any"
-    dollar: bool = False
-    tilde: bool = False
+    variable_forms: str = "any"
+    has_dollar_variables: bool = False
+    expands_tilde: bool = False
 
 
 TABLES = tomllib.loads(Path(__file__).with_name("hosts.toml").read_text("utf-8"))
 HOSTS = tuple(
-    Host(place=place, **{key: said for key, said in each.items() if key != "places"})
+    Host(path_suffix=place, **{key: said for key, said in each.items() if key != "places"})
     for each in TABLES["hosts"]
     for place in each["places"]
 )
-ANY = Host("mcp.json", "mcp.json")
+DEFAULT_HOST = Host("mcp.json", "mcp.json")
 ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")
 
 
 def host_of(file: Path) -> Host:
     """Whose file it is, by its place."""
     path = file.as_posix()
-    return next((host for host in HOSTS if path.endswith(host.place)), ANY)
+    return next((host for host in HOSTS if path.endswith(host.path_suffix)), DEFAULT_HOST)
 
 
 def workspace_of(file: Path) -> Path | None:
     """The folder that a host's file is about: that of a project; None for a person's own file."""
     host = host_of(file)
-    if host is ANY:
+    if host is DEFAULT_HOST:
         return file.parent
-    if not host.place.startswith("."):
+    if not host.path_suffix.startswith("."):
         return None
-    folder = file.parents[host.place.count("/")]
+    folder = file.parents[host.path_suffix.count("/")]
     return folder if folder != Path.home().resolve() else None
 
 
@@ -84,7 +84,7 @@ def read_file(file: Path) -> Any:
         if file.suffix == ".toml":
             return tomllib.loads(data.decode("utf-8-sig"))
         text = data.decode(json.detect_encoding(data))
-        return json.loads(without_comments(text), object_pairs_hook=_once)
+        return json.loads(without_comments(text), object_pairs_hook=_reject_duplicate_keys)
     except OSError as error:
         raise SetupError(f"cannot read {file}: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
@@ -101,7 +101,7 @@ def without_comments(text: str) -> str:
     return _TOKENS.sub(lambda found: found[0] if found[0][0] == '"' else "", text)
 
 
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         names = [name for name, _ in pairs]
@@ -110,7 +110,7 @@ def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def servers_in(data: object, host: Host) -> Mapping[str, Any] | None:
+def server_table(data: object, host: Host) -> Mapping[str, Any] | None:
     """The table of servers in a file; None if there is none."""
     if not isinstance(data, Mapping):
         return None
@@ -118,7 +118,7 @@ def servers_in(data: object, host: Host) -> Mapping[str, Any] | None:
     return next((data[root] for root in roots if isinstance(data.get(root), Mapping)), None)
 
 
-def switched_off(data: object, host: Host, name: str) -> bool:
+def is_disabled(data: object, host: Host, name: str) -> bool:
     """Whether a file switches a server off elsewhere than in its entry, as Gemini's does.
 
     Raises:
@@ -133,7 +133,7 @@ def switched_off(data: object, host: Host, name: str) -> bool:
     return (allowed is not None and name not in allowed) or name in excluded
 
 
-def named_servers(data: object, file: Path) -> Mapping[str, Any]:
+def find_entries(data: object, file: Path) -> Mapping[str, Any]:
     """What a file says about its servers, as it is written.
 
     Raises:
@@ -141,8 +141,8 @@ def named_servers(data: object, file: Path) -> Mapping[str, Any]:
     """
     host = host_of(file)
     servers, local = (
-        servers_in(data, host),
-        _of_project(data) if host.place == "/.claude.json" else {},
+        server_table(data, host),
+        _project_entries(data) if host.path_suffix == "/.claude.json" else {},
     )
     if servers is None and not local:
         raise SetupError(
@@ -151,7 +151,7 @@ def named_servers(data: object, file: Path) -> Mapping[str, Any]:
     return {**(servers or {}), **local}
 
 
-def _of_project(data: object) -> Mapping[str, Any]:
+def _project_entries(data: object) -> Mapping[str, Any]:
     """The servers of the project that the current folder belongs to; they run in its folder."""
     projects = data.get("projects") if isinstance(data, Mapping) else None
     for folder in (Path.cwd(), *Path.cwd().parents):
@@ -177,9 +177,9 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
     """
     data: dict[str, Any] = {host_of(file).root: {}}
     if file.exists():
-        named_servers(read_file(file), file)
-        data = _rewritable(file)
-    servers: dict[str, Any] = dict(servers_in(data, host_of(file)) or {})
+        find_entries(read_file(file), file)
+        data = _read_plain_json(file)
+    servers: dict[str, Any] = dict(server_table(data, host_of(file)) or {})
     root = next((key for key in (host_of(file).root, *ROOTS) if key in data), ROOTS[0])
     if entry is not None:
         servers[name] = dict(entry)
@@ -189,7 +189,7 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
     file.write_text(text, "utf-8")
 
 
-def _rewritable(file: Path) -> dict[str, Any]:
+def _read_plain_json(file: Path) -> dict[str, Any]:
     """A file as plain JSON; one with comments or in TOML would lose what its owner wrote there.
 
     Raises:

@@ -56,7 +56,7 @@ def _facts(config: ServerConfig) -> Iterator[LaunchFact]:
         yield LaunchFact("url", str(shown["url"]), config.url)
     for field, values in (("env", config.env), ("headers", config.headers)):
         for key, value in values.items():
-            if key not in config.added:
+            if key not in config.set_by_program:
                 line = f"with {key}={shown[field].get(key, MASK)}"
                 yield LaunchFact(f"{field} {key}", line, value)
     for key, value in config.oauth.items():
@@ -74,13 +74,17 @@ def _facts(config: ServerConfig) -> Iterator[LaunchFact]:
 
 def _choices(config: ServerConfig) -> Iterator[LaunchFact]:
     """Yield what the file chooses of the server's tools and of the protocol."""
-    if config.only:
-        names = ", ".join(filter(None, config.only)) or "none"
-        yield LaunchFact("only", f"with these tools only: {names}", json.dumps(config.only))
-    if config.without:
-        names = ", ".join(config.without)
-        yield LaunchFact("without", f"without these tools: {names}", json.dumps(config.without))
-    if config.older:
+    if config.include_tools:
+        names = ", ".join(filter(None, config.include_tools)) or "none"
+        yield LaunchFact(
+            "only", f"with these tools only: {names}", json.dumps(config.include_tools)
+        )
+    if config.exclude_tools:
+        names = ", ".join(config.exclude_tools)
+        yield LaunchFact(
+            "without", f"without these tools: {names}", json.dumps(config.exclude_tools)
+        )
+    if config.is_legacy:
         yield LaunchFact("protocol", "in an older revision of the protocol", "older")
 
 

@@ -14,7 +14,7 @@ from pydantic_core import from_json, to_json
 _HALF = re.compile(rb"\\\\|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|(\\u[dD][89a-fA-F]..)")
 _BRACKETS = re.compile(rb'"(?:[^"\\]|\\.)*+"|[\[{]|[\]}]', re.DOTALL)
 _BEGIN = re.compile(rb'\{\s*"(?:jsonrpc|id|result|error)"\s*:')
-DEEPEST = 150
+MAX_DEPTH = 150
 """Levels that are kept of an answer nested too deeply for the parser."""
 
 
@@ -27,13 +27,13 @@ def read_message(line: bytes) -> JSONRPCMessage:
     try:
         return jsonrpc_message_adapter.validate_json(line, by_name=False)
     except ValueError:
-        mended = _of_characters(line)
+        mended = _strip_invalid_bytes(line)
         if mended == line:
             raise
     return jsonrpc_message_adapter.validate_json(mended, by_name=False)
 
 
-def read_from_server(line: bytes) -> JSONRPCMessage:
+def read_server_message(line: bytes) -> JSONRPCMessage:
     """The same, with an answer of the wrong form put into the right one.
 
     Raises:
@@ -45,7 +45,7 @@ def read_from_server(line: bytes) -> JSONRPCMessage:
         return jsonrpc_message_adapter.validate_python(read_response(line), by_name=False)
 
 
-def messages_in(line: bytes) -> list[bytes]:
+def split_messages(line: bytes) -> list[bytes]:
     """The messages of a line: one, or those of a batch, as a revision had it.
 
     What a server has written before its message without ending the line is left out.
@@ -65,10 +65,10 @@ def read_response(line: bytes) -> object:
         ValueError: it is no JSON.
     """
     data = _json(line)
-    return _formed(data) if isinstance(data, dict) else data
+    return _normalize_response(data) if isinstance(data, dict) else data
 
 
-def _formed(data: dict[str, Any]) -> dict[str, Any]:
+def _normalize_response(data: dict[str, Any]) -> dict[str, Any]:
     """An answer as JSON-RPC has it, where it is clear that it shall be one."""
     named = data.keys() - {"jsonrpc"}
     is_sure = data.get("jsonrpc") == "2.0" or (
@@ -89,7 +89,7 @@ def _formed(data: dict[str, Any]) -> dict[str, Any]:
 _RESPONSE_KEYS = frozenset(("id", "result", "error"))
 
 
-def response_body(body: bytes, request: bytes) -> bytes:
+def repair_response_body(body: bytes, request: bytes) -> bytes:
     """The same as bytes again, where it cannot be read otherwise, or names another request.
 
     Args:
@@ -105,7 +105,7 @@ def response_body(body: bytes, request: bytes) -> bytes:
     except ValueError:
         pass
     with suppress(ValueError):
-        said = [read_response(each) for each in messages_in(body)]
+        said = [read_response(each) for each in split_messages(body)]
         answers = [each for each in said if isinstance(each, dict) and not each.get("method")]
         mine = [each for each in answers if str(each.get("id")) == str(id)]
         for answer in mine or answers:
@@ -113,22 +113,22 @@ def response_body(body: bytes, request: bytes) -> bytes:
     return body
 
 
-def readable_event(block: bytes) -> bytes:
+def repair_event(block: bytes) -> bytes:
     """An event of a stream, with what it holds made readable; text that is no message costs itself.
 
     A message may stand over several lines, as one of several, or without the names of fields.
     """
-    block = with_whole_characters(block.removeprefix(b"\xef\xbb\xbf"))
-    kind, said, rest = _fields(block)
+    block = replace_lone_surrogates(block.removeprefix(b"\xef\xbb\xbf"))
+    kind, said, rest = _event_fields(block)
     data = b"\n".join(said)
     if not data.strip() or (kind != b"message" and b'"jsonrpc"' not in data):
         return block
-    if (messages := _all_in([data])) is None and (messages := _all_in(said)) is None:
+    if (messages := _split_texts([data])) is None and (messages := _split_texts(said)) is None:
         return block if b'"jsonrpc"' in data else b""  # who reads on fails the call for it
     return b"\n".join(rest) + b"\n\n".join(b"\ndata: " + each for each in messages)
 
 
-def _fields(block: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
+def _event_fields(block: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
     """Of an event: its kind, the lines of its data, and its other lines."""
     kind, said, rest = b"message", [], []
     for line in _LINE.split(block):
@@ -148,7 +148,7 @@ def _fields(block: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
 _LINE = re.compile(rb"\r\n|\n|\r")
 
 
-def _all_in(texts: list[bytes]) -> list[bytes] | None:
+def _split_texts(texts: list[bytes]) -> list[bytes] | None:
     """The messages of texts that hold nothing else; None if they do."""
     found: list[bytes] = []
     for text in texts:
@@ -157,17 +157,17 @@ def _all_in(texts: list[bytes]) -> list[bytes] | None:
             found.append(b" ".join(text.splitlines()))
             continue
         try:
-            read = [read_response(each) for each in messages_in(text)]
+            read = [read_response(each) for each in split_messages(text)]
         except ValueError:
             return None
         if not all(isinstance(each, dict) for each in read):
             return None
-        answers = [each for each in read if isinstance(each, dict) and not _is_notice(each)]
+        answers = [each for each in read if isinstance(each, dict) and not _is_notification(each)]
         found += [to_json({**each, "id": each.get("id") or 0}) for each in answers]
     return found
 
 
-def _is_notice(message: object) -> bool:
+def _is_notification(message: object) -> bool:
     """Whether it is a notification, which costs itself alone where it cannot be read."""
     return isinstance(message, dict) and bool(message.get("method")) and "id" not in message
 
@@ -186,43 +186,43 @@ def _json(line: bytes) -> object:
     try:
         return from_json(line)
     except ValueError:
-        text = shallow(_of_characters(line))
+        text = limit_depth(_strip_invalid_bytes(line))
     try:
         return json.loads(text, strict=False)  # with tabs and their like within texts
     except RecursionError:
         raise ValueError("it is nested too deeply") from None
 
 
-def _of_characters(line: bytes) -> bytes:
+def _strip_invalid_bytes(line: bytes) -> bytes:
     """The line without a mark of the order of bytes, and without what is no character."""
-    return with_whole_characters(line.decode("utf-8-sig", "replace").encode())
+    return replace_lone_surrogates(line.decode("utf-8-sig", "replace").encode())
 
 
-def shallow(text: bytes) -> bytes:
+def limit_depth(text: bytes) -> bytes:
     """JSON text in which a text stands for what is nested too deeply to be read.
 
-    >>> shallow(b'{"a":' + b"[" * 200 + b"1" + b"]" * 200 + b"}").count(b"[")
+    >>> limit_depth(b'{"a":' + b"[" * 200 + b"1" + b"]" * 200 + b"}").count(b"[")
     150
     """
-    if text.count(b"[") + text.count(b"{") <= DEEPEST or _can_be_read(text):
+    if text.count(b"[") + text.count(b"{") <= MAX_DEPTH or _is_json(text):
         return text
     kept, depth, start = bytearray(), 0, 0
     for found in _BRACKETS.finditer(text):
         if found[0] in b"[{":
             depth += 1
-            if depth == DEEPEST + 1:
+            if depth == MAX_DEPTH + 1:
                 kept += text[start : found.start()] + b'"[nested too deeply]"'
         elif found[0] in b"]}":
             depth -= 1
-            if depth == DEEPEST:
+            if depth == MAX_DEPTH:
                 start = found.end()
-    return bytes(kept + text[start:]) if depth <= DEEPEST else text
+    return bytes(kept + text[start:]) if depth <= MAX_DEPTH else text
 
 
-def with_whole_characters(text: bytes) -> bytes:
+def replace_lone_surrogates(text: bytes) -> bytes:
     r"""JSON text in which half an emoji is U+FFFD: half a pair is no character, and no UTF-8.
 
-    >>> with_whole_characters(rb'"\ud83d \ud83d\ude00 \\ud83d"')
+    >>> replace_lone_surrogates(rb'"\ud83d \ud83d\ude00 \\ud83d"')
     b'"\\ufffd \\ud83d\\ude00 \\\\ud83d"'
     """
     if b"\\ud" not in text and b"\\uD" not in text:
@@ -230,7 +230,7 @@ def with_whole_characters(text: bytes) -> bytes:
     return _HALF.sub(lambda found: rb"\ufffd" if found[1] else found[0], text)
 
 
-def _can_be_read(text: bytes) -> bool:
+def _is_json(text: bytes) -> bool:
     try:
         from_json(text)
     except ValueError:

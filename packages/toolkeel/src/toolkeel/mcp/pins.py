@@ -17,7 +17,7 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.consent_files import load, save, stamp
+from toolkeel.mcp.state_files import file_version, load_object, save_object
 
 _PARTS = ("name", "title", "description", "inputSchema", "outputSchema", "annotations")
 
@@ -35,13 +35,13 @@ class Pin:
     definition: Mapping[str, Any]
 
 
-def pin_of(identity: str, tool: Mapping[str, Any]) -> Pin:
+def make_pin(identity: str, tool: Mapping[str, Any]) -> Pin:
     """The pin of a definition as a server sent it.
 
-    >>> a = pin_of("s", {"name": "rm", "description": "Remove."})
-    >>> a.digest == pin_of("s", {"description": "Remove.", "name": "rm"}).digest
+    >>> a = make_pin("s", {"name": "rm", "description": "Remove."})
+    >>> a.digest == make_pin("s", {"description": "Remove.", "name": "rm"}).digest
     True
-    >>> a.digest == pin_of("s", {"name": "rm", "description": "Remove!"}).digest
+    >>> a.digest == make_pin("s", {"name": "rm", "description": "Remove!"}).digest
     False
     """
     definition = {key: tool[key] for key in _PARTS if tool.get(key) is not None}
@@ -50,7 +50,7 @@ def pin_of(identity: str, tool: Mapping[str, Any]) -> Pin:
     return Pin(digest, definition)
 
 
-def difference(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
+def definition_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """What changed, as a unified diff of both definitions; what cannot be seen is escaped.
 
     >>> print(difference({"name": "a"}, {"name": "b"}))
@@ -82,27 +82,27 @@ class Pins:
         self._path = Path(path).expanduser() if path is not None else None
         self._lock = threading.Lock()
         self._pins: dict[str, dict[str, Pin]] = {}
-        self._seen: object = None
-        self._known()
+        self._file_version: object = None
+        self._load_if_changed()
 
-    def _known(self) -> dict[str, dict[str, Pin]]:
+    def _load_if_changed(self) -> dict[str, dict[str, Pin]]:
         """All pins, as whoever wrote the file last left them."""
-        if self._path is not None and (now := stamp(self._path)) != self._seen:
-            self._pins, self._seen = _read(self._path), now
+        if self._path is not None and (now := file_version(self._path)) != self._file_version:
+            self._pins, self._file_version = _read(self._path), now
         return self._pins
 
     def get(self, identity: str, tool: str) -> Pin | None:
         """The pin of a tool, if it has one."""
-        return self._known().get(identity, {}).get(tool)
+        return self._load_if_changed().get(identity, {}).get(tool)
 
-    def of(self, identity: str) -> Mapping[str, Pin]:
+    def all_of(self, identity: str) -> Mapping[str, Pin]:
         """The pins of one server, by tool."""
-        return dict(self._known().get(identity, {}))
+        return dict(self._load_if_changed().get(identity, {}))
 
     def set(self, identity: str, tool: str, pin: Pin | None) -> None:
         """Pin a tool's definition; None forgets it."""
         with self._lock:
-            server = self._known().setdefault(identity, {})
+            server = self._load_if_changed().setdefault(identity, {})
             if pin is None:
                 server.pop(tool, None)
             elif server.get(tool) == pin:
@@ -112,12 +112,12 @@ class Pins:
             if not server:
                 del self._pins[identity]
             if self._path is not None:
-                save(self._path, {name: _dump(pins) for name, pins in self._pins.items()})
-                self._seen = stamp(self._path)
+                save_object(self._path, {name: _dump(pins) for name, pins in self._pins.items()})
+                self._file_version = file_version(self._path)
 
     def forget(self, identity: str) -> None:
         """Forget everything about a server."""
-        for tool in self.of(identity):
+        for tool in self.all_of(identity):
             self.set(identity, tool, None)
 
 
@@ -128,10 +128,10 @@ def _dump(pins: Mapping[str, Pin]) -> dict[str, object]:
 def _read(path: Path) -> dict[str, dict[str, Pin]]:
     """What a file holds. A pin whose digest does not fit its definition was tampered with."""
     found: dict[str, dict[str, Pin]] = {}
-    for identity, tools in load(path).items():
+    for identity, tools in load_object(path).items():
         for name, entry in (tools if isinstance(tools, Mapping) else {}).items():
             written = entry if isinstance(entry, Mapping) else {}
-            pin = pin_of(identity, written)
+            pin = make_pin(identity, written)
             if pin.digest != written.get("sha256"):
                 raise SetupError(
                     f"{path}: the pin of {name!r} does not fit its digest: it was edited. Take it "

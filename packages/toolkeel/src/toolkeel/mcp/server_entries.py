@@ -10,17 +10,17 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.hosts import ANY, TABLES, Host
+from toolkeel.mcp.hosts import DEFAULT_HOST, TABLES, Host
 
-_SAID: Mapping[str, Any] = TABLES["entry"]
-_OURS, _LEFT, _APPROVES = (frozenset(_SAID[key]) for key in ("ours", "left", "approves"))
-_REFUSED, _RENAMED, _LOGIN = (_SAID[key] for key in ("refused", "renamed", "login"))
+_TABLE: Mapping[str, Any] = TABLES["entry"]
+_OURS, _LEFT, _APPROVES = (frozenset(_TABLE[key]) for key in ("ours", "left", "approves"))
+_REFUSED, _RENAMED, _LOGIN = (_TABLE[key] for key in ("refused", "renamed", "login"))
 _WITHOUT = ("disabledTools", "excludeTools", "disabled_tools")
 _ONLY = ("includeTools", "enabled_tools")
 _CALL: Mapping[str, float] = {"tool_timeout_sec": 1, "timeout": 0.001}
-_LEAST = 1000
+_MIN_MILLISECONDS = 1000
 """Milliseconds of a ``timeout`` below which nobody can mean them: some hosts write seconds there."""
-_MOST = 1e12
+_MAX_TIME = 1e12
 """What no time comes to in any unit: beyond that lie numbers which clocks do not take."""
 _CONNECT: Mapping[str, float] = {"startup_timeout_sec": 1, "startup_timeout_ms": 0.001}
 _KINDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
@@ -49,14 +49,14 @@ class Entry:
     fields: Mapping[str, Any]
     enabled: bool = True
     env_file: str = ""
-    only: tuple[str, ...] = ()
-    without: tuple[str, ...] = ()
+    include_tools: tuple[str, ...] = ()
+    exclude_tools: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     timeout: float | None = None
     connect_timeout: float | None = None
 
 
-def entry_of(written: Mapping[str, Any], where: str, host: Host = ANY) -> Entry:
+def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOST) -> Entry:
     """What a host's entry says.
 
     Args:
@@ -68,26 +68,26 @@ def entry_of(written: Mapping[str, Any], where: str, host: Host = ANY) -> Entry:
         SetupError: it says something that must not be passed over.
     """
     given = {key: value for key, value in written.items() if value is not None}
-    _check(given, where)
-    fields = _in_our_words(given, where)
+    _reject_refused(given, where)
+    fields = _normalize_keys(given, where)
     notes = _notes(given)
-    if login := _login(given, notes):
+    if login := _login_options(given, notes):
         fields["oauth"] = login
-    call = _seconds(given, {**_CALL, "timeout": 1} if host.name == "Zed" else _CALL, notes)
-    connect = _seconds(given, _CONNECT, notes)
+    call = _timeout_seconds(given, {**_CALL, "timeout": 1} if host.name == "Zed" else _CALL, notes)
+    connect = _timeout_seconds(given, _CONNECT, notes)
     return Entry(
         fields,
         given.get("enabled") is not False and given.get("disabled") is not True,
         given.get("envFile", ""),
-        _only(where, given),
-        _names(where, given, _WITHOUT),
+        _included_tools(where, given),
+        _name_list(where, given, _WITHOUT),
         tuple(notes),
         call,
         connect,
     )
 
 
-def _check(given: dict[str, Any], where: str) -> None:
+def _reject_refused(given: dict[str, Any], where: str) -> None:
     """Refuse what must not be passed over, and values of a wrong kind."""
     for key, why in _REFUSED.items():
         if given.get(key):
@@ -109,7 +109,7 @@ def _notes(given: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _seconds(
+def _timeout_seconds(
     given: Mapping[str, Any], units: Mapping[str, float], notes: list[str]
 ) -> float | None:
     """The first time that is given, by the key's unit; a small ``timeout`` is in seconds anywhere."""
@@ -117,20 +117,20 @@ def _seconds(
     for key, unit in units.items():
         if (value := given.get(key)) is None:
             continue
-        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MOST:
-            seconds = value if key == "timeout" and value < _LEAST else value * unit
+        if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MAX_TIME:
+            seconds = value if key == "timeout" and value < _MIN_MILLISECONDS else value * unit
             found = seconds if found is None else found
         else:
             notes.append(f"{key!r} is no time, and not followed")
     return found
 
 
-def _login(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
+def _login_options(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
     """How to log in, as `OAuth` is told; Cursor calls it ``auth``, Codex writes scopes beside it."""
     found: dict[str, str] = {}
-    for place, value in _said_of_login(given).items():
+    for place, value in _login_fields(given).items():
         name = _LOGIN.get(place.partition(".")[2])
-        text = " ".join(map(str, value)) if isinstance(value, list) else _text(value)
+        text = " ".join(map(str, value)) if isinstance(value, list) else _scalar_text(value)
         if name and isinstance(text, str):
             found[name] = text
         elif place != "oauth.enabled" and value != "oauth":
@@ -138,7 +138,7 @@ def _login(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
     return found
 
 
-def _said_of_login(given: Mapping[str, Any]) -> dict[str, Any]:
+def _login_fields(given: Mapping[str, Any]) -> dict[str, Any]:
     said = {"oauth.scopes": given["scopes"]} if "scopes" in given else {}
     for key in [key for key in ("oauth", "auth") if key in given]:
         parts = given[key].items() if isinstance(given[key], Mapping) else [("", given[key])]
@@ -153,7 +153,7 @@ _KNOWN = (
 )  # fmt: skip
 
 
-def _in_our_words(given: Mapping[str, Any], where: str) -> dict[str, Any]:
+def _normalize_keys(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     fields = {key: given[key] for key in given if key in _OURS}
     fields |= {ours: given[theirs] for theirs, ours in _RENAMED.items() if theirs in given}
     if "httpUrl" in given:
@@ -166,9 +166,15 @@ def _in_our_words(given: Mapping[str, Any], where: str) -> dict[str, Any]:
     env = fields.get("env", {})
     if not isinstance(env, Mapping):  # of Zed's command
         raise SetupError(f"{where}: 'env' is an object, not {env!r:.60}")
-    env = {**{name: f"${{variable:{name}}}" for name in _names(where, given, ("env_vars",))}, **env}
+    env = {
+        **{name: f"${{variable:{name}}}" for name in _name_list(where, given, ("env_vars",))},
+        **env,
+    }
     # numbers become text, null leaves it out
-    return {**fields, "env": {k: _text(value) for k, value in env.items() if value is not None}}
+    return {
+        **fields,
+        "env": {k: _scalar_text(value) for k, value in env.items() if value is not None},
+    }
 
 
 def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -193,22 +199,22 @@ def _named_headers(given: Mapping[str, Any]) -> dict[str, str]:
     return headers
 
 
-def _text(value: object) -> object:
+def _scalar_text(value: object) -> object:
     if isinstance(value, bool):
         return str(value).lower()
     return str(value) if isinstance(value, int | float) else value
 
 
-def _only(where: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _included_tools(where: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     """The tools to take; an empty list takes none, and no tool is called ""."""
     said = dict(given)
     if isinstance(tools := said.get("tools"), list) and "*" not in tools:  # Copilot's
         said["includeTools"] = [*said.get("includeTools", ()), *tools]
-    found = _names(where, said, _ONLY)
+    found = _name_list(where, said, _ONLY)
     return found or ("",) * any(key in said for key in _ONLY)
 
 
-def _names(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _name_list(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
         if wrong := [name for name in given.get(key, ()) if not isinstance(name, str)]:
             raise SetupError(f"{where}: {key!r} is a list of names, not of {wrong[0]!r:.60}")

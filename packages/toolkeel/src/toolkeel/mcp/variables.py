@@ -17,18 +17,18 @@ from toolkeel.mcp.hosts import host_of, workspace_of
 
 _ENV_LINE = re.compile(r"\s*(?:export\s+)?([\w.-]+)\s*[=:]\s*(.*?)\s*")
 _VARIABLE = re.compile(r"\$\{((?:env|variable):)?([\w/]+|input:[\w.-]+|file:[^}]+)(?::-([^}]*))?\}")
-_OF_HOST = re.compile(r"\$\{(?:command|config|workspaceFolder):[^}]*\}")
-_LARGEST = 100_000
+_HOST_ONLY = re.compile(r"\$\{(?:command|config|workspaceFolder):[^}]*\}")
+_MAX_FILE_BYTES = 100_000
 _BARE = re.compile(
     r"\$\{(?!(?:workspaceFolder(?:Basename)?|userHome|pathSeparator)\})\w+(?::-[^}]*)?\}"
 )
 _DOLLAR = re.compile(r"\$(\w+)")
-_NAMED = ("workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/")
+_BUILTIN_NAMES = ("workspaceFolder", "workspaceFolderBasename", "userHome", "pathSeparator", "/")
 
 log = logging.getLogger("toolkeel.mcp")
 
 
-def variables(
+def variable_lookup(
     file: Path, inputs: object = None, *, masked: bool = False
 ) -> Callable[[str], str | None]:
     """Return a lookup of the variables of a host's file; it returns None for one that is not set.
@@ -63,7 +63,7 @@ def variables(
     def get(name: str) -> str | None:
         kind, _, rest = name.partition(":")
         if kind == "input":
-            default = input_of(inputs, rest).get("default")
+            default = find_input(inputs, rest).get("default")
             said = default if isinstance(default, str) else None
             entered = os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper())
             return said if entered is None else secret(name, entered)
@@ -77,7 +77,7 @@ def variables(
     return get
 
 
-def input_of(inputs: object, id: str) -> Mapping[str, object]:
+def find_input(inputs: object, id: str) -> Mapping[str, object]:
     """What a file says of a value that a host would ask for; empty if it says nothing."""
     said = (each for each in (inputs if isinstance(inputs, list) else ()) if isinstance(each, dict))
     return next((each for each in said if each.get("id") == id), {})
@@ -89,7 +89,7 @@ def _file_text(file: Path) -> str:
     Raises:
         OSError: it cannot be read, or is no file of a size that such files have.
     """
-    if not file.is_file() or file.stat().st_size > _LARGEST:
+    if not file.is_file() or file.stat().st_size > _MAX_FILE_BYTES:
         raise OSError(f"{file} is no file, or too large")
     return file.read_text("utf-8-sig").rstrip("\r\n")
 
@@ -108,14 +108,14 @@ def read_env_file(file: Path, where: str) -> Mapping[str, str]:
     for line in text.splitlines():
         match = _ENV_LINE.fullmatch(line)
         if match is not None and not line.lstrip().startswith("#"):
-            found[match[1]] = _unquoted(match[2])
+            found[match[1]] = _unquote(match[2])
     return found or NOTHING  # type: ignore[return-value]
 
 
-def _unquoted(value: str) -> str:
+def _unquote(value: str) -> str:
     """A value of an env file: three kinds of quotes, and ``#`` begins a comment outside of them.
 
-    >>> _unquoted('"a # b" # c'), _unquoted("a # b"), _unquoted("'x'")
+    >>> _unquote('"a # b" # c'), _unquote("a # b"), _unquote("'x'")
     ('a # b', 'a', 'x')
     """
     quote = value[:1]
@@ -125,7 +125,7 @@ def _unquoted(value: str) -> str:
     return re.sub(r"\s+#.*|^#.*", "", value).strip()
 
 
-class Reader:
+class FieldReader:
     """Reads the fields of one server, with variables put in.
 
     Args:
@@ -150,52 +150,54 @@ class Reader:
         self._inputs = inputs
         self._host = host_of(file)
         self._masked = masked
-        self._get = variables(file, inputs, masked=masked)
+        self._get = variable_lookup(file, inputs, masked=masked)
 
-    def text(self, key: str) -> str:
+    def read_text(self, key: str) -> str:
         value = self._entry.get(key, "")
         if not isinstance(value, str):
             raise SetupError(f"{self._where}: {key!r} must be a text")
-        return self._word(value)
+        return self._expand_word(value)
 
-    def texts(self, key: str) -> tuple[str, ...]:
+    def read_list(self, key: str) -> tuple[str, ...]:
         value = self._entry.get(key, [])
         if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
             raise SetupError(f"{self._where}: {key!r} must be a list of texts")
-        return tuple(map(self._word, value))
+        return tuple(map(self._expand_word, value))
 
-    def _word(self, text: str) -> str:
+    def _expand_word(self, text: str) -> str:
         """A word of a command; one that begins with ``~`` as its host has it."""
-        put_in = self.expanded(text)
-        return os.path.expanduser(put_in) if self._host.tilde and text[:1] == "~" else put_in
+        put_in = self.expand(text)
+        return (
+            os.path.expanduser(put_in) if self._host.expands_tilde and text[:1] == "~" else put_in
+        )
 
-    def mapping(self, key: str) -> dict[str, str]:
+    def read_mapping(self, key: str) -> dict[str, str]:
         value = self._entry.get(key, {})
         if not isinstance(value, Mapping):
             raise SetupError(f"{self._where}: {key!r} must be an object")
         if wrong := [name for name, text in value.items() if not isinstance(text, str)]:
             raise SetupError(f"{self._where}: {key}[{wrong[0]!r}] must be a text")
-        return {name: self.expanded(text) for name, text in value.items()}
+        return {name: self.expand(text) for name, text in value.items()}
 
-    def expanded(self, text: str) -> str:
+    def expand(self, text: str) -> str:
         """A text with variables put in, as the file's host would."""
-        puts, host = self._host.puts, self._host.name
-        if puts == "env" and (found := _OF_HOST.search(text)):
+        puts, host = self._host.variable_forms, self._host.name
+        if puts == "env" and (found := _HOST_ONLY.search(text)):
             raise SetupError(
                 f"{self._where} has {found[0]}, which only {host} knows: write what it stands for"
             )
         if puts != "any" and not self._masked and (literal := _BARE.search(text)):
             why = f"; ${{env:{literal[0][2:-1]}}} would be put in" if puts != "none" else ""
             log.warning("%s: %s stays as it is, as in %s%s", self._where, literal[0], host, why)
-        if self._host.dollar:
+        if self._host.has_dollar_variables:
             text = _DOLLAR.sub(r"${\1}", text)
         try:
-            return expand(text, self._get, puts)
+            return expand_variables(text, self._get, puts)
         except KeyError as error:
             name = str(error.args[0])
             if name.startswith("input:"):
                 variable = "INPUT_" + re.sub(r"\W", "_", name[6:]).upper()
-                about = input_of(self._inputs, name[6:]).get("description", "")
+                about = find_input(self._inputs, name[6:]).get("description", "")
                 said = f"{name[6:]!r}" + (f" ({about})" if isinstance(about, str) and about else "")
                 raise SetupError(f"{self._where} asks for {said}: set {variable}") from None
             raise SetupError(
@@ -204,7 +206,7 @@ class Reader:
             ) from None
 
 
-def expand(text: str, get: Callable[[str], str | None], puts: str = "any") -> str:
+def expand_variables(text: str, get: Callable[[str], str | None], forms: str = "any") -> str:
     """Put variables in.
 
     Args:
@@ -215,13 +217,13 @@ def expand(text: str, get: Callable[[str], str | None], puts: str = "any") -> st
     Raises:
         KeyError: for a variable that has neither value nor default.
 
-    >>> expand("${USER:-nobody}@${HOST}", {"HOST": "猫"}.get)
+    >>> expand_variables("${USER:-nobody}@${HOST}", {"HOST": "猫"}.get)
     'nobody@猫'
     """
 
     def value(match: re.Match[str]) -> str:
         form, name, default = match.groups()
-        if not _is_put_in(form or "", name, puts):
+        if not _is_variable(form or "", name, forms):
             return match[0]
         known = get(name)
         if known or (known is not None and default is None):
@@ -233,10 +235,10 @@ def expand(text: str, get: Callable[[str], str | None], puts: str = "any") -> st
     return _VARIABLE.sub(value, text)
 
 
-def _is_put_in(form: str, name: str, puts: str) -> bool:
+def _is_variable(form: str, name: str, puts: str) -> bool:
     if form == "variable:":  # which stands for a key of the host's that names a variable
         return True
     if name.startswith("file:"):
         return puts == "file"
-    named = bool(form) or name in _NAMED or name.startswith("input:")
+    named = bool(form) or name in _BUILTIN_NAMES or name.startswith("input:")
     return puts == "any" or (named and puts != "none")

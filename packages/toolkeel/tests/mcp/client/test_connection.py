@@ -13,10 +13,10 @@ import pytest
 
 from tests.waiting import run, until
 from toolkeel import ToolCall, ToolMessage, Toolset
-from toolkeel.mcp.client.connection import Link, LinkOptions
-from toolkeel.mcp.client.elicitation import QUESTIONS
+from toolkeel.mcp.client.connection import Connection, ConnectionOptions
+from toolkeel.mcp.client.elicitation import MAX_QUESTIONS
 from toolkeel.mcp.client.mcp_server import MCPServer
-from toolkeel.mcp.client.pages import PAGES
+from toolkeel.mcp.client.pages import MAX_PAGES
 from toolkeel.mcp.config import ServerConfig
 
 HOSTILE = Path(__file__).parents[1] / "hostile.py"
@@ -73,7 +73,7 @@ def test_who_stops_waiting_for_a_server_does_not_take_it_for_one_of_the_older_fo
         server = await asyncio.start_server(answer, "127.0.0.1", 0)
         port = server.sockets[0].getsockname()[1]
         config = ServerConfig("s", url=f"http://127.0.0.1:{port}/", kind="http")
-        link = Link(LinkOptions(config, None, None, 5.0, 5.0))
+        link = Connection(ConnectionOptions(config, None, None, 5.0, 5.0))
         waiting = asyncio.ensure_future(link.client())
         await held.wait()
         waiting.cancel()
@@ -100,9 +100,11 @@ class Endless:
         return types.ListToolsResult(tools=[tool], next_cursor=following or f"c{self.asked}")
 
 
-@pytest.mark.parametrize(("cursors", "pages"), [(None, PAGES), (["a", "b"], 3)])
+@pytest.mark.parametrize(("cursors", "pages"), [(None, MAX_PAGES), (["a", "b"], 3)])
 def test_a_listing_without_end_is_cut(cursors: list[str] | None, pages: int) -> None:
-    link = Link(LinkOptions(ServerConfig("s", url="http://x", kind="http"), None, None, 1.0, 1.0))
+    link = Connection(
+        ConnectionOptions(ServerConfig("s", url="http://x", kind="http"), None, None, 1.0, 1.0)
+    )
     client: Any = Endless(cursors)
     found = asyncio.run(link._list_tools(client))
     assert client.asked == len(found) == pages
@@ -144,7 +146,7 @@ def test_a_server_that_asks_and_asks_has_no_more_questions_wait_than_a_person_ca
         nonlocal peak
         waiting.append(question)
         peak = max(peak, len(waiting))
-        await until(lambda: len(waiting) == QUESTIONS or peak == QUESTIONS)
+        await until(lambda: len(waiting) == MAX_QUESTIONS or peak == MAX_QUESTIONS)
         await asyncio.sleep(0.01)
         waiting.pop()
         return True
@@ -157,4 +159,4 @@ def test_a_server_that_asks_and_asks_has_no_more_questions_wait_than_a_person_ca
         return message.text
 
     accepted, cancelled = map(int, run(use).split())
-    assert peak == QUESTIONS and accepted + cancelled == 500
+    assert peak == MAX_QUESTIONS and accepted + cancelled == 500

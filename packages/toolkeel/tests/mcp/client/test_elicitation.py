@@ -12,8 +12,8 @@ from toolkeel import RunContext, ToolCall, ToolContext
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Event
 from toolkeel.mcp.client.elicitation import (
-    ATTEMPTS,
-    LONGEST,
+    MAX_ATTEMPTS,
+    MAX_CHARACTERS,
     Elicitation,
     _ticket,
     answer_elicitation,
@@ -71,7 +71,7 @@ def test_what_does_not_fit_the_form_is_never_sent() -> None:
         return ticket.edit({"city": 5})
 
     assert by(wrong).action == "cancel"
-    assert len(asked) == ATTEMPTS and "not sent yet: city: expected" in asked[1].reason
+    assert len(asked) == MAX_ATTEMPTS and "not sent yet: city: expected" in asked[1].reason
 
 
 def test_an_address_is_shown_with_the_host_it_really_leads_to() -> None:
@@ -138,4 +138,4 @@ def test_all_that_a_server_says_stands_in_the_line_a_page_shows() -> None:
 def test_a_question_is_shown_as_long_as_a_person_can_read_it() -> None:
     about = {"type": "object", "properties": {"a": {"type": "string", "description": "x" * 9999}}}
     said = _ticket(Elicitation("x", "word " * 1_000_000, about), "1", "").reason
-    assert len(said) < 3 * LONGEST and said.count("[cut here]") == 2
+    assert len(said) < 3 * MAX_CHARACTERS and said.count("[cut here]") == 2

@@ -56,8 +56,8 @@ def test_a_killed_program_leaves_no_server(tmp_path: Path, more: list[str]) -> N
 
 def test_a_group_that_was_released_is_left_alone_and_the_guardian_hears_in_order() -> None:
     """What is said goes down the pipe as it was said."""
-    end_orphans.guard(2**22 + 1)
-    end_orphans.release(2**22 + 1)
+    end_orphans.guard_group(2**22 + 1)
+    end_orphans.release_group(2**22 + 1)
     assert end_orphans._pipe
 
 

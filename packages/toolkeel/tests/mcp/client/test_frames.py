@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCNotification, JSONRPCResponse
 
-from toolkeel.mcp.client.frames import Frames, Rate
+from toolkeel.mcp.client.frames import FrameReader, RateLimiter
 
 ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {"text": "猫"}}
 
@@ -19,7 +19,7 @@ ANSWER = {"jsonrpc": "2.0", "id": 1, "result": {"text": "猫"}}
 def test_messages_are_the_same_however_the_bytes_are_cut(cuts: list[int], count: int) -> None:
     answers = [{**ANSWER, "id": n} for n in range(count)]
     data = "\n".join(json.dumps(each, ensure_ascii=False) for each in answers).encode() + b"\n"
-    frames, found = Frames("s"), []
+    frames, found = FrameReader("s"), []
     for cut in [*cuts, len(data)]:
         found += list(frames.feed(data[:cut]))
         data = data[cut:]
@@ -28,7 +28,7 @@ def test_messages_are_the_same_however_the_bytes_are_cut(cuts: list[int], count:
 
 @given(st.binary())
 def test_no_bytes_break_the_reader_and_the_next_message_is_read(noise: bytes) -> None:
-    frames = Frames("s")
+    frames = FrameReader("s")
     list(frames.feed(noise + b"\n"))
     [message] = frames.feed(json.dumps(ANSWER).encode() + b"\n")
     assert isinstance(message.message, JSONRPCResponse)
@@ -45,7 +45,7 @@ def test_no_bytes_break_the_reader_and_the_next_message_is_read(noise: bytes) ->
     ],
 )
 def test_a_request_whose_answer_cannot_be_read_is_told_at_once(line: str) -> None:
-    frames = Frames("s", limit=1000)
+    frames = FrameReader("s", limit=1000)
     data = line.encode() + b"\n"
     [message] = [m for i in range(0, len(data), 100) for m in frames.feed(data[i : i + 100])]
     assert isinstance(message.message, JSONRPCError)
@@ -54,18 +54,18 @@ def test_a_request_whose_answer_cannot_be_read_is_told_at_once(line: str) -> Non
 
 
 def test_an_answer_written_for_people_is_read_and_what_only_begins_so_is_not_kept() -> None:
-    frames, written = Frames("s"), json.dumps(ANSWER, indent=2, ensure_ascii=False)
+    frames, written = FrameReader("s"), json.dumps(ANSWER, indent=2, ensure_ascii=False)
     noise = "{\n  hello\n}\n{,\n"
     found = list(frames.feed(f"{noise}{written}\r\n}}\n{json.dumps(ANSWER)}\n".encode()))
     assert [message.message.result for message in found[-1:]] == [ANSWER["result"]]
     found = list(frames.feed(f"{written}\r\n".encode()))
     assert [message.message.result for message in found] == [ANSWER["result"]]
-    frames = Frames("s", limit=100)
-    assert list(frames.feed(b"{\n" + b"x\n" * 1000)) == [] and frames._held < 100
+    frames = FrameReader("s", limit=100)
+    assert list(frames.feed(b"{\n" + b"x\n" * 1000)) == [] and frames._joined_bytes < 100
 
 
 def test_a_line_without_end_takes_no_memory_and_the_next_line_is_read() -> None:
-    frames = Frames("s", limit=10_000)
+    frames = FrameReader("s", limit=10_000)
     for _ in range(1000):
         assert list(frames.feed(b"x" * 1000)) == []
     assert len(frames._buffer) <= 10_000 + 1000
@@ -74,7 +74,7 @@ def test_a_line_without_end_takes_no_memory_and_the_next_line_is_read() -> None:
 
 
 def test_a_log_line_that_looks_like_an_answer_answers_nobody() -> None:
-    assert list(Frames("s").feed(b'{"id": 1, "level": "info"}\n')) == []
+    assert list(FrameReader("s").feed(b'{"id": 1, "level": "info"}\n')) == []
 
 
 NOTE = {"jsonrpc": "2.0", "method": "notifications/x"}
@@ -97,7 +97,7 @@ SAID = json.dumps(ANSWER, ensure_ascii=False)
 def test_an_answer_of_another_form_is_the_answer(line: str) -> None:
     [first, *others] = [
         each.message
-        for each in Frames("s").feed(line.encode() + b"\n")
+        for each in FrameReader("s").feed(line.encode() + b"\n")
         if isinstance(each.message, JSONRPCResponse)
     ]
     assert (first.id, first.result) == (1, ANSWER["result"])
@@ -105,17 +105,17 @@ def test_an_answer_of_another_form_is_the_answer(line: str) -> None:
 
 
 def test_a_tab_within_a_text_is_a_tab() -> None:
-    [message] = Frames("s").feed(SAID.replace("猫", "a\t\0b").encode() + b"\n")
+    [message] = FrameReader("s").feed(SAID.replace("猫", "a\t\0b").encode() + b"\n")
     assert isinstance(message.message, JSONRPCResponse)
     assert message.message.result == {"text": "a\t\0b"}
 
 
 def test_a_flood_is_cut_and_answers_always_pass() -> None:
-    rate = Rate("s", rate=0.0, burst=5)
+    rate = RateLimiter("s", rate=0.0, burst=5)
     note = SessionMessage(JSONRPCNotification(jsonrpc="2.0", method="notifications/message"))
-    assert [rate.admits(note) for _ in range(7)] == [True] * 5 + [False] * 2
+    assert [rate.allows(note) for _ in range(7)] == [True] * 5 + [False] * 2
     answer = SessionMessage(JSONRPCResponse(jsonrpc="2.0", id=1, result={}))
-    assert rate.admits(answer) and rate.dropped == 2
+    assert rate.allows(answer) and rate.dropped == 2
 
 
 @pytest.mark.parametrize("size", [1, 5, 199, 10_000])
@@ -127,7 +127,7 @@ def test_who_is_told_of_a_message_too_large_is_the_same_however_its_bytes_are_cu
         {"jsonrpc": "2.0", "id": id, "result": {}} for id in ("a" * 150, 2)
     ]
     line = json.dumps(answers).encode() + b"\n"
-    reader = Frames("s", 200)
+    reader = FrameReader("s", 200)
     told = [
         one.message for at in range(0, len(line), size) for one in reader.feed(line[at : at + size])
     ]

@@ -19,7 +19,7 @@ from mcp.shared.message import SessionMessage
 
 from tests.mcp.peers import SSE_PEER, free_port, http_peer
 from toolkeel import SetupError, ToolCall, ToolMessage, Toolset
-from toolkeel.mcp.client.http import Bounded, Network, http
+from toolkeel.mcp.client.http import BoundedTransport, NetworkOptions, http
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig
 
@@ -259,7 +259,7 @@ def test_what_a_server_names_is_asked_only_where_anybody_could_ask(
         return httpx2.Response(200)
 
     async def ask() -> int:
-        transport = Bounded(httpx2.MockTransport(answer), home=f"http://{home}/mcp")
+        transport = BoundedTransport(httpx2.MockTransport(answer), home=f"http://{home}/mcp")
         async with httpx2.AsyncClient(transport=transport) as client:
             return (await client.get(address)).status_code
 
@@ -299,7 +299,7 @@ def test_in_each_form_a_login_asks_no_private_place_and_takes_no_header_elsewher
             follow_redirects=True,
         ) as lent:
             home = ServerConfig("tools", url="https://tools.example.org/mcp")
-            network = Network(home, NamesAnotherPlace(), lent)
+            network = NetworkOptions(home, NamesAnotherPlace(), lent)
             with suppress(Exception):
                 async with http(network, 5, older=older) as (read, write):
                     await write.send(

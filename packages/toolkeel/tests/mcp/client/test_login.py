@@ -15,7 +15,7 @@ import pytest
 
 from tests.mcp.authorizing import Authority, agreeing, answering, authorized
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
-from toolkeel.mcp.client.login import OAuth, _Login, _path, authorization, forget
+from toolkeel.mcp.client.login import OAuth, _Login, _token_path, delete_login, resolve_auth
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.config import ServerConfig, parse_source
 
@@ -179,7 +179,7 @@ def test_a_login_that_fails_in_mid_session_costs_the_calls_that_need_it_and_is_t
         assert message.kind == "tool_error"
         asked.append(agreeing)
         again = await tools.run([ToolCall("2", "echo", {"text": "hi"})], RunContext())
-        opened = server._link.opened  # type: ignore[union-attr]
+        opened = server._connection.open_count  # type: ignore[union-attr]
         await server.close()
         return [message.text, again[0].text, str(opened)]
 
@@ -251,29 +251,29 @@ def test_a_login_is_forgotten_when_it_is_said(far: str, tmp_path: Path) -> None:
     server = logged_in(far)
     use(server)
     assert "access_token" in json.loads(login_file(tmp_path).read_text())["tokens"]
-    asyncio.run(forget(server.config))
+    asyncio.run(delete_login(server.config))
     with pytest.raises(SetupError, match="nobody shall be asked"):
         use(logged_in(far, nobody))
 
 
 def test_what_authorizes_is_checked_when_it_is_given() -> None:
     own = httpx2.BasicAuth("me", "pw")
-    assert authorization(own, WEB) is own and authorization(None, WEB) is None
+    assert resolve_auth(own, WEB) is own and resolve_auth(None, WEB) is None
     with pytest.raises(SetupError, match="is for servers with an address"):
-        authorization("oauth", parse_source("npx files"))
+        resolve_auth("oauth", parse_source("npx files"))
     with pytest.raises(SetupError, match="give 'oauth'"):
-        authorization("basic", WEB)  # type: ignore[arg-type]
+        resolve_auth("basic", WEB)  # type: ignore[arg-type]
 
 
 def test_a_file_says_which_client_logs_in_and_where_its_host_registered_it() -> None:
     web = dataclasses.replace(WEB, oauth={"client_id": "me", "scope": "r w", "port": "8080"})
-    flow: Any = authorization("oauth", web)
+    flow: Any = resolve_auth("oauth", web)
     asked = flow.context.client_metadata
     assert (asked.scope, str(asked.redirect_uris[0])) == ("r w", "http://localhost:8080/callback")
     known = asyncio.run(flow.context.storage.get_client_info())
     assert (known.client_id, known.client_secret) == ("me", None)
     with pytest.raises(SetupError, match="callbackPort is a number"):
-        authorization("oauth", dataclasses.replace(WEB, oauth={"port": "x"}))
+        resolve_auth("oauth", dataclasses.replace(WEB, oauth={"port": "x"}))
 
 
 def test_a_login_page_that_sends_no_code_is_told() -> None:
@@ -308,6 +308,6 @@ def test_a_server_that_is_named_like_a_path_keeps_its_login_where_all_are(
     name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
-    path = _path(OAuth(), ServerConfig(name, url=WEB.url, kind="http"))
+    path = _token_path(OAuth(), ServerConfig(name, url=WEB.url, kind="http"))
     assert path.parent == tmp_path / "toolkeel" / "mcp" / "logins"
     assert path.resolve().parent == path.parent and "\\" not in path.name

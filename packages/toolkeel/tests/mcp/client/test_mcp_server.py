@@ -408,7 +408,7 @@ def test_a_question_that_may_be_of_any_of_several_runs_is_put_to_nobody(
         await asyncio.wait([task])
         said.append(await asks(filling(bo)))  # the server may go on with the other all the same
         assert (len(ada), len(bo)) == (2, 0)
-        monkeypatch.setattr(elicitation, "LEFT", 0.0)
+        monkeypatch.setattr(elicitation, "GIVEN_UP_SECONDS", 0.0)
         server._calls._left.clear()
         said.append(await asks(filling(bo)))
         await server.close()

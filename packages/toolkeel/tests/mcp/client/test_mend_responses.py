@@ -17,11 +17,11 @@ from toolkeel import Image, Text, ToolCall, ToolMessage, Toolset
 from toolkeel.mcp.client.mcp_server import MCPServer
 from toolkeel.mcp.client.mend_responses import (
     LOST,
-    FromPeer,
-    Sift,
-    data_of,
-    of_peer,
-    our_error,
+    PeerErrorData,
+    ResponseRepair,
+    error_data,
+    mark_peer_error,
+    transport_error,
 )
 from toolkeel.mcp.content import to_result
 
@@ -137,10 +137,10 @@ def test_what_is_for_the_person_is_passed_on_by_a_server_that_serves_the_tool() 
 
 @pytest.mark.parametrize("code", [types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, LOST])
 def test_only_our_own_transport_tells_of_itself(code: int) -> None:
-    said = of_peer(types.ErrorData(code=code, message="lost", data={"x": 1}))
-    assert said.data == FromPeer({"x": 1}) and data_of(said) == {"x": 1}
-    ours = of_peer(our_error(code, "lost"))
-    assert not isinstance(ours.data, FromPeer) and data_of(ours) is None
+    said = mark_peer_error(types.ErrorData(code=code, message="lost", data={"x": 1}))
+    assert said.data == PeerErrorData({"x": 1}) and error_data(said) == {"x": 1}
+    ours = mark_peer_error(transport_error(code, "lost"))
+    assert not isinstance(ours.data, PeerErrorData) and error_data(ours) is None
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_what_is_read_filled_in_or_suggested_is_read_as_what_it_says(
     result: Any, key: str, mended: Any, version: str
 ) -> None:
     read = json.loads(json.dumps(result))
-    Sift(lambda: version).result(read)
+    ResponseRepair(lambda: version).repair(read)
     assert read.pop("resultType", "complete") == "complete"
     assert read == {key: mended}
 
@@ -233,5 +233,5 @@ def test_the_source_of_the_odd_server_is_python() -> None:
 
 def test_a_list_that_is_none_is_empty_and_a_cursor_may_be_a_number() -> None:
     result: dict[str, Any] = {"tools": None, "nextCursor": 5}
-    Sift(lambda: "2025-11-25").result(result)
+    ResponseRepair(lambda: "2025-11-25").repair(result)
     assert result == {"tools": [], "nextCursor": "5"}

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 import httpx2
 import pytest
 
-from toolkeel.mcp.client.login import OAuth, authorization
+from toolkeel.mcp.client.login import OAuth, resolve_auth
 from toolkeel.mcp.config import ServerConfig
 
 
@@ -112,7 +112,7 @@ def login(path: Path, resource: Server, issuer: Server | None, **tokens: Any) ->
     async def visit(url: str) -> str:
         raise AssertionError("nobody shall be sent to the browser")
 
-    found = authorization(
+    found = resolve_auth(
         OAuth(tokens=path, visit=visit), ServerConfig("s", url=resource.url, kind="http")
     )
     assert found is not None

@@ -11,10 +11,10 @@ from toolkeel.mcp.client.mend_responses import (
     LOST,
     NOT_SENT,
     REFUSED,
-    of_peer,
-    our_error,
+    mark_peer_error,
+    transport_error,
 )
-from toolkeel.mcp.client.outcome import failed, was_forgotten
+from toolkeel.mcp.client.outcome import failure_of, is_session_lost
 
 
 @pytest.mark.parametrize(
@@ -32,7 +32,7 @@ from toolkeel.mcp.client.outcome import failed, was_forgotten
     ],
 )
 def test_no_more_is_said_of_a_call_than_is_known(code: int, kind: str, says: str) -> None:
-    message = failed(MCPError(code, "broke"), "act", "files").message
+    message = failure_of(MCPError(code, "broke"), "act", "files").message
     assert message.kind == kind and says in message.text
     assert "files" in message.text or code == NOT_SENT
     assert message.details["code"] == code
@@ -40,26 +40,26 @@ def test_no_more_is_said_of_a_call_than_is_known(code: int, kind: str, says: str
 
 @pytest.mark.parametrize("code", [types.CONNECTION_CLOSED, types.REQUEST_TIMEOUT, LOST, NOT_SENT])
 def test_a_code_in_the_mouth_of_a_peer_means_that_it_answered(code: int) -> None:
-    said = of_peer(types.ErrorData(code=code, message="gone"))
-    message = failed(MCPError.from_error_data(said), "act", "files").message
+    said = mark_peer_error(types.ErrorData(code=code, message="gone"))
+    message = failure_of(MCPError.from_error_data(said), "act", "files").message
     assert message.kind == "tool_error" and "answered the call with an error" in message.text
-    ours = of_peer(our_error(code, "gone"))
-    assert "answered" not in failed(MCPError.from_error_data(ours), "act", "files").message.text
+    ours = mark_peer_error(transport_error(code, "gone"))
+    assert "answered" not in failure_of(MCPError.from_error_data(ours), "act", "files").message.text
 
 
 def test_only_an_ended_session_is_begun_anew() -> None:
-    gone = our_error(FORGOTTEN, "the server has ended the session")
-    assert was_forgotten(MCPError.from_error_data(of_peer(gone)))
+    gone = transport_error(FORGOTTEN, "the server has ended the session")
+    assert is_session_lost(MCPError.from_error_data(mark_peer_error(gone)))
     said = types.ErrorData(code=FORGOTTEN, message="the server has ended the session")
-    assert not was_forgotten(MCPError.from_error_data(of_peer(said)))
-    assert not was_forgotten(MCPError(types.INVALID_REQUEST, "Session terminated"))
+    assert not is_session_lost(MCPError.from_error_data(mark_peer_error(said)))
+    assert not is_session_lost(MCPError(types.INVALID_REQUEST, "Session terminated"))
 
 
 @pytest.mark.parametrize("code", [NOT_SENT, REFUSED, FORGOTTEN])
 def test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first(code: int) -> None:
-    error = MCPError.from_error_data(our_error(code, "gone"))
-    assert failed(error, "act", "files", first=False).message.kind == "unknown_outcome"
-    assert failed(error, "act", "files").message.kind == "tool_error"
+    error = MCPError.from_error_data(transport_error(code, "gone"))
+    assert failure_of(error, "act", "files", first=False).message.kind == "unknown_outcome"
+    assert failure_of(error, "act", "files").message.kind == "tool_error"
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,13 @@ def test_what_was_not_sent_of_a_later_round_says_nothing_of_the_first(code: int)
     ],
 )
 def test_an_answer_that_cannot_be_read_is_no_refusal(message: str) -> None:
-    said = of_peer(types.ErrorData(code=types.INVALID_REQUEST, message=message))
-    assert failed(MCPError.from_error_data(said), "act", "files").message.kind == "unknown_outcome"
+    said = mark_peer_error(types.ErrorData(code=types.INVALID_REQUEST, message=message))
+    assert (
+        failure_of(MCPError.from_error_data(said), "act", "files").message.kind == "unknown_outcome"
+    )
 
 
 def test_a_server_that_can_ask_in_the_older_way_alone_says_what_helps() -> None:
     said = types.ErrorData(code=types.INVALID_REQUEST, message="Cannot send: no back-channel here")
-    told = failed(MCPError.from_error_data(said), "act", "files").message.text
+    told = failure_of(MCPError.from_error_data(said), "act", "files").message.text
     assert '"protocolVersion": "2025-11-25"' in told

@@ -10,7 +10,7 @@ import pytest
 from mcp.shared.exceptions import MCPError
 from mcp_types import INVALID_PARAMS
 
-from toolkeel.mcp.client.pages import PAGES, walk
+from toolkeel.mcp.client.pages import MAX_PAGES, fetch_pages
 
 
 async def walked(after: dict[str | None, str | None]) -> list[str | None]:
@@ -19,7 +19,7 @@ async def walked(after: dict[str | None, str | None]) -> list[str | None]:
             raise MCPError(INVALID_PARAMS, "no such cursor")
         return SimpleNamespace(at=cursor, next_cursor=after.get(cursor, str(cursor) + "x"))
 
-    return [page.at async for page in walk(fetch, "s")]
+    return [page.at async for page in fetch_pages(fetch, "s")]
 
 
 @pytest.mark.parametrize(
@@ -36,4 +36,4 @@ def test_every_page_is_seen_once(after: Any, seen: list[Any]) -> None:
 
 
 def test_a_list_without_end_has_one() -> None:
-    assert len(asyncio.run(walked({}))) == PAGES
+    assert len(asyncio.run(walked({}))) == MAX_PAGES

@@ -19,7 +19,7 @@ from tests.mcp.peers import http_peer
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.mcp.client.mcp_server import MCPServer
-from toolkeel.mcp.client.proxies import proxy_of
+from toolkeel.mcp.client.proxies import find_proxy
 from toolkeel.mcp.config import ServerConfig, read_config
 
 TLS_PEER = [sys.executable, str(Path(__file__).parents[1] / "tls_peer.py")]
@@ -133,7 +133,7 @@ def test_which_proxy_an_address_is_reached_by(
     monkeypatch.setenv("HTTP_PROXY", "by:1")
     monkeypatch.setenv("ALL_PROXY", "http://all:2")
     monkeypatch.setenv("NO_PROXY", "near.example.org,far.example.com:8080")
-    assert proxy_of(httpx2.URL(url)) == found
+    assert find_proxy(httpx2.URL(url)) == found
 
 
 # — TLS —

@@ -16,9 +16,9 @@ from mcp.shared.exceptions import MCPError
 
 from tests.waiting import run, until
 from toolkeel.mcp.client import raw_requests
-from toolkeel.mcp.client.frames import Frames
-from toolkeel.mcp.client.mend_responses import LOST, Sift
-from toolkeel.mcp.client.raw_requests import FIRST, UNTOLD, RawRequests
+from toolkeel.mcp.client.frames import FrameReader
+from toolkeel.mcp.client.mend_responses import LOST, ResponseRepair
+from toolkeel.mcp.client.raw_requests import FIRST_ID, MAX_CALLBACKS, RawRequests
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
@@ -44,10 +44,10 @@ async def nobody(_: types.LoggingMessageNotificationParams) -> None:
     """Nobody wants to know."""
 
 
-def started(log: LoggingFnT = nobody) -> tuple[RawRequests, Pipe, Frames]:
-    raw, pipe = RawRequests("s", Sift(lambda: "2025-11-25"), log), Pipe()
-    raw.begin(pipe)  # type: ignore[arg-type]
-    return raw, pipe, Frames("s", take=raw.takes)
+def started(log: LoggingFnT = nobody) -> tuple[RawRequests, Pipe, FrameReader]:
+    raw, pipe = RawRequests("s", ResponseRepair(lambda: "2025-11-25"), log), Pipe()
+    raw.open(pipe)  # type: ignore[arg-type]
+    return raw, pipe, FrameReader("s", take=raw.handle_line)
 
 
 def answer(**said: Any) -> bytes:
@@ -59,7 +59,7 @@ def test_answers_in_any_order_reach_who_asked_and_no_model_is_made() -> None:
         raw, pipe, frames = started()
         asked = [asyncio.ensure_future(raw.send("tools/call", {"n": n}, 60)) for n in range(3)]
         await until(lambda: len(pipe.lines) == 3)
-        assert [line["id"] for line in pipe.lines] == [FIRST, FIRST + 1, FIRST + 2]
+        assert [line["id"] for line in pipe.lines] == [FIRST_ID, FIRST_ID + 1, FIRST_ID + 2]
         for line in reversed(pipe.lines):
             said = answer(id=str(line["id"]), result={"n": line["params"]["n"], "content": []})
             assert list(frames.feed(said)) == []
@@ -155,21 +155,21 @@ def test_a_request_without_a_readable_answer_ends_and_says_why(way: str) -> None
     async def use() -> tuple[Any, Pipe]:
         raw, pipe, frames = started()
         if way == "large":
-            frames = Frames("s", limit=100, take=raw.takes)
+            frames = FrameReader("s", limit=100, take=raw.handle_line)
         timeout = 0.0 if way == "late" else 60
         asked = asyncio.ensure_future(raw.send("tools/call", {}, timeout))
         if way != "late":
             await until(lambda: pipe.lines)
         if way == "gone":
-            raw.end()
+            raw.close()
         elif way == "cancelled":
             asked.cancel()
         elif way == "unreadable":
-            broken = f'{{"jsonrpc": "2.0", "id": {FIRST}, "result": {{"a"}}\n'
+            broken = f'{{"jsonrpc": "2.0", "id": {FIRST_ID}, "result": {{"a"}}\n'
             [message] = frames.feed(broken.encode())
             assert raw.end_by_error(message)
         elif way == "large":
-            [message] = frames.feed(answer(id=FIRST, result={"text": "x" * 200}))
+            [message] = frames.feed(answer(id=FIRST_ID, result={"text": "x" * 200}))
             assert raw.end_by_error(message)
         await asyncio.wait([asked])
         return (None if asked.cancelled() else asked.exception()), pipe
@@ -178,7 +178,7 @@ def test_a_request_without_a_readable_answer_ends_and_says_why(way: str) -> None
     code = {"late": types.REQUEST_TIMEOUT, "gone": types.CONNECTION_CLOSED}.get(way, LOST)
     assert way == "cancelled" or (isinstance(error, MCPError) and error.code == code)
     told = [line["params"]["requestId"] for line in pipe.lines if "id" not in line]
-    assert told == ([FIRST] if way in ("late", "cancelled") else [])
+    assert told == ([FIRST_ID] if way in ("late", "cancelled") else [])
 
 
 @given(JSON, st.sampled_from(["result", "error", "both", "none"]))
@@ -188,10 +188,10 @@ def test_whatever_an_answer_holds_its_request_ends_or_waits_on(value: Any, key: 
         asked = asyncio.ensure_future(raw.send("tools/call", {}, 60))
         await until(lambda: pipe.lines)
         keys = ["result", "error"] if key == "both" else [] if key == "none" else [key]
-        line = answer(id=FIRST, **dict.fromkeys(keys, value))
+        line = answer(id=FIRST_ID, **dict.fromkeys(keys, value))
         for message in frames.feed(line):
             raw.end_by_error(message)
-        list(frames.feed(answer(id=FIRST, result={"last": 1})))
+        list(frames.feed(answer(id=FIRST_ID, result={"last": 1})))
         with suppress(MCPError):
             assert isinstance(await asked, dict)
 
@@ -216,22 +216,22 @@ def test_who_takes_no_progress_makes_nobody_else_wait_and_is_told_nothing_after_
         await until(lambda: len(pipe.lines) == 2)
         [first, second] = (line["id"] for line in pipe.lines)
         said = {"progressToken": first, "progress": 1}
-        list(frames.feed(answer(method="notifications/progress", params=said) * 2 * UNTOLD))
-        monkeypatch.setattr(raw_requests, "TOLD", 600)
+        list(frames.feed(answer(method="notifications/progress", params=said) * 2 * MAX_CALLBACKS))
+        monkeypatch.setattr(raw_requests, "CALLBACK_SECONDS", 600)
         list(frames.feed(answer(id=second, result={})))
         await calls[1]
-        monkeypatch.setattr(raw_requests, "TOLD", 0.01)
+        monkeypatch.setattr(raw_requests, "CALLBACK_SECONDS", 0.01)
         list(frames.feed(answer(id=first, result={})))
         await calls[0]
-        await until(lambda: len(gone) == UNTOLD)
+        await until(lambda: len(gone) == MAX_CALLBACKS)
 
     run(use)
 
 
 def test_nothing_is_sent_once_the_process_has_ended() -> None:
     raw, pipe, _ = started()
-    raw.end()
-    assert not raw.usable
+    raw.close()
+    assert not raw.is_open
     with pytest.raises(MCPError, match="closed"):
         asyncio.run(raw.send("tools/call", {}, 60))
     assert pipe.lines == []
@@ -255,4 +255,4 @@ def test_what_nobody_takes_is_not_kept_without_end() -> None:
         await asyncio.wait([asked])
         return kept
 
-    assert run(use) == UNTOLD
+    assert run(use) == MAX_CALLBACKS

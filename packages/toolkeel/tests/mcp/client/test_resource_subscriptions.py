@@ -6,7 +6,7 @@ import asyncio
 from types import SimpleNamespace
 from typing import Any
 
-from toolkeel.mcp.client.resource_subscriptions import Watches
+from toolkeel.mcp.client.resource_subscriptions import ResourceSubscriptions
 
 
 class Session:
@@ -27,15 +27,15 @@ def test_an_address_is_subscribed_once_and_given_up_with_the_last_watcher() -> N
     async def use() -> None:
         heard: list[str] = []
         other: list[str] = []
-        watches = Watches(living, lambda: True)
+        watches = ResourceSubscriptions(living, lambda: True)
         await watches.add(["a", "b"], heard.append)
         await watches.add(["a"], other.append)
-        watches.changed("a")
-        watches.changed("c")
+        watches.notify("a")
+        watches.notify("c")
         assert (heard, other) == (["a"], ["a"])
         await watches.remove(["a"], heard.append)
-        watches.changed("a")
-        await watches.renew(client)  # on a new connection all are subscribed and told again
+        watches.notify("a")
+        await watches.resubscribe(client)  # on a new connection all are subscribed and told again
         assert heard == ["a", "b"] and other == ["a", "a", "a"]
         await watches.remove(["a"], other.append)
         assert session.sent[-1] == ("resources/unsubscribe", "a")

@@ -14,7 +14,7 @@ import pytest
 from toolkeel import RunContext, SetupError, Text, ToolCall, Toolset
 from toolkeel.errors import ToolError
 from toolkeel.mcp.client.mcp_server import MCPServer
-from toolkeel.mcp.client.resources_prompts import Contents, address_of
+from toolkeel.mcp.client.resources_prompts import ServerContents, uri_of
 from toolkeel.mcp.client.sampling_and_roots import Sampling
 
 PROGRAM = """
@@ -214,11 +214,11 @@ def test_a_link_in_a_result_is_followed(program: Path) -> None:
 
 def test_a_text_that_is_no_link_is_refused() -> None:
     with pytest.raises(SetupError, match="no link"):
-        address_of(Text("hello"))
+        uri_of(Text("hello"))
 
 
 def test_of_a_million_changes_who_watches_is_told_of_the_addresses_once() -> None:
-    class Watched(Contents):
+    class Watched(ServerContents):
         name = "x"
 
         def __init__(self) -> None:

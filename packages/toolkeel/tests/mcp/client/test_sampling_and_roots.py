@@ -10,7 +10,7 @@ import mcp_types as types
 import pytest
 
 from toolkeel import SetupError
-from toolkeel.mcp.client.sampling_and_roots import Sampling, lister, sampler
+from toolkeel.mcp.client.sampling_and_roots import Sampling, roots_callback, sampling_callback
 from toolkeel.messages import AssistantMessage
 
 PARAMS = types.CreateMessageRequestParams(
@@ -32,21 +32,21 @@ def test_an_answer_of_either_form_is_sent(answer: Any, text: str, stop: str) -> 
         assert question.hints == ("small",)
         return answer
 
-    said = asyncio.run(sampler("s", sample)(None, PARAMS))
+    said = asyncio.run(sampling_callback("s", sample)(None, PARAMS))
     assert (said.content.text, said.stop_reason) == (text, stop)
 
 
 def test_a_question_may_be_refused() -> None:
-    said = asyncio.run(sampler("s", lambda question: None)(None, PARAMS))
+    said = asyncio.run(sampling_callback("s", lambda question: None)(None, PARAMS))
     assert isinstance(said, types.ErrorData) and said.message == "the request was refused"
 
 
 def test_folders_are_told_by_address_and_what_is_none_is_refused(tmp_path: Path) -> None:
-    said = asyncio.run(lister(lambda: [tmp_path])(None))
+    said = asyncio.run(roots_callback(lambda: [tmp_path])(None))
     assert [str(root.uri) for root in said.roots] == [tmp_path.as_uri()]
     with pytest.raises(SetupError, match="no folder"):
-        asyncio.run(lister([tmp_path / "none"])(None))
+        asyncio.run(roots_callback([tmp_path / "none"])(None))
 
 
 def test_who_answers_nothing_offers_nothing() -> None:
-    assert sampler("s", None) is None and lister(None) is None
+    assert sampling_callback("s", None) is None and roots_callback(None) is None

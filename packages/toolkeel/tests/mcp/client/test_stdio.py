@@ -13,7 +13,7 @@ import pytest
 import toolkeel
 from tests.mcp.peers import PEER
 from tests.waiting import until
-from toolkeel.mcp.client.mend_responses import Sift
+from toolkeel.mcp.client.mend_responses import ResponseRepair
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig
@@ -24,7 +24,7 @@ async def _unheard(_: object) -> None:
 
 
 def no_requests() -> RawRequests:
-    return RawRequests("s", Sift(lambda: None), _unheard)
+    return RawRequests("s", ResponseRepair(lambda: None), _unheard)
 
 
 def script(code: str, **more: str) -> ServerConfig:

@@ -74,7 +74,7 @@ def test_a_login_in_a_keyring_leaves_nothing_in_the_file_but_that(tmp_path: Path
     assert json.loads(path.read_text()) == {"kept": "in the system's keyring"}
     assert asyncio.run(Tokens(path, None, lambda: ring).get_tokens()) == TOKENS
     assert asyncio.run(kept.get_client_info()) == CLIENT
-    asyncio.run(kept.forget())
+    asyncio.run(kept.delete())
     assert ring.kept == {} and not path.exists()
 
 
@@ -128,14 +128,14 @@ def test_a_client_registered_beforehand_is_never_replaced(tmp_path: Path) -> Non
     kept = Tokens(tmp_path / "login.json", mine)
     asyncio.run(kept.set_client_info(CLIENT))
     assert asyncio.run(kept.get_client_info()) == mine
-    assert asyncio.run(kept.forget_client()) is False
+    assert asyncio.run(kept.delete_client()) is False
 
 
 def test_whoever_renews_a_login_is_alone(tmp_path: Path) -> None:
     inside: list[str] = []
 
     async def renew(name: str) -> None:
-        async with Tokens(tmp_path / "login.json", None).alone():
+        async with Tokens(tmp_path / "login.json", None).exclusive():
             inside.append(f"{name} begins")
             await asyncio.sleep(0.02)
             inside.append(f"{name} ends")

@@ -11,8 +11,8 @@ import pytest
 
 from toolkeel import RunContext, ToolCall, ToolContext, ToolMessage, Toolset
 from toolkeel.content import Text
-from toolkeel.mcp.client.tool import Peer, for_model, tool_of
-from toolkeel.mcp.pins import Pin, Pins, pin_of
+from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool, split_audience
+from toolkeel.mcp.pins import Pin, Pins, make_pin
 
 LISTED = types.Tool(
     name="act",
@@ -23,7 +23,7 @@ LISTED = types.Tool(
 
 
 def pin(tool: types.Tool = LISTED) -> Pin:
-    return pin_of("id", tool.model_dump(mode="json", by_alias=True, exclude_none=True))
+    return make_pin("id", tool.model_dump(mode="json", by_alias=True, exclude_none=True))
 
 
 class Server:
@@ -32,7 +32,7 @@ class Server:
     def __init__(self, trust: Any = True) -> None:
         self.now: Pin | None = pin()
         self.sent: list[dict[str, Any]] = []
-        self.peer = Peer("s", "id", trust, Pins(), self.current, self.send, 10.0)
+        self.peer = ToolServerPeer("s", "id", trust, Pins(), self.current, self.send, 10.0)
 
     async def current(self, tool: str) -> Pin | None:
         return self.now
@@ -47,14 +47,14 @@ class Server:
         self.now = pin(LISTED.model_copy(update={"description": description}))
 
     def call(self, run: RunContext[Any] | None = None) -> ToolMessage:
-        tool = tool_of(self.peer, LISTED).tool
+        tool = compile_server_tool(self.peer, LISTED).tool
         [message] = asyncio.run(Toolset([tool]).run([ToolCall("1", "act", {"x": "y"})], run))
         return message
 
 
 @pytest.mark.parametrize(("trust", "read_only"), [(True, True), (False, False), ("pinned", False)])
 def test_annotations_count_only_of_a_server_that_is_trusted(trust: Any, read_only: bool) -> None:
-    tool = tool_of(Server(trust).peer, LISTED).tool
+    tool = compile_server_tool(Server(trust).peer, LISTED).tool
     assert tool.effects.read_only is read_only
 
 
@@ -66,7 +66,7 @@ def test_a_schema_that_refers_elsewhere_loses_the_reference_and_asks_nobody() ->
         for uri in (f"http://127.0.0.1:{port}/schema.json", "file:///etc/passwd"):
             schema = {"type": "object", "properties": {"x": {"$ref": uri}}}
             listed = LISTED.model_copy(update={"input_schema": schema})
-            made = tool_of(Server().peer, listed)
+            made = compile_server_tool(Server().peer, listed)
             assert made.tool.parameters["properties"] == {"x": {}}
             assert "nothing is fetched" in made.problems[0]
         with pytest.raises(BlockingIOError):  # nobody has called
@@ -118,14 +118,14 @@ def test_what_is_for_the_person_alone_is_not_for_the_model() -> None:
     both = {"annotations": {"audience": ["user", "assistant"]}}
     content = (Text("a"), Text("b", person), Text("c", both))
     block = {"type": "text", "text": "b", **person}
-    assert for_model(content) == ((content[0], content[2]), (block,))
-    told, apart = for_model((Text("b", person),))
+    assert split_audience(content) == ((content[0], content[2]), (block,))
+    told, apart = split_audience((Text("b", person),))
     assert "not for you" in str(told) and apart == (block,)
-    assert for_model("plain") == ("plain", ())
+    assert split_audience("plain") == ("plain", ())
 
 
 def test_metadata_names_the_server_and_the_tools_own_name() -> None:
-    made = tool_of(Server().peer, LISTED)
+    made = compile_server_tool(Server().peer, LISTED)
     assert made.tool.metadata["mcp"] == {"server": "s", "tool": "act"}
     assert (made.tool.timeout, made.tool.tags) == (10.0, ("mcp", "s"))
     assert (made.hidden, made.problems) == ((), ())
@@ -134,7 +134,7 @@ def test_metadata_names_the_server_and_the_tools_own_name() -> None:
 def test_a_promise_that_cannot_be_read_is_not_checked_and_a_long_description_is_cut() -> None:
     odd: dict[str, Any] = {"type": "object", "properties": {"n": {"type": "no"}}}
     listed = LISTED.model_copy(update={"output_schema": odd, "description": "x" * 20_000})
-    made = tool_of(Server().peer, listed)
+    made = compile_server_tool(Server().peer, listed)
     assert made.tool.output_schema == {"type": "object", "properties": {"n": {}}}
     assert len(made.tool.description) < 10_100
     assert len(made.problems) == 2 and "20,000 characters" in made.problems[1]
@@ -150,6 +150,6 @@ def test_what_a_model_leaves_out_is_left_to_the_server_also_where_it_states_a_de
     listed = LISTED.model_copy(update={"input_schema": schema})
     server = Server()
     server.now = pin(listed)
-    tool = tool_of(server.peer, listed).tool
+    tool = compile_server_tool(server.peer, listed).tool
     [message] = asyncio.run(Toolset([tool]).run([ToolCall("1", "act", given)]))
     assert not message.failed and server.sent == [given]

@@ -19,20 +19,12 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.messages_json import is_text_type
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
-from toolkeel.errors import SetupError
-from toolkeel.mcp.config import FILES, ServerConfig, find_server, is_url, read_all, read_config
-from toolkeel.mcp.consent import ConsentStore
-from toolkeel.mcp.consent_files import home
-from toolkeel.mcp.hosts import write_server
-from toolkeel.mcp.launch_facts import launch_facts, shown_lines
-from toolkeel.mcp.pins import Pin, Pins, difference
-from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
-from toolkeel_studio.cli.commands.call import call_one
-from toolkeel_studio.cli.commands.tools import described, table
-from toolkeel_studio.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
-from toolkeel_studio.cli.terminal.approve import can_ask
-from toolkeel_studio.cli.terminal.consent import key
-from toolkeel_studio.cli.terminal.streams import (
+from toolkeel.cli.commands.call import call_one
+from toolkeel.cli.commands.tools import described, table
+from toolkeel.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
+from toolkeel.cli.terminal.approve import can_ask
+from toolkeel.cli.terminal.consent import key
+from toolkeel.cli.terminal.streams import (
     BOLD,
     CYAN,
     DIM,
@@ -46,6 +38,21 @@ from toolkeel_studio.cli.terminal.streams import (
     styled,
     width_of,
 )
+from toolkeel.errors import SetupError
+from toolkeel.mcp.config import (
+    FILE_NAMES,
+    ServerConfig,
+    find_server,
+    is_url,
+    read_config,
+    read_config_and_problems,
+)
+from toolkeel.mcp.consent import ConsentStore
+from toolkeel.mcp.hosts import write_server
+from toolkeel.mcp.launch_facts import launch_facts, shown_lines
+from toolkeel.mcp.pins import Pin, Pins, definition_diff
+from toolkeel.mcp.state_files import mcp_state_folder
+from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 
 if TYPE_CHECKING:
     from toolkeel.mcp.client.mcp_server import MCPServer
@@ -62,12 +69,12 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def _file(given: Path | None) -> Path:
     """The file that keeps servers: the one given, else the one that is there."""
-    there = [Path(name) for name in FILES if Path(name).is_file()]
-    return given or (there[0] if there else Path(FILES[0]))
+    there = [Path(name) for name in FILE_NAMES if Path(name).is_file()]
+    return given or (there[0] if there else Path(FILE_NAMES[0]))
 
 
 def _pins() -> Pins:
-    return Pins(home() / "pins.json")
+    return Pins(mcp_state_folder() / "pins.json")
 
 
 def _config(text: str, file: Path | None) -> ServerConfig:
@@ -124,7 +131,7 @@ def add(
         entry = {"command": words[0], "args": words[1:], **_pairs("env", env)}
     path = _file(file)
     write_server(path, name, entry)
-    found, problems = read_all(path)
+    found, problems = read_config_and_problems(path)
     if name in problems:  # such as a variable that is not set yet
         raise SetupError(f"{path} now has {name}, which cannot be used: {problems[name]}")
     ConsentStore().grant(found[name])  # whoever types the command has seen it
@@ -156,9 +163,9 @@ def login(server: Server, file: File = None) -> None:
 def logout(server: Server, file: File = None) -> None:
     """Forget the login to a server on the network; the server itself is not told."""
     with needs_extra("an MCP server", "mcp"):
-        from toolkeel.mcp.client.login import forget
+        from toolkeel.mcp.client.login import delete_login
     config = _config(server, file)
-    run_sync(lambda: forget(config))
+    run_sync(lambda: delete_login(config))
     note(f"no login to {visible_line(config.name)} is kept", DIM)
 
 
@@ -168,7 +175,7 @@ def remove(
 ) -> None:
     """Take a server out of the file, and forget what was approved of it."""
     path = _file(file)
-    found, problems = read_all(path)
+    found, problems = read_config_and_problems(path)
     if name in found:
         _pins().forget(found[name].identity)
     elif name in problems:
@@ -186,7 +193,7 @@ def list_servers(file: File = None, as_json: AsJson = False) -> None:
     for name, config in servers.items():
         facts = launch_facts(config)
         shown, agreed = "\n".join(shown_lines(facts)), consents.has(config, facts)
-        pinned = len(pins.of(config.identity))
+        pinned = len(pins.all_of(config.identity))
         rows.append({"name": name, "shown": shown, "agreed": agreed, "pinned": pinned})
     if as_json:
         echo(pretty(rows))
@@ -341,7 +348,7 @@ def pin(
     wanted = names or list(now)
     if unknown := [name for name in wanted if name not in now]:
         raise UsageProblem(f"{server} has no tool {unknown[0]!r}; there is {', '.join(now)}")
-    pinned = found.pins.of(found.config.identity)
+    pinned = found.pins.all_of(found.config.identity)
     open_names = [name for name in wanted if pinned.get(name) != now[name]]
     for name in open_names:
         _show(pinned.get(name), now[name])
@@ -359,7 +366,7 @@ def _show(before: Pin | None, now: Pin) -> None:
     if before is None:
         note(visible_json(dict(now.definition)))
         return
-    for line in difference(before.definition, now.definition).split("\n"):
+    for line in definition_diff(before.definition, now.definition).split("\n"):
         note(line, _COLOURS.get(line[:1], ""))
 
 
@@ -368,14 +375,14 @@ _COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
 
 def _changes(server: MCPServer) -> Mapping[str, str]:
     """The differences between what was approved and what is there, by tool."""
-    pinned = server.pins.of(server.config.identity)
+    pinned = server.pins.all_of(server.config.identity)
     if not pinned:
         return {}
     now = run_sync(server.definitions)
     gone: Any = {}
     found = {name: now[name].definition if name in now else gone for name in pinned}
     return {
-        name: difference(each.definition, found[name])
+        name: definition_diff(each.definition, found[name])
         for name, each in pinned.items()
         if each.definition != found[name]
     }
@@ -393,5 +400,5 @@ def diff(server: Server, file: File = None) -> None:
         layout([styled(visible_line(name), BOLD, sys.stdout), *lines])
     if changes:
         raise typer.Exit(FAILED)
-    approved = len(found.pins.of(found.config.identity))
+    approved = len(found.pins.all_of(found.config.identity))
     note(f"nothing has changed ({approved} approved)", GREEN)

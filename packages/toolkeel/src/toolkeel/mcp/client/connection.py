@@ -23,20 +23,20 @@ from mcp.shared.message import SessionMessage
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolkeelError, describe
-from toolkeel.mcp.client.elicitation import QUESTIONS, at_most
-from toolkeel.mcp.client.frames import Rate
-from toolkeel.mcp.client.http import Network, http
-from toolkeel.mcp.client.mend_responses import Sift, of_peer
-from toolkeel.mcp.client.pages import walk
+from toolkeel.mcp.client.elicitation import MAX_QUESTIONS, limit_concurrency
+from toolkeel.mcp.client.frames import RateLimiter
+from toolkeel.mcp.client.http import NetworkOptions, http
+from toolkeel.mcp.client.mend_responses import ResponseRepair, mark_peer_error
+from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import RawRequests
-from toolkeel.mcp.client.resource_subscriptions import RELISTEN, Watches
+from toolkeel.mcp.client.resource_subscriptions import RETRY_SECONDS, ResourceSubscriptions
 from toolkeel.mcp.client.stdio import Stderr, stdio
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.consent import check_unchanged
 
-TOOLS = 10_000
+MAX_TOOLS = 10_000
 """Most tools of one server."""
-OLDER = 10.0
+LEGACY_SECONDS = 10.0
 """Seconds for a server on the network to answer in the older form, once the newer has failed."""
 
 log = logging.getLogger("toolkeel.mcp")
@@ -47,7 +47,7 @@ class Unreachable(ToolkeelError):
 
 
 @record
-class LinkOptions:
+class ConnectionOptions:
     """How a server is connected.
 
     Args:
@@ -68,36 +68,36 @@ class LinkOptions:
     connect_timeout: float
     sample: SamplingFnT | None = None
     roots: ListRootsFnT | None = None
-    lent: httpx2.AsyncClient | None = None
+    http_client: httpx2.AsyncClient | None = None
 
 
-class Link:
+class Connection:
     """The connection to one server.
 
     Args:
         options: How it is made.
     """
 
-    def __init__(self, options: LinkOptions) -> None:
+    def __init__(self, options: ConnectionOptions) -> None:
         self._options = options
         self._name = options.config.name
         self._lock = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
         self._client: Client | None = None
-        self._over = asyncio.Event()
-        self._legacy = options.config.older
+        self._closed = asyncio.Event()
+        self._legacy = options.config.is_legacy
         self.revision: str | None = None
         self._sse = options.config.kind == "sse"
-        self._network = Network(options.config, options.auth, options.lent)
+        self._network = NetworkOptions(options.config, options.auth, options.http_client)
         self._tools: dict[str, types.Tool] | None = None
-        self.sift = Sift(lambda: self.revision)
-        self.watches = Watches(self.client, lambda: self._legacy)
+        self.sift = ResponseRepair(lambda: self.revision)
+        self.watches = ResourceSubscriptions(self.client, lambda: self._legacy)
         self.stderr = Stderr()
-        self.raw = RawRequests(self._name, self.sift, self._log)
-        self.opened = 0
-        self.changed: Callable[[], object] = lambda: None
-        self.logged: LoggingFnT | None = None
-        self.opens: Callable[[Client], Awaitable[object]] = lambda _: asyncio.sleep(0)
+        self.raw = RawRequests(self._name, self.sift, self._on_log_message)
+        self.open_count = 0
+        self.on_lists_changed: Callable[[], object] = lambda: None
+        self.on_log: LoggingFnT | None = None
+        self.on_open: Callable[[Client], Awaitable[object]] = lambda _: asyncio.sleep(0)
 
     # — opening and closing —
 
@@ -109,24 +109,24 @@ class Link:
             SetupError: it can never be.
         """
         async with self._lock:
-            if self._client is None or self._over.is_set():
-                await self._shut()
+            if self._client is None or self._closed.is_set():
+                await self._close()
                 await self._open()
             assert self._client is not None
             return self._client
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether the connection stands, as far as anybody knows."""
-        return self._client is not None and not self._over.is_set()
+        return self._client is not None and not self._closed.is_set()
 
     async def close(self) -> None:
         """End the connection; a process of ours is stopped."""
         async with self._lock:
-            await self._shut()
+            await self._close()
 
-    async def _shut(self) -> None:
-        self._over.set()
+    async def _close(self) -> None:
+        self._closed.set()
         self.watches.close()
         task, self._task, self._client, self._tools = self._task, None, None, None
         if task is not None:
@@ -134,50 +134,50 @@ class Link:
 
     async def _open(self) -> None:
         try:
-            await self._try(self._options.connect_timeout)
+            await self._attempt(self._options.connect_timeout)
         except Unreachable as error:
             if self._sse or not self._network.config.url:
                 raise
             self._sse = True  # it may know only the older form, with events
             try:
-                await self._try(min(self._options.connect_timeout, OLDER))
+                await self._attempt(min(self._options.connect_timeout, LEGACY_SECONDS))
             except (Unreachable, SetupError):
                 raise error from error.__cause__
             finally:
-                self._sse = self.alive
+                self._sse = self.is_alive
 
-    async def _try(self, limit: float) -> None:
-        self._over = asyncio.Event()
+    async def _attempt(self, limit: float) -> None:
+        self._closed = asyncio.Event()
         self.revision = None
         self.stderr = Stderr()
-        self.raw = RawRequests(self._name, self.sift, self._log)
+        self.raw = RawRequests(self._name, self.sift, self._on_log_message)
         ready: asyncio.Future[Client] = asyncio.get_running_loop().create_future()
-        task = asyncio.create_task(self._serve(ready, self._over), context=Context())
+        task = asyncio.create_task(self._hold_open(ready, self._closed), context=Context())
         await asyncio.wait([ready], timeout=limit)
         while not ready.done() and getattr(self._options.auth, "at_login", False):
             await asyncio.wait([ready], timeout=limit)  # a person takes as long as it takes
         if ready.done() and ready.exception() is None:
             self._task, self._client = task, ready.result()
-            self.opened += 1
-            await self.opens(self._client)
-            if self.opened > 1:
-                await self.watches.renew(self._client)
+            self.open_count += 1
+            await self.on_open(self._client)
+            if self.open_count > 1:
+                await self.watches.resubscribe(self._client)
             return
         task.cancel()
         await asyncio.wait([task])
-        error = _innermost(ready.exception()) if ready.done() else None
+        error = _innermost_error(ready.exception()) if ready.done() else None
         if isinstance(error, SetupError):
             raise error
-        why = _reason(error) if error else f"it did not answer within {limit:g} seconds"
+        why = _describe_failure(error) if error else f"it did not answer within {limit:g} seconds"
         said = f"; it wrote:\n{self.stderr}" if str(self.stderr).strip() else ""
         raise Unreachable(f"the MCP server {self._name!r} cannot be used: {why}{said}") from error
 
-    async def _serve(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
+    async def _hold_open(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
         """Hold the connection open until it is over, in a context that is not its first call's."""
         try:
             async with self._connected(over) as client:
                 ready.set_result(client)
-                listener = asyncio.create_task(self._listen(client))
+                listener = asyncio.create_task(self._listen_for_changes(client))
                 try:
                     await over.wait()
                 finally:
@@ -190,40 +190,42 @@ class Link:
                 )
                 ready.exception()  # whoever waits takes it; nobody else has to
             elif isinstance(error, Exception):
-                log.warning("the connection to %s broke: %s", self._name, _reason(error))
+                log.warning("the connection to %s broke: %s", self._name, _describe_failure(error))
         finally:
             over.set()
 
     @asynccontextmanager
     async def _connected(self, over: asyncio.Event) -> AsyncIterator[Client]:
         options = self._options
-        elicit = options.elicit and at_most(options.elicit, QUESTIONS, _CANCELLED)
-        sample = options.sample and at_most(options.sample, QUESTIONS, _BUSY)
+        elicit = options.elicit and limit_concurrency(options.elicit, MAX_QUESTIONS, _CANCELLED)
+        sample = options.sample and limit_concurrency(options.sample, MAX_QUESTIONS, _BUSY)
         client = Client(
-            self._watched(over),
+            self._guarded_transport(over),
             read_timeout_seconds=options.timeout,
             elicitation_callback=elicit,
             sampling_callback=sample,
             list_roots_callback=options.roots,
-            logging_callback=self._log,
-            message_handler=self._noticed,
+            logging_callback=self._on_log_message,
+            message_handler=self._on_message,
             client_info=types.Implementation(name="toolkeel", version="0"),
             mode="legacy" if self._legacy or self._sse else "auto",
         )
         async with client:
             # Checked by us: with bounds, and without regular expressions that never end.
-            client.session.validate_tool_result = _unchecked  # type: ignore[method-assign]
+            client.session.validate_tool_result = _skip_validation  # type: ignore[method-assign]
             self._legacy = client.session.initialize_result is not None
             self.revision = client.protocol_version
             yield client
 
     @asynccontextmanager
-    async def _watched(self, over: asyncio.Event) -> AsyncIterator[Any]:
+    async def _guarded_transport(self, over: asyncio.Event) -> AsyncIterator[Any]:
         """The transport, at a bounded rate, with answers that can be read, and word of its end."""
-        if self._options.config.agreed:  # what it starts may have changed since the last time
+        if (
+            self._options.config.agreed_fingerprint
+        ):  # what it starts may have changed since the last time
             await asyncio.to_thread(check_unchanged, self._options.config)
         async with self._transport() as (read, write):
-            yield _Read(read, Rate(self._name), over.set, self.sift), write
+            yield _GuardedStream(read, RateLimiter(self._name), over.set, self.sift), write
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
         config = self._options.config
@@ -234,9 +236,9 @@ class Link:
     # — the tools —
 
     @property
-    def known(self) -> dict[str, types.Tool] | None:
+    def known_tools(self) -> dict[str, types.Tool] | None:
         """The tools as they are known to be now; None if they must be asked for. For any thread."""
-        return self._tools if self.alive else None
+        return self._tools if self.is_alive else None
 
     async def tools(self, *, fresh: bool = False) -> dict[str, types.Tool]:
         """The server's tools by name, in its order.
@@ -256,8 +258,10 @@ class Link:
     async def _list_tools(self, client: Client) -> dict[str, types.Tool]:
         found: dict[str, types.Tool] = {}
         try:
-            async for page in walk(lambda cursor: client.list_tools(cursor=cursor), self._name):
-                for tool in page.tools[: TOOLS - len(found)]:
+            async for page in fetch_pages(
+                lambda cursor: client.list_tools(cursor=cursor), self._name
+            ):
+                for tool in page.tools[: MAX_TOOLS - len(found)]:
                     if tool.name in found:
                         log.warning("%s lists %r twice; the first counts", self._name, tool.name)
                     found.setdefault(tool.name, tool)
@@ -273,23 +277,23 @@ class Link:
 
     # — what the server says by itself —
 
-    async def _noticed(self, message: object) -> None:
+    async def _on_message(self, message: object) -> None:
         if isinstance(message, types.ResourceUpdatedNotification):
-            self.watches.changed(str(message.params.uri))
+            self.watches.notify(str(message.params.uri))
         elif isinstance(message, _LIST_CHANGES):
-            self._stale()
+            self._invalidate_lists()
 
-    def _stale(self) -> None:
+    def _invalidate_lists(self) -> None:
         """What is known of its lists may not be so any more."""
         self._tools = None
-        self.changed()
+        self.on_lists_changed()
 
-    async def _log(self, params: types.LoggingMessageNotificationParams) -> None:
+    async def _on_log_message(self, params: types.LoggingMessageNotificationParams) -> None:
         log.log(_LEVELS.get(params.level, logging.INFO), "%s: %.2000s", self._name, params.data)
-        if self.logged is not None:
-            await self.logged(params)
+        if self.on_log is not None:
+            await self.on_log(params)
 
-    async def _listen(self, client: Client) -> None:
+    async def _listen_for_changes(self, client: Client) -> None:
         """Hear of changed lists, on the revision where one must ask to; again after a loss."""
         has = client.server_capabilities
         told = {
@@ -302,17 +306,17 @@ class Link:
         try:
             while True:
                 with suppress(SubscriptionLost):
-                    await self._heard(client, told)
-                self._stale()  # what changed meanwhile was not heard
-                await asyncio.sleep(RELISTEN)
+                    await self._receive_changes(client, told)
+                self._invalidate_lists()  # what changed meanwhile was not heard
+                await asyncio.sleep(RETRY_SECONDS)
         except (MCPError, TimeoutError) as error:
             log.debug("%s tells of no changes: %s", self._name, describe(error))
 
-    async def _heard(self, client: Client, told: dict[str, bool]) -> None:
+    async def _receive_changes(self, client: Client, told: dict[str, bool]) -> None:
         """Hear of changes until the stream of them ends."""
         async with client.listen(**told) as events:  # type: ignore[arg-type]
             async for _ in events:
-                self._stale()
+                self._invalidate_lists()
 
 
 _CANCELLED = types.ElicitResult(action="cancel")
@@ -329,29 +333,31 @@ _LEVELS = {
 }
 
 
-async def _unchecked(name: str, result: types.CallToolResult) -> None:
+async def _skip_validation(name: str, result: types.CallToolResult) -> None:
     """Leave the check of a result to the tool."""
 
 
-def _innermost(error: BaseException | None) -> BaseException | None:
+def _innermost_error(error: BaseException | None) -> BaseException | None:
     while isinstance(error, BaseExceptionGroup) and error.exceptions:
         error = error.exceptions[0]
     return error
 
 
-def _reason(error: BaseException) -> str:
+def _describe_failure(error: BaseException) -> str:
     """The innermost reason why a connection failed, in a sentence."""
-    error = _innermost(error) or error
+    error = _innermost_error(error) or error
     if isinstance(error, MCPError):
         closed = error.code == types.CONNECTION_CLOSED
         return "it ended, or does not speak the protocol" if closed else error.message
     return describe(error)
 
 
-class _Read:
+class _GuardedStream:
     """A transport's incoming messages."""
 
-    def __init__(self, inner: Any, rate: Rate, ended: Callable[[], object], sift: Sift) -> None:
+    def __init__(
+        self, inner: Any, rate: RateLimiter, ended: Callable[[], object], sift: ResponseRepair
+    ) -> None:
         self._inner = inner
         self._rate = rate
         self._ended = ended
@@ -362,14 +368,14 @@ class _Read:
         """The context variables of who sent the message, where the transport knows."""
         return getattr(self._inner, "last_context", None)
 
-    def __aiter__(self) -> _Read:
+    def __aiter__(self) -> _GuardedStream:
         return self
 
     async def __anext__(self) -> SessionMessage | Exception:
         try:
             while True:
                 item: SessionMessage | Exception = await self._inner.__anext__()
-                if self._rate.admits(item):
+                if self._rate.allows(item):
                     return self._sifted(item)
         except BaseException:
             self._ended()
@@ -378,9 +384,9 @@ class _Read:
     def _sifted(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
         message = item.message if isinstance(item, SessionMessage) else None
         if isinstance(message, types.JSONRPCResponse):
-            self._sift.result(message.result)
+            self._sift.repair(message.result)
         elif isinstance(message, types.JSONRPCError):
-            message.error = of_peer(message.error)
+            message.error = mark_peer_error(message.error)
         return item
 
     async def receive(self) -> SessionMessage | Exception:
@@ -395,7 +401,7 @@ class _Read:
         """Close the inner stream."""
         await self._inner.aclose()
 
-    async def __aenter__(self) -> _Read:
+    async def __aenter__(self) -> _GuardedStream:
         return self
 
     async def __aexit__(self, *_: object) -> None:

@@ -24,23 +24,23 @@ from toolkeel.call.steps.approve import ask
 from toolkeel.context import ToolContext
 from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
 from toolkeel.errors import DefinitionError, Suspend
-from toolkeel.mcp.hidden_text import clean
+from toolkeel.mcp.hidden_text import remove_hidden
 
 log = logging.getLogger("toolkeel.mcp")
 
-ATTEMPTS = 3
+MAX_ATTEMPTS = 3
 """How often a form is asked before the server is told that it was cancelled."""
-LONGEST = 4000
+MAX_CHARACTERS = 4000
 """Characters of a server's question, and of what it says of a field, that a person is shown."""
-QUESTIONS = 20
+MAX_QUESTIONS = 20
 """Questions of one server that may wait at once; more are cancelled."""
-LEFT = 60.0
+GIVEN_UP_SECONDS = 60.0
 """Seconds in which a server may still ask something for a call that was given up."""
 
 Call = TypeVar("Call")
 
 
-def at_most(ask: Callable[..., Awaitable[Any]], many: int, refusal: object) -> Any:
+def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: object) -> Any:
     """The same, and the refusal while so many wait for somebody who does not answer, or read.
 
     >>> import asyncio
@@ -89,23 +89,23 @@ class OpenCalls(Generic[Call]):
         try:
             yield
         except CancelledError:
-            self.leave(owner)
+            self.close(owner)
             raise
         finally:
             del self._open[id(call)]
 
-    def leave(self, owner: object) -> None:
+    def close(self, owner: object) -> None:
         """Note that a call was given up, though its server may go on with it."""
         now = monotonic()
         self._left = {each: until for each, until in list(self._left.items()) if until > now}
-        self._left[owner] = now + LEFT
+        self._left[owner] = now + GIVEN_UP_SECONDS
 
     def newest(self) -> Call | None:
         """The call that was begun last, whose ever it is."""
         calls = list(self._open.values())
         return calls[-1][1] if calls else None
 
-    def of(self, own: Call | None) -> Call | None:
+    def find_owner_call(self, own: Call | None) -> Call | None:
         """The call that a question belongs to; None if that cannot be known.
 
         Args:
@@ -171,9 +171,9 @@ async def answer_elicitation(
         context: The call in which it asks, if that is known.
     """
     form = _Form(elicitation)
-    for _ in range(ATTEMPTS):
+    for _ in range(MAX_ATTEMPTS):
         try:
-            answer = await _ask(elicitation, elicit, context, form.problem)
+            answer = await _ask_once(elicitation, elicit, context, form.problem)
         except Exception:
             logging.getLogger("toolkeel").exception(
                 "whoever answers %s failed; the question is cancelled", elicitation.server
@@ -216,7 +216,7 @@ class _Form:
         return None if self.problem else filled
 
 
-async def _ask(
+async def _ask_once(
     elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None, problem: str
 ) -> Answer:
     if elicit is not None:
@@ -244,7 +244,7 @@ def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
         form = {"type": "object", "properties": {"url": {"const": elicitation.url}}}
         lines = [f"the server {elicitation.server} wants you to open an address at "
                  f"{elicitation.host}: {_line(elicitation.message)}"]  # fmt: skip
-    lines += _described(elicitation.schema)
+    lines += _describe_schema(elicitation.schema)
     if problem:
         lines.append(f"not sent yet: {problem}")
     digest = digest_of(name, {"message": elicitation.message}, fields)
@@ -252,7 +252,7 @@ def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
     return Ticket(new_id(), call_id, name, fields, digest, expires, "\n".join(lines), form=form)
 
 
-def _described(schema: Mapping[str, object]) -> list[str]:
+def _describe_schema(schema: Mapping[str, object]) -> list[str]:
     properties = schema.get("properties")
     lines = []
     for name, field in (properties if isinstance(properties, Mapping) else {}).items():
@@ -268,11 +268,11 @@ def _described(schema: Mapping[str, object]) -> list[str]:
 
 def _line(text: str) -> str:
     """A server's words as one line: what a page shows is all of it, and no line of ours is forged."""
-    shown = text if len(text) <= LONGEST else f"{text[:LONGEST]} [cut here]"
-    return " ".join(clean(shown)[0].split())
+    shown = text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} [cut here]"
+    return " ".join(remove_hidden(shown)[0].split())
 
 
-def elicitation_of(server: str, params: types.ElicitRequestParams) -> Elicitation:
+def parse_elicitation(server: str, params: types.ElicitRequestParams) -> Elicitation:
     """A question as it came."""
     if isinstance(params, types.ElicitRequestURLParams):
         return Elicitation(server, params.message, NOTHING, params.url)

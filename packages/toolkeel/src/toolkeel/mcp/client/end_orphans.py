@@ -31,23 +31,23 @@ _pipe: list[int] = []
 """Where the guardian listens, once there is one."""
 
 
-def guard(group: int) -> None:
+def guard_group(group: int) -> None:
     """End a process group when this program is gone. Where there is no shell, nothing is done."""
     with _lock:
         if sys.platform != "win32" and os.path.exists(_SHELL):
             if not _pipe:
                 _pipe.append(_start())
-            _say("+", group)
+            _send_command("+", group)
 
 
-def release(group: int) -> None:
+def release_group(group: int) -> None:
     """Guard a process group no more: it has ended, and its number may be another's."""
     with _lock:
         if _pipe:
-            _say("-", group)
+            _send_command("-", group)
 
 
-def _say(what: str, group: int) -> None:
+def _send_command(what: str, group: int) -> None:
     with suppress(OSError):  # somebody has ended the guardian; then there is none
         os.write(_pipe[0], f"{what} {group}\n".encode())
 

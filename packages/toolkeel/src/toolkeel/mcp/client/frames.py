@@ -14,14 +14,14 @@ from time import monotonic
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCError, JSONRPCResponse
 
-from toolkeel.mcp.client.mend_responses import LOST, our_error
-from toolkeel.mcp.messages import messages_in, read_from_server
+from toolkeel.mcp.client.mend_responses import LOST, transport_error
+from toolkeel.mcp.messages import read_server_message, split_messages
 
-FRAME_LIMIT = 32 * 1024 * 1024
+MAX_FRAME_BYTES = 32 * 1024 * 1024
 """Most bytes of one message: a few large pictures."""
-RATE = 1000.0
+MESSAGES_PER_SECOND = 1000.0
 """Notifications and requests of a server in a second, beyond which they are dropped."""
-BURST = 3000.0
+MAX_BURST = 3000.0
 """How many may come at once."""
 
 _EDGE = 4096
@@ -31,7 +31,7 @@ _RESPONSE = re.compile(rb'"(?:result|error)"\s*:')
 log = logging.getLogger("toolkeel.mcp")
 
 
-class Frames:
+class FrameReader:
     """Cuts what a server sends into lines, and reads each as a message (JSON-RPC).
 
     Args:
@@ -43,18 +43,18 @@ class Frames:
     def __init__(
         self,
         name: str,
-        limit: int = FRAME_LIMIT,
+        limit: int = MAX_FRAME_BYTES,
         take: Callable[[bytes], bool] = lambda _: False,
     ) -> None:
         self._name = name
-        self._take = take
+        self._handle = take
         self._limit, self._edge = limit, min(_EDGE, limit)
         self._buffer = bytearray()
         self._searched = 0
         self._head: bytes | None = None  # of a line too long, whose rest is dropped
         self._noise = 0
         self._parts: list[bytes] = []  # of a message that stands over several lines
-        self._held = 0
+        self._joined_bytes = 0
 
     def feed(self, chunk: bytes) -> Iterator[SessionMessage]:
         """The messages that are complete with `chunk`."""
@@ -64,7 +64,7 @@ class Frames:
             del self._buffer[: end + 1]
             self._searched = 0
             is_whole = self._head is None and end <= self._limit
-            for each in messages_in(line) if is_whole else [line]:
+            for each in split_messages(line) if is_whole else [line]:
                 if (message := self._message(each)) is not None:
                     yield message
         if len(self._buffer) > self._limit:
@@ -76,18 +76,18 @@ class Frames:
         if self._head is not None or len(line) > self._limit:
             head, self._head = self._head or line[: self._edge], None
             why = f"it is larger than {self._limit // (1024 * 1024)} MB"
-            return self._unreadable(head, line[-self._edge :], why)
-        if not line.strip() or self._take(line):
+            return self._report_unreadable(head, line[-self._edge :], why)
+        if not line.strip() or self._handle(line):
             return None
         try:
-            return SessionMessage(read_from_server(line))
+            return SessionMessage(read_server_message(line))
         except ValueError as error:
-            if (whole := self._joined(line)) is not None:
+            if (whole := self._join_lines(line)) is not None:
                 return self._message(whole) if whole else None
             why = f"it is no message of the protocol: {str(error)[:300]}"
-            return self._unreadable(line[: self._edge], line[-self._edge :], why)
+            return self._report_unreadable(line[: self._edge], line[-self._edge :], why)
 
-    def _joined(self, line: bytes) -> bytes | None:
+    def _join_lines(self, line: bytes) -> bytes | None:
         """The message that a line ends, as one; empty if more of it comes, None if it is of none.
 
         Written so that people can read it, it begins and ends with a bracket alone at the left.
@@ -96,14 +96,14 @@ class Frames:
         if not self._parts and not begins:
             return None
         self._parts.append(line)
-        self._held += len(line)
-        if line[:1] != b"}" and self._held <= self._limit:
+        self._joined_bytes += len(line)
+        if line[:1] != b"}" and self._joined_bytes <= self._limit:
             return b""
-        whole = b" ".join(self._parts) if self._held <= self._limit else None
-        self._parts, self._held = [], 0
+        whole = b" ".join(self._parts) if self._joined_bytes <= self._limit else None
+        self._parts, self._joined_bytes = [], 0
         return whole
 
-    def _unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
+    def _report_unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
         """What the request is told that a broken line may have answered."""
         self._noise += 1
         if self._noise == 1:
@@ -116,18 +116,20 @@ class Frames:
         if found is None:
             return None
         id = int(found[1]) if found[1] else found[2].decode("utf-8", "replace")
-        error = our_error(LOST, f"the answer cannot be read: {why}")
+        error = transport_error(LOST, f"the answer cannot be read: {why}")
         return SessionMessage(JSONRPCError(jsonrpc="2.0", id=id, error=error))
 
 
-class Rate:
+class RateLimiter:
     """Lets messages through at a bounded rate; answers always.
 
     Args:
         name: Of the server, for the log.
     """
 
-    def __init__(self, name: str, rate: float = RATE, burst: float = BURST) -> None:
+    def __init__(
+        self, name: str, rate: float = MESSAGES_PER_SECOND, burst: float = MAX_BURST
+    ) -> None:
         self._name = name
         self._rate = rate
         self._burst = burst
@@ -135,15 +137,15 @@ class Rate:
         self._at = monotonic()
         self.dropped = 0
 
-    def admits(self, item: SessionMessage | Exception) -> bool:
+    def allows(self, item: SessionMessage | Exception) -> bool:
         """Whether a message goes on."""
         if isinstance(item, SessionMessage) and isinstance(
             item.message, JSONRPCResponse | JSONRPCError
         ):
             return True
-        return self.admits_one()
+        return self.take_one()
 
-    def admits_one(self) -> bool:
+    def take_one(self) -> bool:
         """Whether one more message that was not asked for goes on."""
         now = monotonic()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)

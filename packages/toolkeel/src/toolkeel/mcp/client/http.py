@@ -23,11 +23,11 @@ from mcp.client.streamable_http import streamable_http_client
 from toolkeel._common.public_addresses import is_public, unwrapped
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.frames import FRAME_LIMIT
-from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, our_error
-from toolkeel.mcp.client.proxies import ByEnvironment, Lent, tls_context
+from toolkeel.mcp.client.frames import MAX_FRAME_BYTES
+from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, transport_error
+from toolkeel.mcp.client.proxies import ClientTransport, ProxyTransport, tls_context
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.messages import readable_event, response_body, with_whole_characters
+from toolkeel.mcp.messages import repair_event, repair_response_body, replace_lone_surrogates
 
 _UNSENT = (
     httpx2.ConnectError,
@@ -38,7 +38,7 @@ _UNSENT = (
 _KEEP_OPEN = 3600.0
 
 
-class Bounded(httpx2.AsyncBaseTransport):
+class BoundedTransport(httpx2.AsyncBaseTransport):
     """A transport around another: bodies are bounded, and failures become responses.
 
     Args:
@@ -49,7 +49,7 @@ class Bounded(httpx2.AsyncBaseTransport):
     """
 
     def __init__(
-        self, inner: httpx2.AsyncBaseTransport, limit: int = FRAME_LIMIT, home: str = ""
+        self, inner: httpx2.AsyncBaseTransport, limit: int = MAX_FRAME_BYTES, home: str = ""
     ) -> None:
         self._inner = inner
         self._limit = limit
@@ -57,7 +57,7 @@ class Bounded(httpx2.AsyncBaseTransport):
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Send a request; a `POST` of a message always has an answer."""
-        if self._home and _strays(request.url, self._home):
+        if self._home and _leaves_origin(request.url, self._home):
             await request.aread()
             return httpx2.Response(403, text="This address is not asked.", request=request)
         if request.method != "POST" or not _is_message(request):
@@ -66,13 +66,17 @@ class Bounded(httpx2.AsyncBaseTransport):
             response = await self._inner.handle_async_request(request)
             if response.status_code == 404 and "mcp-session-id" in request.headers:
                 await response.aclose()
-                return _failure(request, FORGOTTEN, "the server has ended the session")
+                return _error_response(request, FORGOTTEN, "the server has ended the session")
             return await self._read(response, request)
         except _UNSENT as error:
-            return _failure(request, NOT_SENT, f"{request.url.host} cannot be reached: {error}")
+            return _error_response(
+                request, NOT_SENT, f"{request.url.host} cannot be reached: {error}"
+            )
         except httpx2.TransportError as error:
             why = str(error) or type(error).__name__
-            return _failure(request, LOST, f"the connection to {request.url.host} broke: {why}")
+            return _error_response(
+                request, LOST, f"the connection to {request.url.host} broke: {why}"
+            )
 
     async def _read(
         self, response: httpx2.Response, message: httpx2.Request | None = None
@@ -92,17 +96,17 @@ class Bounded(httpx2.AsyncBaseTransport):
             raise httpx2.ReadError("an answer is compressed, which was not asked for")
         if response.headers.get("content-type", "").lower().startswith("text/event-stream"):
             assert isinstance(response.stream, httpx2.AsyncByteStream)
-            response.stream = _Events(response.stream, self._limit)
+            response.stream = _EventStream(response.stream, self._limit)
             return response
         content, headers = await self._body(response), response.headers
         named = headers.get("content-type", "").lower().startswith("application/json")
         is_json = named or content.lstrip()[:1] in (b"{", b"[")  # whatever it is called
         if message is not None and response.status_code == 200 and is_json:
-            content, headers = response_body(content, message.content), _as_json(headers)
+            content, headers = repair_response_body(content, message.content), _as_json(headers)
         elif named:
-            content = with_whole_characters(content)
+            content = replace_lone_surrogates(content)
         if message is not None and (response.status_code in _TOLD or response.status_code >= 500):
-            content, headers = _told(response.status_code, content, headers)
+            content, headers = _status_error(response.status_code, content, headers)
         return httpx2.Response(
             response.status_code,
             headers=headers,
@@ -127,7 +131,7 @@ class Bounded(httpx2.AsyncBaseTransport):
         await self._inner.aclose()
 
 
-class _Events(httpx2.AsyncByteStream):
+class _EventStream(httpx2.AsyncByteStream):
     """A stream of events, each as far as it can be read."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
@@ -139,7 +143,7 @@ class _Events(httpx2.AsyncByteStream):
         async for chunk in self._inner:
             held += chunk
             while (end := _END_OF_EVENT.search(held, searched)) is not None:
-                yield readable_event(bytes(held[: end.start()])) + b"\n\n"
+                yield repair_event(bytes(held[: end.start()])) + b"\n\n"
                 del held[: end.end()]
                 searched = 0
             searched = max(len(held) - 3, 0)
@@ -148,7 +152,7 @@ class _Events(httpx2.AsyncByteStream):
                 held.clear()
                 searched = 0
         last = bytes(held)
-        told = readable_event(last)
+        told = repair_event(last)
         yield last if told == last else told + b"\n\n"  # cut short, it is none: it may come again
 
     async def aclose(self) -> None:
@@ -158,15 +162,15 @@ class _Events(httpx2.AsyncByteStream):
 _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
 
-def _strays(url: httpx2.URL, home: str) -> bool:
+def _leaves_origin(url: httpx2.URL, home: str) -> bool:
     """Whether a server has named an address that it must not make us ask (SSRF).
 
     Over http only its own host, or any of this machine if it is one itself; over https any name,
     since whoever answers must prove to be it, but no address that is not public.
     """
-    if url.host == home or (_is_here(home) and _is_here(url.host)):
+    if url.host == home or (_is_loopback_host(home) and _is_loopback_host(url.host)):
         return False
-    if url.scheme != "https" or _is_here(url.host):
+    if url.scheme != "https" or _is_loopback_host(url.host):
         return True
     try:
         return not is_public(ipaddress.ip_address(url.host))
@@ -174,7 +178,7 @@ def _strays(url: httpx2.URL, home: str) -> bool:
         return False
 
 
-def _is_here(host: str) -> bool:
+def _is_loopback_host(host: str) -> bool:
     try:
         return unwrapped(ipaddress.ip_address(host)).is_loopback
     except ValueError:
@@ -187,7 +191,9 @@ def _is_message(request: httpx2.Request) -> bool:
     )
 
 
-def _told(status: int, content: bytes, headers: httpx2.Headers) -> tuple[bytes, httpx2.Headers]:
+def _status_error(
+    status: int, content: bytes, headers: httpx2.Headers
+) -> tuple[bytes, httpx2.Headers]:
     """A refusal whose reason the SDK would drop, as an answer of the protocol."""
     if headers.get("content-type", "").lower().startswith("application/json"):
         try:
@@ -214,7 +220,7 @@ _TOLD = (401, 403, 405, 406, 415, 429)
 _FRAMING = ("content-type", "content-length", "content-encoding", "transfer-encoding")
 
 
-def _failure(request: httpx2.Request, code: int, text: str) -> httpx2.Response:
+def _error_response(request: httpx2.Request, code: int, text: str) -> httpx2.Response:
     return httpx2.Response(
         503,
         headers={"content-type": "application/json"},
@@ -224,7 +230,7 @@ def _failure(request: httpx2.Request, code: int, text: str) -> httpx2.Response:
 
 
 def _error(code: int, text: str) -> bytes:
-    error = our_error(code, text).model_dump(mode="json")
+    error = transport_error(code, text).model_dump(mode="json")
     body = {"jsonrpc": "2.0", "id": None, "error": error}
     return json.dumps(body, ensure_ascii=False).encode()
 
@@ -239,14 +245,14 @@ class _Client(httpx2.AsyncClient):
         except (OAuthFlowError, SetupError) as error:
             if not _is_message(request) or _METHOD.search(request.content) is not None:
                 raise
-            return _failure(request, NOT_SENT, str(error))
+            return _error_response(request, NOT_SENT, str(error))
 
 
 _METHOD = re.compile(rb'"method"\s*:\s*"(initialize|server/discover)"')
 
 
 @record
-class Network:
+class NetworkOptions:
     """How a server on the network is reached.
 
     Args:
@@ -257,7 +263,7 @@ class Network:
 
     config: ServerConfig
     auth: httpx2.Auth | None = None
-    lent: httpx2.AsyncClient | None = None
+    http_client: httpx2.AsyncClient | None = None
 
     def transport(self) -> httpx2.AsyncBaseTransport:
         """What sends, and asks no address that the server must not make us ask.
@@ -265,9 +271,11 @@ class Network:
         Raises:
             SetupError: its certificates cannot be used.
         """
-        home, lent = self.config.url, self.lent
-        sends = Lent(lent, home) if lent else ByEnvironment(tls_context(self.config.tls))
-        return Bounded(sends, home=home)
+        home, lent = self.config.url, self.http_client
+        sends = (
+            ClientTransport(lent, home) if lent else ProxyTransport(tls_context(self.config.tls))
+        )
+        return BoundedTransport(sends, home=home)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -275,7 +283,7 @@ class Network:
         return {"accept-encoding": "identity", **self.config.headers}
 
 
-def _client(network: Network, timeout: float) -> httpx2.AsyncClient:
+def _client(network: NetworkOptions, timeout: float) -> httpx2.AsyncClient:
     return _Client(
         headers=network.headers,
         auth=network.auth,
@@ -285,7 +293,7 @@ def _client(network: Network, timeout: float) -> httpx2.AsyncClient:
 
 
 @asynccontextmanager
-async def http(network: Network, timeout: float, *, older: bool) -> AsyncIterator[Any]:
+async def http(network: NetworkOptions, timeout: float, *, older: bool) -> AsyncIterator[Any]:
     """The connection to a server on the network.
 
     Args:
@@ -308,7 +316,7 @@ async def http(network: Network, timeout: float, *, older: bool) -> AsyncIterato
     async with (
         _client(network, timeout) as client,
         streamable_http_client(
-            network.config.url, http_client=client, max_sse_event_size=FRAME_LIMIT
+            network.config.url, http_client=client, max_sse_event_size=MAX_FRAME_BYTES
         ) as streams,
     ):
         yield streams

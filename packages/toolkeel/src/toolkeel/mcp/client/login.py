@@ -26,14 +26,14 @@ from toolkeel.mcp.client.browser import Browser, query_of
 from toolkeel.mcp.client.oauth_flow import LoginFlow
 from toolkeel.mcp.client.token_storage import Tokens, system_keyring
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.consent_files import home
+from toolkeel.mcp.state_files import mcp_state_folder
 
 PORT = 28_471
 """Where the browser comes back to: one port, since servers compare the whole address."""
 LOGIN = 300.0
 """Seconds a person may take to log in."""
 
-Visit: TypeAlias = Callable[[str], Awaitable[str]]
+LoginPrompt: TypeAlias = Callable[[str], Awaitable[str]]
 """Takes the address of a login and gives the address it redirected to in the end."""
 
 
@@ -60,7 +60,7 @@ class OAuth:
     client_id: str = ""
     client_secret: str = ""
     client_metadata_url: str | None = None
-    visit: Visit | None = None
+    visit: LoginPrompt | None = None
     port: int = PORT
     tokens: Path | None = None
     name: str = "toolkeel"
@@ -69,18 +69,18 @@ class OAuth:
 Auth: TypeAlias = OAuth | Literal["oauth"] | httpx2.Auth | None
 
 
-def authorization(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
+def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
     """What authorizes requests to a server; by default a login that somebody has made before.
 
     Raises:
         SetupError: it cannot be used with this server.
     """
     if auth is None:
-        return kept(config)
+        return stored_login(config)
     if isinstance(auth, httpx2.Auth):
         return auth
     if auth == "oauth":
-        auth = _of_file(config)
+        auth = _oauth_from_config(config)
     if not isinstance(auth, OAuth):
         raise SetupError(f"auth={auth!r} is none: give 'oauth', OAuth(...) or an httpx2.Auth")
     if not config.url:
@@ -98,7 +98,7 @@ def authorization(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
     flow = LoginFlow(
         config.url,
         metadata,
-        _tokens(auth, config, _registered(auth, redirect)),
+        _token_storage(auth, config, _registered_client(auth, redirect)),
         redirect_handler=login.begin,
         callback_handler=lambda: login.end(flow.context.oauth_metadata),
         client_metadata_url=auth.client_metadata_url,
@@ -106,7 +106,7 @@ def authorization(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
     return flow
 
 
-def _of_file(config: ServerConfig) -> OAuth:
+def _oauth_from_config(config: ServerConfig) -> OAuth:
     """How to log in, as the server's file says it.
 
     Raises:
@@ -118,20 +118,20 @@ def _of_file(config: ServerConfig) -> OAuth:
     return OAuth(**{**said, "port": int(said["port"])})
 
 
-def _tokens(
+def _token_storage(
     auth: OAuth, config: ServerConfig, registered: OAuthClientInformationFull | None = None
 ) -> Tokens:
     keyring = system_keyring if auth.tokens is None else None
-    return Tokens(_path(auth, config), registered, keyring)
+    return Tokens(_token_path(auth, config), registered, keyring)
 
 
-def _path(auth: OAuth, config: ServerConfig) -> Path:
+def _token_path(auth: OAuth, config: ServerConfig) -> Path:
     digest = hashlib.sha256(config.identity.encode()).hexdigest()[:16]
     name = re.sub(r"[/\\:\0]", "-", config.name)  # a project's file may name a server like a path
-    return auth.tokens or home() / "logins" / f"{name}-{digest}.json"
+    return auth.tokens or mcp_state_folder() / "logins" / f"{name}-{digest}.json"
 
 
-def _registered(auth: OAuth, redirect: str) -> OAuthClientInformationFull | None:
+def _registered_client(auth: OAuth, redirect: str) -> OAuthClientInformationFull | None:
     if not auth.client_id:
         return None
     return OAuthClientInformationFull(
@@ -142,18 +142,18 @@ def _registered(auth: OAuth, redirect: str) -> OAuthClientInformationFull | None
     )
 
 
-def kept(config: ServerConfig) -> httpx2.Auth | None:
+def stored_login(config: ServerConfig) -> httpx2.Auth | None:
     """The login to a server, if somebody has logged in to it before; else None."""
     given = any(name.lower() == "authorization" for name in config.headers)
-    if not config.url or given or not _path(OAuth(), config).is_file():
+    if not config.url or given or not _token_path(OAuth(), config).is_file():
         return None
-    return authorization("oauth", config)
+    return resolve_auth("oauth", config)
 
 
-async def forget(config: ServerConfig) -> None:
+async def delete_login(config: ServerConfig) -> None:
     """Forget the login to a server, if there is one."""
-    if config.url and _path(OAuth(), config).is_file():
-        await _tokens(OAuth(), config).forget()
+    if config.url and _token_path(OAuth(), config).is_file():
+        await _token_storage(OAuth(), config).delete()
 
 
 class _Login:

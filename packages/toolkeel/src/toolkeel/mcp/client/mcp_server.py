@@ -36,28 +36,35 @@ from mcp.shared.exceptions import MCPError
 from toolkeel.call.body.sync_bridge import on_own_loop, run_sync
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool
-from toolkeel.mcp.call_span import note_call
-from toolkeel.mcp.client.connection import Link, LinkOptions, Unreachable
+from toolkeel.mcp.call_span import annotate_span
+from toolkeel.mcp.client.connection import Connection, ConnectionOptions, Unreachable
 from toolkeel.mcp.client.elicitation import (
     Elicit,
     Elicitation,
     OpenCalls,
     answer_elicitation,
-    elicitation_of,
+    parse_elicitation,
 )
-from toolkeel.mcp.client.login import Auth, authorization
-from toolkeel.mcp.client.outcome import failed, was_forgotten
-from toolkeel.mcp.client.resources_prompts import Contents
-from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, lister, sampler
-from toolkeel.mcp.client.tool import Failed, Made, Peer, Trust, names_of, tool_of
-from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_more
+from toolkeel.mcp.client.login import Auth, resolve_auth
+from toolkeel.mcp.client.outcome import failure_of, is_session_lost
+from toolkeel.mcp.client.resources_prompts import ServerContents
+from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, roots_callback, sampling_callback
+from toolkeel.mcp.client.tool import (
+    CallFailed,
+    CompiledTool,
+    ToolServerPeer,
+    Trust,
+    compile_server_tool,
+    unique_names,
+)
+from toolkeel.mcp.config import ServerConfig, find_server, read_config, with_overrides
 from toolkeel.mcp.consent import Prompter, check_consent
-from toolkeel.mcp.hidden_text import Hidden
-from toolkeel.mcp.pins import Pin, Pins, pin_of
+from toolkeel.mcp.hidden_text import HiddenCharacters
+from toolkeel.mcp.pins import Pin, Pins, make_pin
 
 TIMEOUT = 30.0
 CONNECT_TIMEOUT = 60.0
-_DAY = 24 * 3600.0
+_DAY_SECONDS = 24 * 3600.0
 
 log = logging.getLogger("toolkeel.mcp")
 Caller: TypeAlias = tuple[asyncio.AbstractEventLoop, ToolContext[Any]]
@@ -67,7 +74,7 @@ _OWNER = "mcp owner"
 
 
 @checked
-class MCPServer(Contents):
+class MCPServer(ServerContents):
     """A server of the Model Context Protocol: give it to an agent as you give a tool.
 
     Args:
@@ -128,31 +135,31 @@ class MCPServer(Contents):
         connect_timeout: float = CONNECT_TIMEOUT,
         consent: Prompter | bool | None = None,
     ) -> None:
-        more = with_more(find_server(source, name), headers, env, cwd)
+        more = with_overrides(find_server(source, name), headers, env, cwd)
         self.config = config = check_consent(more, consent)
         self.name = config.name
         self.trust: Trust = trust
         self.pins = pins if isinstance(pins, Pins) else Pins(pins)
         self.problems: dict[str, str] = {}
-        self.hidden: dict[str, tuple[Hidden, ...]] = {}
+        self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
         self._only = None if only is None else frozenset(only)
         said, first = config.timeout or timeout, config.connect_timeout or connect_timeout
         timeout = said if timeout == TIMEOUT else timeout
         connect_timeout = first if connect_timeout == CONNECT_TIMEOUT else connect_timeout
         self._elicit, self._timeout = elicit, timeout
-        self._options = LinkOptions(
+        self._options = ConnectionOptions(
             config,
-            authorization(auth, config),
-            self._asked if elicit else None,
+            resolve_auth(auth, config),
+            self._answer_elicitation if elicit else None,
             timeout,
             connect_timeout,
-            sampler(config.name, sample),
-            lister(roots),
+            sampling_callback(config.name, sample),
+            roots_callback(roots),
             http_client,
         )
         self._resources = resources
-        self._before: dict[tuple[str, Trust, Pins, str], Made] = {}
-        self._link: Link | None = None
+        self._compiled_tools: dict[tuple[str, Trust, Pins, str], CompiledTool] = {}
+        self._connection: Connection | None = None
         self._calls: OpenCalls[Caller] = OpenCalls()
         _open_servers.add(self)
 
@@ -172,41 +179,44 @@ class MCPServer(Contents):
         Raises:
             SetupError: the server cannot be reached, or `only` names a tool it does not have.
         """
-        listed = await self._guarded(lambda: self._home().tools(fresh=True))
+        listed = await self._with_tool_errors(lambda: self._open_connection().tools(fresh=True))
         if missing := sorted((self._only or frozenset()) - listed.keys()):
             raise SetupError(
                 f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
                 f"{', '.join(listed) or 'none'}"
             )
-        peer = Peer(
+        peer = ToolServerPeer(
             self.name,
             self.config.identity,
             self.trust,
             self.pins,
-            self._current,
+            self._current_pin,
             self._send,
             self._timeout,
         )
-        assert self._link is not None
-        self.problems, self.hidden = dict(self._link.sift.problems), {}
-        names = names_of(listed)
-        if len(self._before) > 2 * len(listed):
-            self._before.clear()
+        assert self._connection is not None
+        self.problems, self.hidden = dict(self._connection.sift.problems), {}
+        names = unique_names(listed)
+        if len(self._compiled_tools) > 2 * len(listed):
+            self._compiled_tools.clear()
         made = [
             self._tool_or_none(peer, tool, names[tool.name])
             for tool in listed.values()
-            if (self._only is None or tool.name in self._only) and self.config.takes(tool.name)
+            if (self._only is None or tool.name in self._only)
+            and self.config.allows_tool(tool.name)
         ]
-        made += self.content_tools(self._asks) if self._resources else ()
+        made += self.content_tools(self._content_approval) if self._resources else ()
         return [tool for tool in made if tool is not None]
 
-    def _asks(self, _: Mapping[str, object]) -> bool | str:
+    def _content_approval(self, _: Mapping[str, object]) -> bool | str:
         return self.trust is not True and f"what the server {self.name} says is not trusted"
 
-    def _tool_or_none(self, peer: Peer, listed: types.Tool, name: str) -> AnyTool | None:
+    def _tool_or_none(self, peer: ToolServerPeer, listed: types.Tool, name: str) -> AnyTool | None:
         try:  # one that is as it was is not made anew for each run
             key = (name, peer.trust, peer.pins, listed.model_dump_json())
-            made = self._before[key] = self._before.get(key) or tool_of(peer, listed, name)
+            made = self._compiled_tools[key] = self._compiled_tools.get(key) or compile_server_tool(
+                peer, listed, name
+            )
         except (DefinitionError, ValueError) as error:
             self.problems[listed.name] = f"left out: {error}"
             log.warning("%s: the tool %r is left out: %s", self.name, listed.name, error)
@@ -230,23 +240,23 @@ class MCPServer(Contents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        listed = await self._guarded(lambda: self._home().tools(fresh=True))
+        listed = await self._with_tool_errors(lambda: self._open_connection().tools(fresh=True))
         return {name: self._pin(tool) for name, tool in listed.items()}
 
     def _pin(self, tool: types.Tool) -> Pin:
         raw = tool.model_dump(mode="json", by_alias=True, exclude_none=True)
-        return pin_of(self.config.identity, raw)
+        return make_pin(self.config.identity, raw)
 
-    async def _current(self, tool: str) -> Pin | None:
+    async def _current_pin(self, tool: str) -> Pin | None:
         """The definition a tool has now; None if it is gone.
 
         Raises:
             ToolError: the server cannot be reached.
         """
-        listed = self._link.known if self._link is not None else None
+        listed = self._connection.known_tools if self._connection is not None else None
         if listed is None:
             try:
-                listed = await on_own_loop(lambda: self._home().tools())
+                listed = await on_own_loop(lambda: self._open_connection().tools())
             except (Unreachable, SetupError) as error:
                 raise ToolError(f"{error}; so the call was not sent.") from error
         return self._pin(listed[tool]) if tool in listed else None
@@ -269,7 +279,7 @@ class MCPServer(Contents):
             ):
                 return await on_own_loop(lambda: self._call(tool, arguments, context))
         finally:
-            note_call(self.config, self._link.revision if self._link else None)
+            annotate_span(self.config, self._connection.revision if self._connection else None)
             _caller.reset(token)
 
     async def _call(
@@ -280,29 +290,29 @@ class MCPServer(Contents):
 
         for again in (False, True):
             try:
-                client, sift = await self._home().client(), self._home().sift
+                client, sift = await self._open_connection().client(), self._open_connection().sift
             except (Unreachable, SetupError) as error:
-                raise Failed("tool_error", f"{error}. The call was not sent.") from error
+                raise CallFailed("tool_error", f"{error}. The call was not sent.") from error
             rounds = sift.rounds
             try:
                 with context.working_remotely():
                     # The call has its own deadline, which stands still while a person is asked.
                     return await client.call_tool(
-                        tool, arguments, _DAY, progress_callback=progressed
+                        tool, arguments, _DAY_SECONDS, progress_callback=progressed
                     )
             except MCPError as error:
                 first = sift.rounds == rounds
-                if first and not again and was_forgotten(error):
-                    await self._home().close()  # it has forgotten us, and did nothing
+                if first and not again and is_session_lost(error):
+                    await self._open_connection().close()  # it has forgotten us, and did nothing
                     continue
-                raise failed(error, tool, self.name, first) from error
+                raise failure_of(error, tool, self.name, first) from error
             except InputRequiredRoundsExceededError as error:
                 text = (
                     f"The server {self.name} asked again and again for more; the call was given up."
                 )
-                raise Failed("tool_error", text) from error
+                raise CallFailed("tool_error", text) from error
             except ValueError as error:
-                raise Failed(
+                raise CallFailed(
                     "invalid_output",
                     f"The server {self.name} sent a result that breaks the protocol. This is a "
                     "fault of the server, not of the call.",
@@ -312,12 +322,12 @@ class MCPServer(Contents):
 
     # — what the server asks —
 
-    async def _asked(
+    async def _answer_elicitation(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult:
         """Ask a person, on the loop of the call that is the reason; no run that it may not be of."""
-        elicitation = elicitation_of(self.name, params)
-        caller = self._calls.of(_caller.get())
+        elicitation = parse_elicitation(self.name, params)
+        caller = self._calls.find_owner_call(_caller.get())
         if callable(self._elicit):  # which answers for all runs
             caller = caller or self._calls.newest()
         if caller is None:
@@ -337,11 +347,11 @@ class MCPServer(Contents):
 
     # — the connection —
 
-    def _home(self) -> Link:
+    def _open_connection(self) -> Connection:
         """The connection; called on the bridge's loop alone."""
-        if self._link is None:
-            self._link = Link(self._options)
-        return self._link
+        if self._connection is None:
+            self._connection = Connection(self._options)
+        return self._connection
 
     async def connect(self) -> None:
         """Connect now rather than when the tools are first asked for.
@@ -349,12 +359,12 @@ class MCPServer(Contents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        await self._guarded(lambda: self._home().client())
+        await self._with_tool_errors(lambda: self._open_connection().client())
 
     async def close(self) -> None:
         """End the connection; the next use makes a new one."""
-        if self._link is not None:
-            await on_own_loop(self._link.close)
+        if self._connection is not None:
+            await on_own_loop(self._connection.close)
 
     async def __aenter__(self) -> MCPServer:
         await self.connect()
@@ -372,7 +382,7 @@ async def _close_all(servers: Sequence[MCPServer]) -> None:
 
 
 def _at_exit() -> None:
-    servers = [server for server in _open_servers if server._link is not None]
+    servers = [server for server in _open_servers if server._connection is not None]
     if servers:
         with suppress(Exception):
             run_sync(lambda: asyncio.wait_for(_close_all(servers), 10))

@@ -54,7 +54,7 @@ log = logging.getLogger("toolkeel.mcp")
 
 
 @record
-class FromPeer:
+class PeerErrorData:
     """What an error of the peer carried, where its code is one by which a transport tells its own.
 
     Args:
@@ -64,33 +64,37 @@ class FromPeer:
     data: object
 
 
-def our_error(code: int, message: str) -> types.ErrorData:
+def transport_error(code: int, message: str) -> types.ErrorData:
     """An error of our own transport, which no peer can say."""
     return types.ErrorData(code=code, message=message, data={"toolkeel": _OURS})
 
 
-def of_peer(error: types.ErrorData) -> types.ErrorData:
+def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
     """An error as it came by a transport, marked if it only looks like the transport's own."""
     unread = (types.PARSE_ERROR, types.INVALID_REQUEST)
     if error.code in unread and error.message.startswith(_SDK_LOST):
-        return our_error(LOST, f"the answer cannot be read: {error.message[:500]}")
-    if error.code not in _TRANSPORT or _is_ours(error.data) or error.message.startswith(_SDK_LOST):
+        return transport_error(LOST, f"the answer cannot be read: {error.message[:500]}")
+    if (
+        error.code not in _TRANSPORT
+        or _is_transport_data(error.data)
+        or error.message.startswith(_SDK_LOST)
+    ):
         return error
-    return types.ErrorData(code=error.code, message=error.message, data=FromPeer(error.data))
+    return types.ErrorData(code=error.code, message=error.message, data=PeerErrorData(error.data))
 
 
-def data_of(error: types.ErrorData) -> object:
+def error_data(error: types.ErrorData) -> object:
     """What the peer said besides code and message; None if it was not the peer that spoke."""
-    if isinstance(error.data, FromPeer):
+    if isinstance(error.data, PeerErrorData):
         return error.data.data
-    return None if _is_ours(error.data) else error.data
+    return None if _is_transport_data(error.data) else error.data
 
 
-def _is_ours(data: object) -> bool:
+def _is_transport_data(data: object) -> bool:
     return isinstance(data, dict) and data.get("toolkeel") == _OURS
 
 
-class Sift:
+class ResponseRepair:
     """Judges the answers of one server piece by piece.
 
     Args:
@@ -106,7 +110,7 @@ class Sift:
         self.rounds = 0
         self.problems: dict[str, str] = {}
 
-    def result(self, result: dict[str, Any], method: str = "") -> None:
+    def repair(self, result: dict[str, Any], method: str = "") -> None:
         """Mend a listing, the result of a call, or what was read, in place.
 
         Args:
@@ -120,7 +124,7 @@ class Sift:
         if version >= _ANY_STRUCTURE:  # there "missing" means ``complete``; the SDK insists
             result.setdefault("resultType", "complete")
             self.rounds += result["resultType"] == "input_required"
-        if method == "tools/call" or (not method and _is_of_call(result)):
+        if method == "tools/call" or (not method and _is_call_result(result)):
             _mend_call(result, version)
             return
         _mend_content(result)
@@ -141,18 +145,18 @@ class Sift:
         try:
             of.validate_python(item, by_name=False)
         except ValidationError:
-            log.warning("left out of a server's %s: %s", key, _short(item))
+            log.warning("left out of a server's %s: %s", key, _shorten(item))
             return False
         return True
 
     def _tool(self, tool: object, version: str) -> dict[str, Any] | None:
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
-            self.problems[f"({_short(tool)})"] = "left out: it has no name"
+            self.problems[f"({_shorten(tool)})"] = "left out: it has no name"
             return None
         kept: dict[str, Any] = dict(tool)
         said: list[str] = []
         if isinstance(kept.get("inputSchema"), dict):
-            kept["inputSchema"] = _of_objects(kept["inputSchema"])
+            kept["inputSchema"] = _require_object_root(kept["inputSchema"])
         for _ in range(len(tool) + _FAULTS):
             place = _fault(kept, version)
             if not place:
@@ -161,12 +165,12 @@ class Sift:
                 return kept
             if place[0] not in kept and place[0] != "inputSchema":
                 break
-            said.append(_taken_out(kept, place if len(said) < _FAULTS else place[:1]))
+            said.append(_remove_at(kept, place if len(said) < _FAULTS else place[:1]))
         self.problems[tool["name"]] = "left out: it is no definition of the protocol"
         return None
 
 
-def _of_objects(schema: dict[str, Any]) -> dict[str, Any]:
+def _require_object_root(schema: dict[str, Any]) -> dict[str, Any]:
     """A schema of arguments whose root says that they are an object, as revisions demand."""
     if schema.get("type") == "object":
         return schema
@@ -189,7 +193,7 @@ def _fault(tool: dict[str, Any], version: str) -> list[str]:
     return []
 
 
-def _taken_out(tool: dict[str, Any], place: list[str]) -> str:
+def _remove_at(tool: dict[str, Any], place: list[str]) -> str:
     """Take what an error is about out of a definition: of a schema, that keyword alone.
 
     Returns:
@@ -202,18 +206,18 @@ def _taken_out(tool: dict[str, Any], place: list[str]) -> str:
         key = place[1]
         if isinstance(parts := schema.get(key), dict) and set(place[2:3]) & parts.keys():
             schema[key] = {**parts, place[2]: {}}
-            return f"its {key}/{place[2]} is no schema, and not used: {_short(parts[place[2]])}"
-        return f"its {key} is no {key}, and not used: {_short(schema.pop(key, None))}"
+            return f"its {key}/{place[2]} is no schema, and not used: {_shorten(parts[place[2]])}"
+        return f"its {key} is no {key}, and not used: {_shorten(schema.pop(key, None))}"
     if key == "annotations" and isinstance(hints := tool[key], dict) and place[1:2]:
         tool[key] = {name: hint for name, hint in hints.items() if name != place[1]}
-        return f"its {key}/{place[1]} is not of the protocol, and not used: {_short(hints)}"
+        return f"its {key}/{place[1]} is not of the protocol, and not used: {_shorten(hints)}"
     value = tool.pop(key, None)
     if key == "inputSchema":
         tool[key] = dict(_NO_ARGUMENTS)
-    return f"its {key} is not of the protocol, and not used: {_short(value)}"
+    return f"its {key} is not of the protocol, and not used: {_shorten(value)}"
 
 
-def _is_of_call(result: Mapping[str, Any]) -> bool:
+def _is_call_result(result: Mapping[str, Any]) -> bool:
     if "content" in result or "structuredContent" in result:
         return "role" not in result  # which a sampled message has
     return not result.keys() & _OTHERS
@@ -330,5 +334,5 @@ def _unknown_block(what: str, value: object) -> dict[str, Any]:
     return {"type": "text", "text": f"[a {what} that this client does not know] {_text(value)}"}
 
 
-def _short(value: object) -> str:
+def _shorten(value: object) -> str:
     return json.dumps(value, ensure_ascii=False, default=str)[:80]

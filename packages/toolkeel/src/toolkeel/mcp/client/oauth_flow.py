@@ -52,7 +52,7 @@ class LoginFlow(OAuthClientProvider):
 
     async def _handle_token_response(self, response: httpx2.Response) -> None:
         await super()._handle_token_response(response)
-        await self._tokens.keep_metadata(self.context.oauth_metadata)
+        await self._tokens.set_metadata(self.context.oauth_metadata)
 
     async def _auth_flow(self, request: httpx2.Request) -> Flow:
         self.context.protocol_version = request.headers.get(MCP_PROTOCOL_VERSION_HEADER)
@@ -61,8 +61,8 @@ class LoginFlow(OAuthClientProvider):
         short: httpx2.Response | None = None
         for refresh in (False, True):
             if refresh:
-                async with self._tokens.alone():
-                    if not await self._anew() and self.context.can_refresh_token():
+                async with self._tokens.exclusive():
+                    if not await self._restart_login() and self.context.can_refresh_token():
                         await self._refreshed((yield await self._refresh_token()))
             if self.context.is_token_valid():
                 self._add_auth_header(request)
@@ -87,7 +87,7 @@ class LoginFlow(OAuthClientProvider):
         tokens = self.context.current_tokens
         return f"Bearer {tokens.access_token}" if tokens is not None else ""
 
-    async def _anew(self) -> bool:
+    async def _restart_login(self) -> bool:
         """Read the login again: whether another has renewed it since a token was refused."""
         await self._initialize()
         return self.context.is_token_valid()
@@ -111,9 +111,12 @@ class LoginFlow(OAuthClientProvider):
             request: What needs it.
             short: What was said of a token that is good, and does not go far enough.
         """
-        async with self._tokens.alone(), aclosing(super()._auth_flow(request)) as flow:
-            if not await self._anew() or request.headers.get("authorization") == self._bearer():
-                if (knock := self._knock(short)) is not None:
+        async with self._tokens.exclusive(), aclosing(super()._auth_flow(request)) as flow:
+            if (
+                not await self._restart_login()
+                or request.headers.get("authorization") == self._bearer()
+            ):
+                if (knock := self._probe_challenge(short)) is not None:
                     answer = yield knock
                     await answer.aread()
                     if answer.status_code in (400, 401) or _error_in(answer.content) in _UNKNOWN:
@@ -127,7 +130,7 @@ class LoginFlow(OAuthClientProvider):
         self._add_auth_header(request)
         yield request
 
-    def _knock(self, short: httpx2.Response | None) -> httpx2.Request | None:
+    def _probe_challenge(self, short: httpx2.Response | None) -> httpx2.Request | None:
         """Asks whether the kept registration is still known, before a person is sent there.
 
         It asks for the scopes the person will be asked for: what was granted, and what was missing.
@@ -151,7 +154,7 @@ class LoginFlow(OAuthClientProvider):
         return httpx2.Request("GET", f"{server.authorization_endpoint}?{urlencode(said)}")
 
     async def _forget_client(self) -> None:
-        if await self._tokens.forget_client():
+        if await self._tokens.delete_client():
             self.context.client_info = None
             self.context.oauth_metadata = None  # so that it is asked where to register
         if not self.context.is_token_valid():  # a good one tells what was granted

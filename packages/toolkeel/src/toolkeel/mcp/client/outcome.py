@@ -10,11 +10,18 @@ from __future__ import annotations
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSED, FromPeer, data_of
-from toolkeel.mcp.client.tool import Failed
+from toolkeel.mcp.client.mend_responses import (
+    FORGOTTEN,
+    LOST,
+    NOT_SENT,
+    REFUSED,
+    PeerErrorData,
+    error_data,
+)
+from toolkeel.mcp.client.tool import CallFailed
 
 
-def failed(error: MCPError, tool: str, server: str, first: bool = True) -> Failed:
+def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> CallFailed:
     """The result message of a call that ended with an error of the protocol.
 
     Args:
@@ -23,14 +30,16 @@ def failed(error: MCPError, tool: str, server: str, first: bool = True) -> Faile
         server: Whose it is.
         first: Whether the server has had no part of the call before: it has not asked for more.
     """
-    code, text, said = error.code, error.message, data_of(error.error)
+    code, text, said = error.code, error.message, error_data(error.error)
     details = {"code": code, **({"data": said} if said is not None else {})}
-    if isinstance(error.data, FromPeer):  # its own code, however much it looks like the transport's
-        return Failed("tool_error", _error_text(server, text), **details)
+    if isinstance(
+        error.data, PeerErrorData
+    ):  # its own code, however much it looks like the transport's
+        return CallFailed("tool_error", _error_text(server, text), **details)
     unsent = code in (NOT_SENT, REFUSED, FORGOTTEN)
     if code in (types.CONNECTION_CLOSED, LOST) or (unsent and not first):
         why = f" ({text})" if code != types.CONNECTION_CLOSED else ""
-        return Failed(
+        return CallFailed(
             "unknown_outcome",
             f"The connection to the server {server} gave no answer to the running call of "
             f"{tool!r}{why}. Whether it took effect is not known: look before you call it "
@@ -39,21 +48,21 @@ def failed(error: MCPError, tool: str, server: str, first: bool = True) -> Faile
         )
     if code == types.REQUEST_TIMEOUT:
         text = f"The server {server} did not answer in time. Its work may still take effect."
-        return Failed("timeout", text, may_still_be_running=True, **details)
+        return CallFailed("timeout", text, may_still_be_running=True, **details)
     if code == NOT_SENT:
-        return Failed("tool_error", f"{text}. The call was not sent.", **details)
+        return CallFailed("tool_error", f"{text}. The call was not sent.", **details)
     if unsent:
         text = f"The server {server} refused the call: {text}"
-        return Failed("tool_error", text, **details)
-    return Failed("tool_error", _error_text(server, text), **details)
+        return CallFailed("tool_error", text, **details)
+    return CallFailed("tool_error", _error_text(server, text), **details)
 
 
-def was_forgotten(error: MCPError) -> bool:
+def is_session_lost(error: MCPError) -> bool:
     """Whether the server has ended our session, and did nothing."""
-    return error.code == FORGOTTEN and not isinstance(error.data, FromPeer)
+    return error.code == FORGOTTEN and not isinstance(error.data, PeerErrorData)
 
 
-def with_remedy(text: str) -> str:
+def with_hint(text: str) -> str:
     """What a server said of its failure, and what helps where it asks in the older way alone."""
     return text + (_OLDER if "no back-channel" in text else "")
 
@@ -65,4 +74,4 @@ _OLDER = (
 
 
 def _error_text(server: str, text: str) -> str:
-    return f"The server {server} answered the call with an error: {with_remedy(text)}"
+    return f"The server {server} answered the call with an error: {with_hint(text)}"

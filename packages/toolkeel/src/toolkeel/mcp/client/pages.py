@@ -9,13 +9,15 @@ from typing import Any
 from mcp.shared.exceptions import MCPError
 from mcp_types import INTERNAL_ERROR, INVALID_PARAMS
 
-PAGES = 300
+MAX_PAGES = 300
 """Most pages of one listing."""
 
 log = logging.getLogger("toolkeel.mcp")
 
 
-async def walk(fetch: Callable[[str | None], Awaitable[Any]], server: str) -> AsyncIterator[Any]:
+async def fetch_pages(
+    fetch: Callable[[str | None], Awaitable[Any]], server: str
+) -> AsyncIterator[Any]:
     """The pages of a list, in order. A cursor that comes again or is refused ends it.
 
     Args:
@@ -24,7 +26,7 @@ async def walk(fetch: Callable[[str | None], Awaitable[Any]], server: str) -> As
     """
     cursors: set[str] = set()
     cursor: str | None = None
-    for _ in range(PAGES):
+    for _ in range(MAX_PAGES):
         try:
             page = await fetch(cursor)
         except MCPError as error:

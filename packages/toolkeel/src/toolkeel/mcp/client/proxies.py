@@ -44,7 +44,7 @@ def _no_password() -> str:
     raise ValueError("the key has a passphrase; give one without")
 
 
-class Lent(httpx2.AsyncBaseTransport):
+class ClientTransport(httpx2.AsyncBaseTransport):
     """Sends by a client of the program's own: its proxies and certificates, and to the server that it
     was lent for its headers and login.
 
@@ -74,7 +74,7 @@ class Lent(httpx2.AsyncBaseTransport):
         )
 
 
-class ByEnvironment(httpx2.AsyncBaseTransport):
+class ProxyTransport(httpx2.AsyncBaseTransport):
     """Sends each request directly, or by the proxy that is set for its address.
 
     Args:
@@ -92,7 +92,7 @@ class ByEnvironment(httpx2.AsyncBaseTransport):
         Raises:
             SetupError: the proxy that is set cannot be used.
         """
-        proxy = proxy_of(request.url)
+        proxy = find_proxy(request.url)
         if not proxy:
             return await self._direct.handle_async_request(request)
         if proxy not in self._by_proxy:
@@ -112,7 +112,7 @@ class ByEnvironment(httpx2.AsyncBaseTransport):
             await each.aclose()
 
 
-def proxy_of(url: httpx2.URL) -> str:
+def find_proxy(url: httpx2.URL) -> str:
     """The proxy that an address is reached by; empty if directly, as this machine's own always are."""
     here = url.host in ("localhost", "::1") or url.host.startswith("127.")
     address = url.host if url.port is None else f"{url.host}:{url.port}"

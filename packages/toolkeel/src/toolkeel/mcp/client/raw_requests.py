@@ -18,27 +18,27 @@ from pydantic import ValidationError
 from pydantic_core import to_json
 
 from toolkeel._records.record import record
-from toolkeel.mcp.client.frames import Rate
-from toolkeel.mcp.client.mend_responses import Sift, of_peer
+from toolkeel.mcp.client.frames import RateLimiter
+from toolkeel.mcp.client.mend_responses import ResponseRepair, mark_peer_error
 from toolkeel.mcp.messages import read_response
 
-FIRST = 1_000_000_000
+FIRST_ID = 1_000_000_000
 """Ids of these requests count from here, those of the SDK's session from 1; both fit 32 bits."""
 
-UNTOLD = 1000
+MAX_CALLBACKS = 1000
 """Progress and log lines that may wait to be passed on; what comes then is dropped."""
-TOLD = 0.5
+CALLBACK_SECONDS = 0.5
 """Seconds an answer waits at most until what the server said before it has been passed on."""
 
 Progressed = Callable[[float, float | None, str | None], Awaitable[None]]
 
 
 @record
-class _Waiting:
+class _PendingRequest:
     method: str
     answer: asyncio.Future[dict[str, Any]]
     progressed: Progressed | None
-    telling: set[asyncio.Future[None]]
+    pending: set[asyncio.Future[None]]
 
 
 class RawRequests:
@@ -50,25 +50,25 @@ class RawRequests:
         log: Takes what the server logs meanwhile.
     """
 
-    def __init__(self, name: str, sift: Sift, log: LoggingFnT) -> None:
+    def __init__(self, name: str, sift: ResponseRepair, log: LoggingFnT) -> None:
         self._sift = sift
         self._log = log
-        self._rate = Rate(name)
+        self._rate = RateLimiter(name)
         self._stdin: asyncio.StreamWriter | None = None
-        self._next = FIRST
-        self._waiting: dict[int, _Waiting] = {}
+        self._next = FIRST_ID
+        self._waiting: dict[int, _PendingRequest] = {}
         self._logging: set[asyncio.Future[None]] = set()
 
     @property
-    def usable(self) -> bool:
+    def is_open(self) -> bool:
         """Whether there is a pipe to send by."""
         return self._stdin is not None
 
-    def begin(self, stdin: asyncio.StreamWriter) -> None:
+    def open(self, stdin: asyncio.StreamWriter) -> None:
         """Begin to send to a process that has started."""
         self._stdin = stdin
 
-    def end(self) -> None:
+    def close(self) -> None:
         """Fail all open requests, since no response will come any more."""
         self._stdin = None
         for waiting in self._waiting.values():
@@ -98,15 +98,17 @@ class RawRequests:
         if progressed is not None:
             params = {**params, "_meta": {**(params.get("_meta") or {}), "progressToken": id}}
         loop = asyncio.get_running_loop()
-        waiting = self._waiting[id] = _Waiting(method, loop.create_future(), progressed, set())
+        waiting = self._waiting[id] = _PendingRequest(
+            method, loop.create_future(), progressed, set()
+        )
         before = set(self._logging)
         timer = loop.call_later(timeout, self._expire, id, method)
         try:
             await self._write({"id": id, "method": method, "params": params})
             answer = await waiting.answer
             # What was said for it comes before it; what others do not take is not waited for.
-            if said := waiting.telling | (self._logging - before):
-                await asyncio.wait(said, timeout=TOLD)
+            if said := waiting.pending | (self._logging - before):
+                await asyncio.wait(said, timeout=CALLBACK_SECONDS)
             return answer
         except asyncio.CancelledError:
             self._cancel(id, "caller cancelled")
@@ -114,7 +116,7 @@ class RawRequests:
         finally:
             timer.cancel()
             del self._waiting[id]
-            for each in list(waiting.telling):
+            for each in list(waiting.pending):
                 each.cancel()
 
     async def _write(self, message: dict[str, Any]) -> None:
@@ -139,7 +141,7 @@ class RawRequests:
 
     # — what comes back —
 
-    def takes(self, line: bytes) -> bool:
+    def handle_line(self, line: bytes) -> bool:
         """Take a line that is about one of these requests (response, progress); whether it is."""
         if not self._waiting:
             return False
@@ -153,19 +155,19 @@ class RawRequests:
             told = {"notifications/progress": self._progress, "notifications/message": self._logged}
             take = told.get(method) if isinstance(method, str) else None
             return take(message.get("params")) if take is not None else False
-        return self._settles(message)
+        return self._settle(message)
 
-    def _settles(self, message: dict[str, Any]) -> bool:
+    def _settle(self, message: dict[str, Any]) -> bool:
         waiting = self._waiting_for(message.get("id"))
         if waiting is None:
             return False
         if isinstance(result := message.get("result"), dict):
-            self._sift.result(result, waiting.method)
+            self._sift.repair(result, waiting.method)
             if not waiting.answer.done():
                 waiting.answer.set_result(result)
             return True
         try:
-            _fail(waiting, of_peer(types.ErrorData.model_validate(message.get("error"))))
+            _fail(waiting, mark_peer_error(types.ErrorData.model_validate(message.get("error"))))
         except ValidationError:
             return False
         return True
@@ -179,7 +181,7 @@ class RawRequests:
         _fail(waiting, message.error)
         return True
 
-    def _waiting_for(self, id: object) -> _Waiting | None:
+    def _waiting_for(self, id: object) -> _PendingRequest | None:
         if isinstance(id, str) and id.isdecimal() and len(id) < 20:
             id = int(id)  # some servers send ids back as texts
         return self._waiting.get(id) if isinstance(id, int) else None
@@ -190,11 +192,11 @@ class RawRequests:
         if waiting is None:
             return False
         done, total = _number(said.get("progress")), _number(said.get("total"))
-        if waiting.progressed is None or done is None or not self._admits(waiting.telling):
+        if waiting.progressed is None or done is None or not self._has_room(waiting.pending):
             return True
         message = said.get("message")
         message = message if isinstance(message, str) else None
-        _tell(waiting.progressed(done, total, message), waiting.telling)
+        _spawn_callback(waiting.progressed(done, total, message), waiting.pending)
         return True
 
     def _logged(self, params: object) -> bool:
@@ -202,28 +204,28 @@ class RawRequests:
             said = types.LoggingMessageNotificationParams.model_validate(params)
         except ValidationError:
             return False
-        if self._admits(self._logging):
-            _tell(self._log(said), self._logging)
+        if self._has_room(self._logging):
+            _spawn_callback(self._log(said), self._logging)
         return True
 
-    def _admits(self, untold: set[asyncio.Future[None]]) -> bool:
+    def _has_room(self, untold: set[asyncio.Future[None]]) -> bool:
         """Whether one more thing is passed on: not faster than it can be, nor while nobody takes it."""
-        return len(untold) < UNTOLD and self._rate.admits_one()
+        return len(untold) < MAX_CALLBACKS and self._rate.take_one()
 
 
 _CLOSED = "Connection closed"
 
 
-def _tell(told: Awaitable[None], telling: set[asyncio.Future[None]]) -> None:
+def _spawn_callback(told: Awaitable[None], pending: set[asyncio.Future[None]]) -> None:
     task = asyncio.ensure_future(told)
-    telling.add(task)
-    task.add_done_callback(telling.discard)
+    pending.add(task)
+    task.add_done_callback(pending.discard)
 
 
 def _number(value: object) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _fail(waiting: _Waiting, error: types.ErrorData) -> None:
+def _fail(waiting: _PendingRequest, error: types.ErrorData) -> None:
     if not waiting.answer.done():
         waiting.answer.set_exception(MCPError(error.code, error.message, error.data))

@@ -16,12 +16,12 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 from mcp.shared.subscriptions import ResourceUpdated
 
-Tell = Callable[[str], object]
-RELISTEN = 1.0
+Listener = Callable[[str], object]
+RETRY_SECONDS = 1.0
 """Seconds before a stream of changes that has ended is asked for again."""
 
 
-class Watches:
+class ResourceSubscriptions:
     """Subscriptions to the resources of one server, and who is told of changes.
 
     Args:
@@ -32,10 +32,10 @@ class Watches:
     def __init__(self, client: Callable[[], Awaitable[Client]], legacy: Callable[[], bool]) -> None:
         self._client = client
         self._legacy = legacy
-        self._told: dict[str, list[Tell]] = {}
+        self._listening: dict[str, list[Listener]] = {}
         self._listeners: dict[str, asyncio.Task[None]] = {}
 
-    async def add(self, uris: Iterable[str], tell: Tell) -> None:
+    async def add(self, uris: Iterable[str], tell: Listener) -> None:
         """Subscribe somebody to a resource.
 
         Raises:
@@ -43,29 +43,29 @@ class Watches:
         """
         client = await self._client()
         for uri in uris:
-            if uri not in self._told:
-                await self._begin(client, uri)
-            self._told.setdefault(uri, []).append(tell)
+            if uri not in self._listening:
+                await self._subscribe(client, uri)
+            self._listening.setdefault(uri, []).append(tell)
 
-    async def remove(self, uris: Iterable[str], tell: Tell) -> None:
+    async def remove(self, uris: Iterable[str], tell: Listener) -> None:
         """Unsubscribe somebody."""
         for uri in uris:
-            told = self._told.get(uri, [])
+            told = self._listening.get(uri, [])
             if tell in told:
                 told.remove(tell)
-            if not told and self._told.pop(uri, None) is not None:
-                await self._end(uri)
+            if not told and self._listening.pop(uri, None) is not None:
+                await self._unsubscribe(uri)
 
-    async def renew(self, client: Client) -> None:
+    async def resubscribe(self, client: Client) -> None:
         """Subscribe again on a new connection; what changed meanwhile was not heard, so all are told."""
-        for uri in list(self._told):
+        for uri in list(self._listening):
             with suppress(MCPError):
-                await self._begin(client, uri)
-            self.changed(uri)
+                await self._subscribe(client, uri)
+            self.notify(uri)
 
-    def changed(self, uri: str) -> None:
+    def notify(self, uri: str) -> None:
         """Tell everybody who watches an address."""
-        for tell in list(self._told.get(uri, ())):
+        for tell in list(self._listening.get(uri, ())):
             tell(uri)
 
     def close(self) -> None:
@@ -74,7 +74,7 @@ class Watches:
             task.cancel()
         self._listeners.clear()
 
-    async def _begin(self, client: Client, uri: str) -> None:
+    async def _subscribe(self, client: Client, uri: str) -> None:
         if self._legacy():
             params = types.SubscribeRequestParams(uri=uri)
             request = types.SubscribeRequest(params=params)
@@ -90,18 +90,18 @@ class Watches:
     async def _listen(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
         while True:
             with suppress(SubscriptionLost):
-                await self._hear(client, uri, heard)
-            await asyncio.sleep(RELISTEN)
+                await self._receive_events(client, uri, heard)
+            await asyncio.sleep(RETRY_SECONDS)
 
-    async def _hear(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
+    async def _receive_events(self, client: Client, uri: str, heard: asyncio.Future[None]) -> None:
         async with client.listen(resource_subscriptions=(uri,)) as events:
             if not heard.done():
                 heard.set_result(None)
             async for event in events:
                 if isinstance(event, ResourceUpdated):
-                    self.changed(event.uri)
+                    self.notify(event.uri)
 
-    async def _end(self, uri: str) -> None:
+    async def _unsubscribe(self, uri: str) -> None:
         if (task := self._listeners.pop(uri, None)) is not None:
             task.cancel()
             await asyncio.wait([task])

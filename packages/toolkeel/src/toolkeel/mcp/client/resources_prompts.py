@@ -23,21 +23,21 @@ from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
 from toolkeel.errors import InvalidOutput, SetupError, ToolError
-from toolkeel.mcp.client.connection import Link, Unreachable
-from toolkeel.mcp.client.mend_responses import FromPeer
-from toolkeel.mcp.client.pages import walk
-from toolkeel.mcp.content import file_of, from_blocks
-from toolkeel.mcp.hidden_text import clean
+from toolkeel.mcp.client.connection import Connection, Unreachable
+from toolkeel.mcp.client.mend_responses import PeerErrorData
+from toolkeel.mcp.client.pages import fetch_pages
+from toolkeel.mcp.content import file_from_contents, from_blocks
+from toolkeel.mcp.hidden_text import remove_hidden
 from toolkeel.messages import AssistantMessage, UserMessage
 
 T = TypeVar("T")
-INSTRUCTIONS = 4000
+MAX_INSTRUCTIONS = 4000
 """Characters of a server's instructions that are taken."""
 _ROLES = {UserMessage: "user", AssistantMessage: "assistant"}
 _READS = Effects(read_only=True, destructive=False, idempotent=True, stranger=True)
 
 
-class Contents:
+class ServerContents:
     """A server's resources, prompts and instructions: the half of `MCPServer` beside its tools."""
 
     name: str
@@ -45,7 +45,7 @@ class Contents:
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = telling("MCPServer.")
 
-    def _home(self) -> Link:
+    def _home(self) -> Connection:
         raise NotImplementedError
 
     async def instructions(self) -> str:
@@ -59,17 +59,19 @@ class Contents:
             SetupError: the server cannot be reached.
             ToolError: it answered with an error.
         """
-        return await self._every(lambda c, at: c.list_resources(cursor=at), lambda p: p.resources)
+        return await self._fetch_all(
+            lambda c, at: c.list_resources(cursor=at), lambda p: p.resources
+        )
 
     async def templates(self) -> list[types.ResourceTemplate]:
         """Every template of resources: addresses with parts to fill in."""
-        return await self._every(
+        return await self._fetch_all(
             lambda c, at: c.list_resource_templates(cursor=at), lambda p: p.resource_templates
         )
 
     async def prompts(self) -> list[types.Prompt]:
         """Every prompt, with the arguments it takes."""
-        return await self._every(lambda c, at: c.list_prompts(cursor=at), lambda p: p.prompts)
+        return await self._fetch_all(lambda c, at: c.list_prompts(cursor=at), lambda p: p.prompts)
 
     async def read(self, resource: str | Text | types.Resource) -> tuple[File, ...]:
         """Read a resource.
@@ -82,7 +84,7 @@ class Contents:
             SetupError: the server cannot be reached.
             ToolError: it has no such resource, or sent what is none.
         """
-        uri = address_of(resource)
+        uri = uri_of(resource)
         found = await self._ask(lambda client: client.read_resource(uri))
         return tuple(map(_file, found.contents))
 
@@ -132,7 +134,7 @@ class Contents:
                 with suppress(RuntimeError):  # the loop of who watched has closed
                     loop.call_soon_threadsafe(some.set)
 
-        await self._guarded(lambda: self._home().watches.add(uris, tell))
+        await self._with_tool_errors(lambda: self._home().watches.add(uris, tell))
         try:
             while await some.wait():
                 some.clear()
@@ -192,7 +194,7 @@ class Contents:
 
     # — asking —
 
-    async def _every(
+    async def _fetch_all(
         self,
         fetch: Callable[[Client, str | None], Awaitable[Any]],
         items: Callable[[Any], Sequence[T]],
@@ -200,7 +202,7 @@ class Contents:
         async def work(client: Client) -> list[T]:
             found: list[T] = []
             try:
-                async for page in walk(lambda at: fetch(client, at), self.name):
+                async for page in fetch_pages(lambda at: fetch(client, at), self.name):
                     found += items(page)
             except MCPError as error:
                 if error.code != types.METHOD_NOT_FOUND:
@@ -213,15 +215,15 @@ class Contents:
         async def ask() -> T:
             return await work(await self._home().client())
 
-        return await self._guarded(ask)
+        return await self._with_tool_errors(ask)
 
-    async def _guarded(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    async def _with_tool_errors(self, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         try:
             return await on_own_loop(work)
         except Unreachable as error:
             raise SetupError(str(error)) from error
         except MCPError as error:
-            said = "refused" if isinstance(error.data, FromPeer) else "answered"
+            said = "refused" if isinstance(error.data, PeerErrorData) else "answered"
             raise ToolError(f"The server {self.name} {said}: {error.message}") from error
         except ValueError as error:
             text = f"The server {self.name} sent what breaks the protocol: {str(error)[:500]}"
@@ -230,16 +232,18 @@ class Contents:
 
 def _file(contents: types.TextResourceContents | types.BlobResourceContents) -> File:
     try:
-        return file_of(contents)
+        return file_from_contents(contents)
     except InvalidOutput as error:  # it costs itself
-        return file_of(types.TextResourceContents(uri=contents.uri, text=f"[{error.text}]"))
+        return file_from_contents(
+            types.TextResourceContents(uri=contents.uri, text=f"[{error.text}]")
+        )
 
 
 async def _clean_instructions(instructions: str) -> str:
-    return clean(instructions)[0][:INSTRUCTIONS]
+    return remove_hidden(instructions)[0][:MAX_INSTRUCTIONS]
 
 
-def address_of(resource: str | Text | types.Resource) -> str:
+def uri_of(resource: str | Text | types.Resource) -> str:
     """The address of a resource, however it is named.
 
     Raises:

@@ -45,7 +45,7 @@ Roots: TypeAlias = "Iterable[str | Path] | Callable[[], Iterable[str | Path]]"
 """Folders a server may work in, or a function that gives them at the time."""
 
 
-def sampler(server: str, sample: Sample | None) -> Any:
+def sampling_callback(server: str, sample: Sample | None) -> Any:
     """The SDK's callback for sampling; None if nobody answers."""
     if sample is None:
         return None
@@ -53,7 +53,7 @@ def sampler(server: str, sample: Sample | None) -> Any:
     async def answer(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        said = sample(_sampling(server, params))
+        said = sample(_parse_sampling(server, params))
         message = await said if inspect.isawaitable(said) else said
         if message is None:
             return types.ErrorData(code=-1, message="the request was refused")
@@ -68,7 +68,7 @@ def sampler(server: str, sample: Sample | None) -> Any:
     return answer
 
 
-def _sampling(server: str, params: types.CreateMessageRequestParams) -> Sampling:
+def _parse_sampling(server: str, params: types.CreateMessageRequestParams) -> Sampling:
     said: list[UserMessage | AssistantMessage] = []
     for each in params.messages:
         blocks: Any = each.content if isinstance(each.content, list) else [each.content]
@@ -79,7 +79,7 @@ def _sampling(server: str, params: types.CreateMessageRequestParams) -> Sampling
     return Sampling(server, said, params.system_prompt or "", params.max_tokens, hints)
 
 
-def lister(roots: Roots | None) -> Any:
+def roots_callback(roots: Roots | None) -> Any:
     """The SDK's callback for roots; None if there are none to tell."""
     if roots is None:
         return None

@@ -24,18 +24,18 @@ from mcp.client.stdio import get_default_environment
 from mcp.shared.message import SessionMessage
 
 from toolkeel.errors import SetupError
-from toolkeel.mcp.client.end_orphans import guard, release
-from toolkeel.mcp.client.frames import Frames
+from toolkeel.mcp.client.end_orphans import guard_group, release_group
+from toolkeel.mcp.client.frames import FrameReader
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.launch_files import resolve_program
 
-GRACE = 2.0
+STOP_SECONDS = 2.0
 """Seconds a server may take to end after its stdin is closed, and again after SIGTERM."""
-_LAST_WORDS = 0.3
+_LAST_OUTPUT_SECONDS = 0.3
 """Seconds in which what a dead process had written is still read."""
 _CHUNK = 65536
-_TAIL = 20
+_STDERR_LINES = 20
 
 Incoming = SessionMessage | Exception
 Streams = tuple[MemoryObjectReceiveStream[Incoming], MemoryObjectSendStream[SessionMessage]]
@@ -47,7 +47,7 @@ class Stderr:
     """The last lines a server wrote to stderr."""
 
     def __init__(self) -> None:
-        self._lines: deque[str] = deque(maxlen=_TAIL)
+        self._lines: deque[str] = deque(maxlen=_STDERR_LINES)
 
     def add(self, line: str) -> None:
         """Keep a line."""
@@ -70,7 +70,7 @@ class _Protocol(asyncio.subprocess.SubprocessStreamProtocol):
             self.ended.set_result(None)
 
 
-class _Server:
+class _ServerProcess:
     """A running process."""
 
     def __init__(self, transport: asyncio.SubprocessTransport, protocol: _Protocol) -> None:
@@ -87,10 +87,10 @@ class _Server:
             if number is not None:
                 self._signal(number)
             with suppress(TimeoutError):
-                await asyncio.wait_for(asyncio.shield(self.ended), GRACE)
+                await asyncio.wait_for(asyncio.shield(self.ended), STOP_SECONDS)
                 break
         self._signal(_KILL)  # children that outlive it
-        release(self.process.pid)
+        release_group(self.process.pid)
         self.transport.close()
 
     def _signal(self, number: int) -> None:
@@ -105,7 +105,7 @@ class _Server:
 _KILL: int = getattr(signal, "SIGKILL", signal.SIGTERM)
 
 
-async def _start(config: ServerConfig) -> _Server:
+async def _start_process(config: ServerConfig) -> _ServerProcess:
     """Start the process.
 
     Raises:
@@ -131,8 +131,8 @@ async def _start(config: ServerConfig) -> _Server:
         raise SetupError(
             f"the MCP server {config.name!r} cannot be started: {config.command[0]}: {why}"
         ) from None
-    guard(transport.get_pid())
-    return _Server(transport, protocol)
+    guard_group(transport.get_pid())
+    return _ServerProcess(transport, protocol)
 
 
 @asynccontextmanager
@@ -147,13 +147,13 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
     Raises:
         SetupError: if it cannot be started.
     """
-    server = await _start(config)
+    server = await _start_process(config)
     incoming, read = anyio.create_memory_object_stream[Incoming](0)
     write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
         asyncio.create_task(_read(server, config.name, incoming, raw)),
         asyncio.create_task(_write(server, outgoing, incoming)),
-        asyncio.create_task(_listen(server, config.name, stderr)),
+        asyncio.create_task(_collect_stderr(server, config.name, stderr)),
     ]
     try:
         yield read, write
@@ -168,25 +168,25 @@ async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> Async
 
 
 async def _read(
-    server: _Server, name: str, incoming: MemoryObjectSendStream[Incoming], raw: RawRequests
+    server: _ServerProcess, name: str, incoming: MemoryObjectSendStream[Incoming], raw: RawRequests
 ) -> None:
     """Pass on what the server says, until it or its process ends."""
     assert server.process.stdout is not None and server.process.stdin is not None
-    frames = Frames(name, take=raw.takes)
-    raw.begin(server.process.stdin)
+    frames = FrameReader(name, take=raw.handle_line)
+    raw.open(server.process.stdin)
     pump = asyncio.create_task(_pump(server.process.stdout, frames, incoming, raw))
     try:
         await asyncio.wait([pump, server.ended], return_when=asyncio.FIRST_COMPLETED)
-        await asyncio.wait([pump], timeout=_LAST_WORDS)
+        await asyncio.wait([pump], timeout=_LAST_OUTPUT_SECONDS)
     finally:
         pump.cancel()
-        raw.end()
+        raw.close()
         incoming.close()
 
 
 async def _pump(
     stdout: asyncio.StreamReader,
-    frames: Frames,
+    frames: FrameReader,
     incoming: MemoryObjectSendStream[Incoming],
     raw: RawRequests,
 ) -> None:
@@ -198,7 +198,7 @@ async def _pump(
 
 
 async def _write(
-    server: _Server,
+    server: _ServerProcess,
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
@@ -216,7 +216,7 @@ async def _write(
         outgoing.close()
 
 
-async def _listen(server: _Server, name: str, kept: Stderr) -> None:
+async def _collect_stderr(server: _ServerProcess, name: str, kept: Stderr) -> None:
     """Keep the end of what the server writes to stderr."""
     assert server.process.stderr is not None
     rest = b""

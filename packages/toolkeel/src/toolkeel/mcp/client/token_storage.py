@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 from mcp.shared.auth import OAuthClientInformationFull, OAuthMetadata, OAuthToken
 
 from toolkeel.errors import SetupError
-from toolkeel.mcp.consent_files import load, save
+from toolkeel.mcp.state_files import load_object, save_object
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -29,9 +29,9 @@ if TYPE_CHECKING:
 SAFE = frozenset(("SecretService", "libsecret", "kwallet", "macOS", "Windows"))
 """Modules of ``keyring.backends`` that keep secrets where only their owner's session reads them."""
 SERVICE = "toolkeel mcp"
-PATIENCE = 30.0
+LOCK_SECONDS = 30.0
 """Seconds for a keyring: one that is locked asks its owner first."""
-_EARLY = 30.0
+_EARLY_SECONDS = 30.0
 _KEPT = {"kept": "in the system's keyring"}
 
 T = TypeVar("T")
@@ -92,7 +92,7 @@ class Tokens:
     async def expires(self) -> float | None:
         """When the access token should be refreshed, in seconds since 1970; None if nobody knows."""
         found = (await self._load()).get("expires")
-        return found - _EARLY if isinstance(found, int | float) else None
+        return found - _EARLY_SECONDS if isinstance(found, int | float) else None
 
     async def set_tokens(self, tokens: OAuthToken) -> None:
         """Keep the tokens, and when they expire."""
@@ -110,7 +110,7 @@ class Tokens:
         """Keep what the server has registered."""
         await self._save({"client": _as_json(client_info)})
 
-    async def forget_client(self) -> bool:
+    async def delete_client(self) -> bool:
         """Forget a registered client that the server no longer knows; whether to register anew."""
         await self._save({"client": None, "tokens": None})
         return self._registered is None
@@ -120,13 +120,13 @@ class Tokens:
         found = (await self._load()).get("server")
         return None if found is None else OAuthMetadata.model_validate(found)
 
-    async def keep_metadata(self, metadata: OAuthMetadata | None) -> None:
+    async def set_metadata(self, metadata: OAuthMetadata | None) -> None:
         """Keep it with the tokens, so that they never go anywhere else."""
         if metadata is not None:
             await self._save({"server": _as_json(metadata)})
 
     @asynccontextmanager
-    async def alone(self) -> AsyncIterator[None]:
+    async def exclusive(self) -> AsyncIterator[None]:
         """Lock a login for the length of a block, so that one process at a time refreshes it."""
         self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         lock = os.open(self._path.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
@@ -139,23 +139,23 @@ class Tokens:
         finally:
             os.close(lock)
 
-    async def forget(self) -> None:
+    async def delete(self) -> None:
         """Forget the login."""
-        ring = self._keyring() if load(self._path) == _KEPT else None
+        ring = self._keyring() if load_object(self._path) == _KEPT else None
         if ring is not None:
             with suppress(Exception):  # it may be gone already; each keyring says so otherwise
-                await _patiently(lambda: ring.delete_password(SERVICE, self._path.stem))
+                await _retry_locked(lambda: ring.delete_password(SERVICE, self._path.stem))
         self._path.unlink(missing_ok=True)
 
     async def _load(self) -> dict[str, Any]:
-        found = load(self._path)
+        found = load_object(self._path)
         if found != _KEPT:
             return found
         ring, name = self._keyring(), self._path.stem
         why = "there is none"
         if ring is not None:
             try:
-                text = await _patiently(lambda: ring.get_password(SERVICE, name))
+                text = await _retry_locked(lambda: ring.get_password(SERVICE, name))
                 return json.loads(text) if text else {}
             except Exception as error:  # each keyring fails in its own way
                 why = f"{type(error).__name__}: {error}"
@@ -170,16 +170,16 @@ class Tokens:
         if ring is not None:
             text = json.dumps({key: value for key, value in data.items() if value is not None})
             with suppress(Exception):  # it is locked, or full: then a file it is
-                await _patiently(lambda: ring.set_password(SERVICE, self._path.stem, text))
+                await _retry_locked(lambda: ring.set_password(SERVICE, self._path.stem, text))
                 data = dict(_KEPT)
-        save(self._path, data)
+        save_object(self._path, data)
 
 
 def _as_json(model: BaseModel) -> Any:
     return json.loads(model.model_dump_json(exclude_none=True))
 
 
-async def _patiently(work: Callable[[], T]) -> T:
+async def _retry_locked(work: Callable[[], T]) -> T:
     """Work that may wait for a person for ever, which nothing of ours shall do."""
     done: Future[T] = Future()
     done.set_running_or_notify_cancel()  # so that nobody who stops waiting takes it away
@@ -191,7 +191,7 @@ async def _patiently(work: Callable[[], T]) -> T:
             done.set_exception(error)
 
     threading.Thread(target=run, name="keyring", daemon=True).start()
-    return await asyncio.wait_for(asyncio.wrap_future(done), PATIENCE)
+    return await asyncio.wait_for(asyncio.wrap_future(done), LOCK_SECONDS)
 
 
 if sys.platform != "win32":

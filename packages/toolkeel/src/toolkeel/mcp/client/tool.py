@@ -25,19 +25,25 @@ from toolkeel.define.schema.foreign import runnable
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
 from toolkeel.effects import Effects, Resource, Shared
 from toolkeel.errors import DefinitionError, Kind
-from toolkeel.mcp.content import FOR_USER, from_definition, from_result, output_of, to_block
-from toolkeel.mcp.hidden_text import Hidden, clean_definition
-from toolkeel.mcp.pins import Pin, Pins, difference, pin_of
+from toolkeel.mcp.content import (
+    FOR_USER,
+    from_definition,
+    from_result,
+    output_from_schema,
+    to_block,
+)
+from toolkeel.mcp.hidden_text import HiddenCharacters, clean_definition
+from toolkeel.mcp.pins import Pin, Pins, definition_diff, make_pin
 from toolkeel.messages import ToolMessage
 
-DESCRIPTION = 10_000
+MAX_DESCRIPTION = 10_000
 """Characters of one tool's description that a model is shown."""
 
 Trust: TypeAlias = bool | Literal["pinned"]
 Send: TypeAlias = Callable[[str, dict[str, Any], ToolContext[Any]], Awaitable[types.CallToolResult]]
 
 
-class Failed(Exception):
+class CallFailed(Exception):
     """A call ended without a result; its message says how."""
 
     def __init__(self, kind: Kind, text: str, **details: object) -> None:
@@ -46,7 +52,7 @@ class Failed(Exception):
 
 
 @record
-class Peer:
+class ToolServerPeer:
     """What tools need of their server.
 
     Args:
@@ -69,7 +75,7 @@ class Peer:
 
 
 @record
-class ApprovalState:
+class PinState:
     """Whether somebody has approved a tool's definition.
 
     Args:
@@ -94,7 +100,7 @@ class DefinitionGate:
         pin: Its definition, as the model was told of it.
     """
 
-    def __init__(self, peer: Peer, tool: str, pin: Pin) -> None:
+    def __init__(self, peer: ToolServerPeer, tool: str, pin: Pin) -> None:
         self._peer = peer
         self._tool = tool
         self._now: Pin | None = pin
@@ -112,20 +118,20 @@ class DefinitionGate:
         finally:
             del self._noted[context]
 
-    def standing(self) -> ApprovalState:
+    def pin_state(self) -> PinState:
         """Whether the definition, as it was last seen, was approved."""
         peer, now = self._peer, self._now
         pinned = peer.pins.get(peer.identity, self._tool)
         if pinned is None:
-            return ApprovalState(peer.name, peer.identity, "new")
+            return PinState(peer.name, peer.identity, "new")
         if now is None or pinned.digest == now.digest:
-            return ApprovalState(peer.name, peer.identity, "approved")
-        told = difference(pinned.definition, now.definition)
-        return ApprovalState(peer.name, peer.identity, "changed", told)
+            return PinState(peer.name, peer.identity, "approved")
+        told = definition_diff(pinned.definition, now.definition)
+        return PinState(peer.name, peer.identity, "changed", told)
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
         """Why to ask although a rule allows the call: how the definition differs from the approved."""
-        told = self.standing().difference
+        told = self.pin_state().difference
         server = self._peer.name
         return told and f"the server {server} has changed this tool since it was approved:\n{told}"
 
@@ -141,12 +147,12 @@ class DefinitionGate:
         why = "its definition was not approved yet" if self._peer.trust else "not trusted"
         return f"a tool of the server {self._peer.name} ({why})"
 
-    def unread(self) -> str:
+    def unapproved_words(self) -> str:
         """The server, as long as it is not trusted and nobody has approved what it says of the tool."""
-        trusted = self._peer.trust is True or self.standing().state == "approved"
+        trusted = self._peer.trust is True or self.pin_state().state == "approved"
         return "" if trusted else self._peer.name
 
-    async def pass_on(self, context: ToolContext[Any]) -> None:
+    async def verify_definition(self, context: ToolContext[Any]) -> None:
         """Pin the definition with which this call was approved.
 
         Raises:
@@ -157,9 +163,9 @@ class DefinitionGate:
         now = await self._peer.current(self._tool)
         if noted is None or now is None:
             text = f"The server {self._peer.name} has no tool {self._tool!r} any more."
-            raise Failed("tool_error", text)
+            raise CallFailed("tool_error", text)
         if noted.digest != now.digest:
-            raise Failed(
+            raise CallFailed(
                 "denied",
                 f"The server {self._peer.name} changed {self._tool!r} while the call was waiting; "
                 "it did not run. Call it again if it is still wanted.",
@@ -168,7 +174,7 @@ class DefinitionGate:
 
 
 @record
-class Made:
+class CompiledTool:
     """One of a server's tools as one of ours.
 
     Args:
@@ -178,11 +184,11 @@ class Made:
     """
 
     tool: AnyTool
-    hidden: tuple[Hidden, ...]
+    hidden: tuple[HiddenCharacters, ...]
     problems: tuple[str, ...]
 
 
-def names_of(listed: Iterable[str]) -> dict[str, str]:
+def unique_names(listed: Iterable[str]) -> dict[str, str]:
     """What tools are called here, by the server's names: the same, if a tool can be called that."""
     found: dict[str, str] = {}
     for name in listed:
@@ -198,7 +204,7 @@ def names_of(listed: Iterable[str]) -> dict[str, str]:
     return found
 
 
-def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
+def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = "") -> CompiledTool:
     """A server's tool as one of ours.
 
     Args:
@@ -210,21 +216,21 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
         DefinitionError: nothing can be made of its schema.
     """
     raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
-    pin = pin_of(peer.identity, raw)
+    pin = make_pin(peer.identity, raw)
     cleaned, hidden = clean_definition(raw)
     shown = types.Tool.model_validate(cleaned)
     parameters, problems = runnable(cleaned["inputSchema"], root="object")
-    output, unchecked = _output(cleaned.get("outputSchema"))
-    description, cut = _bounded(shown.description or shown.title or "")
+    output, unchecked = _compile_output(cleaned.get("outputSchema"))
+    description, cut = _shorten_description(shown.description or shown.title or "")
     problems += unchecked + cut
     gate = DefinitionGate(peer, listed.name, pin)
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         try:
-            await gate.pass_on(context)
+            await gate.verify_definition(context)
             result = await peer.send(listed.name, arguments, context)
-            return _checked(from_result(result), output, peer.name)
-        except Failed as failed:
+            return _check_result(from_result(result), output, peer.name)
+        except CallFailed as failed:
             return failed.message
 
     options = from_definition(shown)
@@ -238,15 +244,18 @@ def tool_of(peer: Peer, listed: types.Tool, name: str = "") -> Made:
     options["timeout"] = peer.timeout
     options["approval"] = gate
     options["steps"] = (gate.step,)
-    options["metadata"] = {"mcp": {"server": peer.name, "tool": listed.name}, WORDS: gate.unread}
+    options["metadata"] = {
+        "mcp": {"server": peer.name, "tool": listed.name},
+        WORDS: gate.unapproved_words,
+    }
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
     # Servers tell what is absent from what is said: a default they state is theirs to fill in.
     given = dataclasses.replace(made.arguments, fill=None)
-    return Made(dataclasses.replace(made, output=output, arguments=given), hidden, problems)
+    return CompiledTool(dataclasses.replace(made, output=output, arguments=given), hidden, problems)
 
 
-def _output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[str, ...]]:
+def _compile_output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[str, ...]]:
     """What a tool promises, and what of that cannot be checked."""
     if schema is None:
         return None, ()
@@ -254,22 +263,22 @@ def _output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[s
         kept, problems = runnable(schema)
     except DefinitionError as error:
         return None, (f"its results are not checked: {error}",)
-    return output_of(kept), tuple(f"outputSchema {problem}" for problem in problems)
+    return output_from_schema(kept), tuple(f"outputSchema {problem}" for problem in problems)
 
 
-def _bounded(description: str) -> tuple[str, tuple[str, ...]]:
+def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
     """A description as long as a model should read of one tool."""
-    if len(description) <= DESCRIPTION:
+    if len(description) <= MAX_DESCRIPTION:
         return description, ()
     return (
-        f"{description[:DESCRIPTION]} [cut here]",
-        (f"its description has {len(description):,} characters; {DESCRIPTION:,} are shown",),
+        f"{description[:MAX_DESCRIPTION]} [cut here]",
+        (f"its description has {len(description):,} characters; {MAX_DESCRIPTION:,} are shown",),
     )
 
 
-def _checked(message: ToolMessage, output: Output | None, server: str) -> ToolMessage:
+def _check_result(message: ToolMessage, output: Output | None, server: str) -> ToolMessage:
     """The result as the model may see it; a failed one that says so if it breaks the tool's promise."""
-    content, apart = for_model(message.content)
+    content, apart = split_audience(message.content)
     details = {**message.details, FOR_USER: apart} if apart else message.details
     checked = dataclasses.replace(message, content=content, details=details)
     if output is None or message.failed:
@@ -294,7 +303,7 @@ _UNFIT = (
 )
 
 
-def for_model(content: Content) -> tuple[Content, tuple[dict[str, Any], ...]]:
+def split_audience(content: Content) -> tuple[Content, tuple[dict[str, Any], ...]]:
     """What of a result is for the model, and the blocks that are for the person alone."""
     if isinstance(content, str):
         return content, ()

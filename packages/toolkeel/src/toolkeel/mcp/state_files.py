@@ -13,12 +13,12 @@ from toolkeel._common.data_folder import state_folder
 from toolkeel.errors import SetupError
 
 
-def home() -> Path:
+def mcp_state_folder() -> Path:
     """The folder for what is remembered about servers, by the XDG rule."""
     return state_folder() / "mcp"
 
 
-def load(path: Path) -> dict[str, Any]:
+def load_object(path: Path) -> dict[str, Any]:
     """The object in a file; empty if there is none.
 
     Raises:
@@ -35,7 +35,7 @@ def load(path: Path) -> dict[str, Any]:
     return data
 
 
-def stamp(path: Path) -> tuple[int, int, int] | None:
+def file_version(path: Path) -> tuple[int, int, int] | None:
     """What changes when a file is written anew; None if there is none."""
     try:
         found = path.stat()
@@ -44,7 +44,7 @@ def stamp(path: Path) -> tuple[int, int, int] | None:
     return found.st_mtime_ns, found.st_size, found.st_ino
 
 
-def save(path: Path, data: Mapping[str, object]) -> None:
+def save_object(path: Path, data: Mapping[str, object]) -> None:
     """Write the object, so that a reader sees the old file or the new one; its owner's alone."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
