@@ -35,7 +35,7 @@ def test_prompts_resources_templates_and_completion_lead_to_their_server(
     command: list[str], era: str, older: bool
 ) -> None:
     async def use() -> None:
-        there = dataclasses.replace(config("a", command), older=older)
+        there = dataclasses.replace(config("a", command), is_legacy=older)
         async with client_of(Gateway([there]), era) as client:
             [prompt] = (await client.list_prompts()).prompts
             assert prompt.name == "a__greet"

@@ -15,9 +15,9 @@ def test_each_fact_changes_the_fingerprint_and_timeouts_do_not() -> None:
         {"env": {"A": "2"}},
         {"env": {"A": "1", "B": ""}},
         {"origin": "/g/mcp.json"},
-        {"only": ("x",)},
-        {"without": ("x",)},
-        {"older": True},
+        {"include_tools": ("x",)},
+        {"exclude_tools": ("x",)},
+        {"is_legacy": True},
     ]
     found = [fingerprint(launch_facts(ServerConfig("s", **base | each))) for each in [{}, *other]]  # type: ignore[arg-type]
     assert len(set(found)) == len(found)

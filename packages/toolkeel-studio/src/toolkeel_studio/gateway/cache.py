@@ -141,8 +141,8 @@ def _store_key(*words: str) -> str:
 def cache_key(whose: str, digest: str, params: Mapping[str, Any]) -> str:
     """What tells a call from others: whose it is, the tool's definition, what it is given.
 
-    >>> a = key_of("", "d", {"name": "x", "arguments": {"a": 1, "b": 2}})
-    >>> a == key_of("", "d", {"arguments": {"b": 2, "a": 1}, "name": "x", "_meta": {}})
+    >>> a = cache_key("", "d", {"name": "x", "arguments": {"a": 1, "b": 2}})
+    >>> a == cache_key("", "d", {"arguments": {"b": 2, "a": 1}, "name": "x", "_meta": {}})
     True
     """
     meta = {key: value for key, value in (params.get("_meta") or {}).items() if key not in _TRACES}

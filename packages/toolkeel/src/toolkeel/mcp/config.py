@@ -380,5 +380,5 @@ def with_overrides(
         env={**config.env, **(env or {})},
         cwd=str(cwd) if cwd else config.cwd,
         headers={**config.headers, **(headers or {})},
-        added=config.set_by_program | {*(env or ()), *(headers or ())},
+        set_by_program=config.set_by_program | {*(env or ()), *(headers or ())},
     )

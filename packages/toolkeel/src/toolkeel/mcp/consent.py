@@ -125,7 +125,7 @@ def check_consent(config: ServerConfig, prompter: Prompter | bool | None = None)
         if ask is None or ask(request) is not True:
             raise _refusal(request)
         store.grant(config, facts)
-    return dataclasses.replace(config, agreed=fingerprint(facts))
+    return dataclasses.replace(config, agreed_fingerprint=fingerprint(facts))
 
 
 def check_unchanged(config: ServerConfig) -> None:

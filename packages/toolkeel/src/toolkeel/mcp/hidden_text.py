@@ -49,9 +49,9 @@ class HiddenCharacters:
 def remove_hidden(text: str) -> tuple[str, list[str]]:
     r"""`text` without what nobody sees, and what that was.
 
-    >>> clean("add\u200b two\U000e0041")
+    >>> remove_hidden("add\u200b two\U000e0041")
     ('add two', ['\u200b', '\U000e0041'])
-    >>> clean("👩\u200d👧 می\u200cخواهم ❤\ufe0f")[1]
+    >>> remove_hidden("👩\u200d👧 می\u200cخواهم ❤\ufe0f")[1]
     []
     """
     if text.isascii() and text.isprintable():

@@ -53,7 +53,7 @@ def make_pin(identity: str, tool: Mapping[str, Any]) -> Pin:
 def definition_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
     """What changed, as a unified diff of both definitions; what cannot be seen is escaped.
 
-    >>> print(difference({"name": "a"}, {"name": "b"}))
+    >>> print(definition_diff({"name": "a"}, {"name": "b"}))
     @@ -1,3 +1,3 @@
      {
     -  "name": "a"

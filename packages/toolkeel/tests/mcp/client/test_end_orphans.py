@@ -64,12 +64,12 @@ def test_a_group_that_was_released_is_left_alone_and_the_guardian_hears_in_order
 FORK = """
 import os
 from toolkeel.mcp.client import end_orphans
-end_orphans.guard(2**22 + 1)
+end_orphans.guard_group(2**22 + 1)
 pid = os.fork()
 if pid == 0:
     os._exit(len(end_orphans._pipe))
 assert os.waitpid(pid, 0)[1] == 0
-end_orphans.release(2**22 + 1)
+end_orphans.release_group(2**22 + 1)
 """
 
 

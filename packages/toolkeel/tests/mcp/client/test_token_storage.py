@@ -81,7 +81,7 @@ def test_a_login_in_a_keyring_leaves_nothing_in_the_file_but_that(tmp_path: Path
 def test_a_keyring_that_is_locked_is_not_waited_for_and_loses_no_login(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "PATIENCE", 0.05)
+    monkeypatch.setattr(module, "LOCK_SECONDS", 0.05)
     ring, path = Ring(), tmp_path / "login.json"
     ring.locked.set()
     kept = Tokens(path, None, lambda: ring)

@@ -44,7 +44,7 @@ def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: ob
     """The same, and the refusal while so many wait for somebody who does not answer, or read.
 
     >>> import asyncio
-    >>> asyncio.run(at_most(asyncio.sleep, 0, "refused")(1))
+    >>> asyncio.run(limit_concurrency(asyncio.sleep, 0, "refused")(1))
     'refused'
     """
     waiting = 0

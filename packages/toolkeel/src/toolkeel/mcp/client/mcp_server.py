@@ -179,7 +179,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached, or `only` names a tool it does not have.
         """
-        listed = await self._with_tool_errors(lambda: self._open_connection().tools(fresh=True))
+        listed = await self._with_tool_errors(lambda: self._get_connection().tools(fresh=True))
         if missing := sorted((self._only or frozenset()) - listed.keys()):
             raise SetupError(
                 f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
@@ -240,7 +240,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        listed = await self._with_tool_errors(lambda: self._open_connection().tools(fresh=True))
+        listed = await self._with_tool_errors(lambda: self._get_connection().tools(fresh=True))
         return {name: self._pin(tool) for name, tool in listed.items()}
 
     def _pin(self, tool: types.Tool) -> Pin:
@@ -256,7 +256,7 @@ class MCPServer(ServerContents):
         listed = self._connection.known_tools if self._connection is not None else None
         if listed is None:
             try:
-                listed = await on_own_loop(lambda: self._open_connection().tools())
+                listed = await on_own_loop(lambda: self._get_connection().tools())
             except (Unreachable, SetupError) as error:
                 raise ToolError(f"{error}; so the call was not sent.") from error
         return self._pin(listed[tool]) if tool in listed else None
@@ -290,7 +290,7 @@ class MCPServer(ServerContents):
 
         for again in (False, True):
             try:
-                client, sift = await self._open_connection().client(), self._open_connection().sift
+                client, sift = await self._get_connection().client(), self._get_connection().sift
             except (Unreachable, SetupError) as error:
                 raise CallFailed("tool_error", f"{error}. The call was not sent.") from error
             rounds = sift.rounds
@@ -303,7 +303,7 @@ class MCPServer(ServerContents):
             except MCPError as error:
                 first = sift.rounds == rounds
                 if first and not again and is_session_lost(error):
-                    await self._open_connection().close()  # it has forgotten us, and did nothing
+                    await self._get_connection().close()  # it has forgotten us, and did nothing
                     continue
                 raise failure_of(error, tool, self.name, first) from error
             except InputRequiredRoundsExceededError as error:
@@ -347,7 +347,7 @@ class MCPServer(ServerContents):
 
     # — the connection —
 
-    def _open_connection(self) -> Connection:
+    def _get_connection(self) -> Connection:
         """The connection; called on the bridge's loop alone."""
         if self._connection is None:
             self._connection = Connection(self._options)
@@ -359,7 +359,7 @@ class MCPServer(ServerContents):
         Raises:
             SetupError: the server cannot be reached.
         """
-        await self._with_tool_errors(lambda: self._open_connection().client())
+        await self._with_tool_errors(lambda: self._get_connection().client())
 
     async def close(self) -> None:
         """End the connection; the next use makes a new one."""

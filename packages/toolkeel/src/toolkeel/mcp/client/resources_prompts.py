@@ -45,7 +45,7 @@ class ServerContents:
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = telling("MCPServer.")
 
-    def _home(self) -> Connection:
+    def _get_connection(self) -> Connection:
         raise NotImplementedError
 
     async def instructions(self) -> str:
@@ -134,14 +134,14 @@ class ServerContents:
                 with suppress(RuntimeError):  # the loop of who watched has closed
                     loop.call_soon_threadsafe(some.set)
 
-        await self._with_tool_errors(lambda: self._home().watches.add(uris, tell))
+        await self._with_tool_errors(lambda: self._get_connection().watches.add(uris, tell))
         try:
             while await some.wait():
                 some.clear()
                 while changed:
                     yield changed.popitem()[0]
         finally:
-            await on_own_loop(lambda: self._home().watches.remove(uris, tell))
+            await on_own_loop(lambda: self._get_connection().watches.remove(uris, tell))
 
     # — as tools —
 
@@ -213,7 +213,7 @@ class ServerContents:
 
     async def _ask(self, work: Callable[[Client], Awaitable[T]]) -> T:
         async def ask() -> T:
-            return await work(await self._home().client())
+            return await work(await self._get_connection().client())
 
         return await self._with_tool_errors(ask)
 
@@ -249,7 +249,7 @@ def uri_of(resource: str | Text | types.Resource) -> str:
     Raises:
         SetupError: a text that stands for no link.
 
-    >>> address_of(Text("[resource log: app://log]", {"resource_link": {"uri": "app://log"}}))
+    >>> uri_of(Text("[resource log: app://log]", {"resource_link": {"uri": "app://log"}}))
     'app://log'
     """
     if isinstance(resource, str):
