@@ -17,8 +17,8 @@ from toolkeel import SetupError
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel._records.used_tickets import accepted, spend
 from toolkeel.events import Event
-from toolkeel.mcp.gateway.ledger import ClientLedger
-from toolkeel.mcp.gateway.policy import Limit
+from toolkeel_studio.gateway.ledger import ClientLedger
+from toolkeel_studio.gateway.policy import Limit
 
 DAY = 86_400.0
 Set = Callable[[float], None]

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from tests.mcp.gateway.behind import Asked
+from tests.gateway.behind import Asked
 from toolkeel._records.tickets import Approver, Decision, Ticket, new_id
-from toolkeel.mcp.gateway import approve
-from toolkeel.mcp.gateway.approve import request_approval
+from toolkeel_studio.gateway import approve
+from toolkeel_studio.gateway.approve import request_approval
 
 
 def ticket() -> Ticket:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import SetupError
-from toolkeel.mcp.gateway.audit import AuditFile, digest_arguments
+from toolkeel_studio.gateway.audit import AuditFile, digest_arguments
 
 
 def lines(path: Path) -> list[dict[str, object]]:

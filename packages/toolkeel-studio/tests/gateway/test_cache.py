@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from tests.messages_made import JSON
 from toolkeel.errors import SetupError
-from toolkeel.mcp.gateway import cache
-from toolkeel.mcp.gateway.cache import ResultCache, cache_key
 from toolkeel.sessions import KeyValueStore
+from toolkeel_studio.gateway import cache
+from toolkeel_studio.gateway.cache import ResultCache, cache_key
 
 OK: dict[str, Any] = {"content": [{"type": "text", "text": "北京"}]}
 

@@ -16,16 +16,16 @@ from toolkeel import Rules
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.mend_responses import NOT_SENT, transport_error
 from toolkeel.mcp.content import STRUCTURE
-from toolkeel.mcp.gateway.calls import (
+from toolkeel.mcp.pins import Pins
+from toolkeel_studio.gateway.calls import (
     Call,
     PolicyEnforcer,
     forwarded_params,
     send_asking_client,
     with_envelope,
 )
-from toolkeel.mcp.gateway.ledger import ClientLedger
-from toolkeel.mcp.gateway.policy import Policy
-from toolkeel.mcp.pins import Pins
+from toolkeel_studio.gateway.ledger import ClientLedger
+from toolkeel_studio.gateway.policy import Policy
 
 TOOL = types.Tool(name="act", input_schema={"type": "object"})
 META = st.dictionaries(

@@ -14,15 +14,15 @@ import pytest
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from tests.mcp.gateway.behind import client_of, config
-from tests.mcp.gateway.test_gateway import text
+from tests.gateway.behind import client_of, config
+from tests.gateway.test_gateway import text
 from tests.waiting import run, until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Ticket
-from toolkeel.mcp.gateway import changes
-from toolkeel.mcp.gateway.changes import ChangeRelay
-from toolkeel.mcp.gateway.gateway import Gateway
-from toolkeel.mcp.gateway.policy import Limit, Policy
+from toolkeel_studio.gateway import changes
+from toolkeel_studio.gateway.changes import ChangeRelay
+from toolkeel_studio.gateway.gateway import Gateway
+from toolkeel_studio.gateway.policy import Limit, Policy
 
 LEVELLED = """
 import json, sys

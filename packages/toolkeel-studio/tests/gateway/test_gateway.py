@@ -14,19 +14,19 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
+from tests.gateway.behind import client_of, config
 from tests.mcp.authorizing import agreeing, authorized
-from tests.mcp.gateway.behind import client_of, config
 from tests.waiting import until
 from toolkeel import Rules, SetupError
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.mcp.client import MCPServer, OAuth
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.gateway.audit import AuditFile
-from toolkeel.mcp.gateway.gateway import Gateway
-from toolkeel.mcp.gateway.policy import Limit, Policy
-from toolkeel.mcp.gateway.search import NAME
 from toolkeel.mcp.pins import Pin, Pins, make_pin
 from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel_studio.gateway.audit import AuditFile
+from toolkeel_studio.gateway.gateway import Gateway
+from toolkeel_studio.gateway.policy import Limit, Policy
+from toolkeel_studio.gateway.search import NAME
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 
@@ -219,7 +219,7 @@ def test_instructions_of_all_servers_are_joined_and_a_rule_about_nothing_is_told
     era: str, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        "toolkeel.mcp.gateway.gateway.CONNECT_LIST_SECONDS", 60.0
+        "toolkeel_studio.gateway.gateway.CONNECT_LIST_SECONDS", 60.0
     )  # a busy machine starts slowly
     servers = [config(name, [sys.executable, "-c", TALKATIVE]) for name in ("a", "b")]
     policy = Policy(

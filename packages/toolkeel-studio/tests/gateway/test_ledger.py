@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.mcp.gateway import ledger
-from toolkeel.mcp.gateway.ledger import ClientLedger
-from toolkeel.mcp.gateway.policy import Limit
 from toolkeel.sessions import KeyValueStore
+from toolkeel_studio.gateway import ledger
+from toolkeel_studio.gateway.ledger import ClientLedger
+from toolkeel_studio.gateway.policy import Limit
 
 TWO = [Limit("search__*", 2, 60.0)]
 

@@ -9,7 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import SetupError
-from toolkeel.mcp.gateway.public_names import MAX_LENGTH, check_server_name, public_name, public_uri
+from toolkeel_studio.gateway.public_names import (
+    MAX_LENGTH,
+    check_server_name,
+    public_name,
+    public_uri,
+)
 
 
 def can_be_called(name: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from tests.waiting import until
 from toolkeel import SetupError
-from toolkeel.mcp.gateway.reload import watch_file
+from toolkeel_studio.gateway.reload import watch_file
 
 
 def test_each_change_of_the_file_is_read_and_a_broken_one_is_left(

@@ -12,12 +12,12 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.mcp.gateway.behind import PROGRAM, client_of, config
+from tests.gateway.behind import PROGRAM, client_of, config
 from tests.mcp.serving import deprecations
 from tests.waiting import until
-from toolkeel.mcp.gateway.gateway import Gateway
-from toolkeel.mcp.gateway.routes import RoutingTable
-from toolkeel.mcp.gateway.upstream import ServerLists, Upstream
+from toolkeel_studio.gateway.gateway import Gateway
+from toolkeel_studio.gateway.routes import RoutingTable
+from toolkeel_studio.gateway.upstream import ServerLists, Upstream
 
 ERAS = pytest.mark.parametrize("era", ["legacy", "2026-07-28"])
 

@@ -6,7 +6,7 @@ from time import process_time
 
 import mcp_types as types
 
-from toolkeel.mcp.gateway.search import search_tools
+from toolkeel_studio.gateway.search import search_tools
 
 
 def tools(**described: str) -> dict[str, types.Tool]:

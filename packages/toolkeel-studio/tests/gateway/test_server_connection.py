@@ -10,12 +10,12 @@ from typing import Any
 import mcp_types as types
 import pytest
 
-from tests.mcp.gateway.behind import Asked, config
+from tests.gateway.behind import Asked, config
 from tests.waiting import run, until
 from toolkeel.mcp.client import elicitation
 from toolkeel.mcp.client.elicitation import limit_concurrency
-from toolkeel.mcp.gateway.server_connection import ServerConnection, current_call
 from toolkeel.mcp.server.sessions import Sessions
+from toolkeel_studio.gateway.server_connection import ServerConnection, current_call
 
 ASKED = types.ElicitRequestFormParams(
     message="?", requested_schema={"type": "object", "properties": {}}

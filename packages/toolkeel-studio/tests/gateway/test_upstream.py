@@ -9,13 +9,13 @@ import mcp_types as types
 import pytest
 from mcp.shared.exceptions import MCPError
 
-from tests.mcp.gateway.behind import PEERS, Asked, config
+from tests.gateway.behind import PEERS, Asked, config
 from tests.waiting import until
 from toolkeel.mcp.client.mend_responses import mark_peer_error
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.gateway import upstream
-from toolkeel.mcp.gateway.upstream import Upstream, as_client_error
 from toolkeel.mcp.server.multi_round_calls import Exchange
+from toolkeel_studio.gateway import upstream
+from toolkeel_studio.gateway.upstream import Upstream, as_client_error
 
 
 async def call(server: Upstream, client: str, exchange: Exchange, tool: str = "pid") -> str:

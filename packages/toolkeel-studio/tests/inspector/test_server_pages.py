@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import Agent, ToolContext
-from toolkeel.inspector.app import Inspector
-from toolkeel.inspector.server_pages import calls_in
 from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool
 from toolkeel.mcp.pins import Pin, Pins, make_pin
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted
+from toolkeel_studio.inspector.app import Inspector
+from toolkeel_studio.inspector.server_pages import calls_in
 
 OUTSIDE = '<script>window.ran=1</script> "猫"'
 

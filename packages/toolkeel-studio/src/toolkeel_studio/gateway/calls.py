@@ -27,16 +27,16 @@ from toolkeel.mcp.client.mend_responses import FORGOTTEN, LOST, NOT_SENT, REFUSE
 from toolkeel.mcp.client.outcome import failure_of
 from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS, Progressed
 from toolkeel.mcp.content import STRUCTURE
-from toolkeel.mcp.gateway.approve import make_ticket, request_approval
-from toolkeel.mcp.gateway.audit import AuditLog, digest_arguments
-from toolkeel.mcp.gateway.cache import ResultCache, cache_key
-from toolkeel.mcp.gateway.ledger import ClientLedger
-from toolkeel.mcp.gateway.policy import Policy
-from toolkeel.mcp.gateway.routes import Route
-from toolkeel.mcp.gateway.upstream import Upstream, as_client_error, is_first_round
 from toolkeel.mcp.pins import Pins, definition_diff
 from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
 from toolkeel.mcp.server.prometheus_metrics import CallMetrics
+from toolkeel_studio.gateway.approve import make_ticket, request_approval
+from toolkeel_studio.gateway.audit import AuditLog, digest_arguments
+from toolkeel_studio.gateway.cache import ResultCache, cache_key
+from toolkeel_studio.gateway.ledger import ClientLedger
+from toolkeel_studio.gateway.policy import Policy
+from toolkeel_studio.gateway.routes import Route
+from toolkeel_studio.gateway.upstream import Upstream, as_client_error, is_first_round
 
 UPSTREAM_STATE = "upstream "
 """Before the state of a round that is the server's own, and not that of a call waiting here."""

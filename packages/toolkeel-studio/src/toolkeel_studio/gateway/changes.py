@@ -21,8 +21,8 @@ from mcp.shared.subscriptions import (
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.connection import Unreachable
 from toolkeel.mcp.client.resource_subscriptions import Listener, ResourceSubscriptions
-from toolkeel.mcp.gateway.routes import RoutingTable
 from toolkeel.mcp.server.sessions import MAX_SUBSCRIPTIONS, limit_subscriptions
+from toolkeel_studio.gateway.routes import RoutingTable
 
 MIN_REFRESH_SECONDS = 0.05
 """Seconds within which several notes of one change come together."""

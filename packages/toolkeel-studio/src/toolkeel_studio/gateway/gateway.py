@@ -23,8 +23,12 @@ from mcp.shared.subscriptions import PromptsListChanged, ResourcesListChanged, T
 from toolkeel._records.tickets import Approver
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.gateway.audit import AuditLog
-from toolkeel.mcp.gateway.calls import (
+from toolkeel.mcp.pins import Pins
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_id, is_modern
+from toolkeel.mcp.server.snapshot import paginate
+from toolkeel.mcp.server.tool_server import Paginated, ToolServer
+from toolkeel_studio.gateway.audit import AuditLog
+from toolkeel_studio.gateway.calls import (
     UPSTREAM_STATE,
     Call,
     PolicyEnforcer,
@@ -35,18 +39,14 @@ from toolkeel.mcp.gateway.calls import (
     send_asking_client,
     with_envelope,
 )
-from toolkeel.mcp.gateway.changes import ChangeRelay, ListNotifier
-from toolkeel.mcp.gateway.ledger import ClientLedger, SharedStore
-from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy
-from toolkeel.mcp.gateway.public_names import check_server_name
-from toolkeel.mcp.gateway.raw_calls import RawCalls
-from toolkeel.mcp.gateway.routes import Route, RoutingTable, for_revision
-from toolkeel.mcp.gateway.search import DEFINITION, NAME, search_tools
-from toolkeel.mcp.gateway.upstream import Upstream, collect_instructions, raise_as_protocol_error
-from toolkeel.mcp.pins import Pins
-from toolkeel.mcp.server.multi_round_calls import Exchange, Request, client_id, is_modern
-from toolkeel.mcp.server.snapshot import paginate
-from toolkeel.mcp.server.tool_server import Paginated, ToolServer
+from toolkeel_studio.gateway.changes import ChangeRelay, ListNotifier
+from toolkeel_studio.gateway.ledger import ClientLedger, SharedStore
+from toolkeel_studio.gateway.policy import SEARCH_ABOVE, Policy
+from toolkeel_studio.gateway.public_names import check_server_name
+from toolkeel_studio.gateway.raw_calls import RawCalls
+from toolkeel_studio.gateway.routes import Route, RoutingTable, for_revision
+from toolkeel_studio.gateway.search import DEFINITION, NAME, search_tools
+from toolkeel_studio.gateway.upstream import Upstream, collect_instructions, raise_as_protocol_error
 
 LIST_SECONDS = 20.0
 """Seconds a list waits for servers that have not been reached yet."""

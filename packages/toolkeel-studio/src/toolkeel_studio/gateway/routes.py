@@ -14,13 +14,13 @@ import mcp_types as types
 from mcp.shared.uri_template import UriTemplate
 
 from toolkeel._records.record import record
-from toolkeel.mcp.gateway.public_names import public_name, public_uri
-from toolkeel.mcp.gateway.upstream import ServerLists, Upstream
 from toolkeel.mcp.hidden_text import clean_definition
 from toolkeel.mcp.pins import Pin, make_pin
 from toolkeel.mcp.server.multi_round_calls import Request, is_modern
 from toolkeel.mcp.server.snapshot import not_found_error, unknown_name_error
 from toolkeel.mcp.server.structured import wrap_schema
+from toolkeel_studio.gateway.public_names import public_name, public_uri
+from toolkeel_studio.gateway.upstream import ServerLists, Upstream
 
 Listed = TypeVar("Listed", types.Tool, types.Prompt)
 

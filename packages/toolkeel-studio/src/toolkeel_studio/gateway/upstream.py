@@ -25,16 +25,16 @@ from toolkeel.mcp.client.outcome import is_session_lost, with_hint
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import Progressed
 from toolkeel.mcp.config import ServerConfig
-from toolkeel.mcp.gateway.server_connection import (
+from toolkeel.mcp.hidden_text import remove_hidden
+from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
+from toolkeel.mcp.server.sessions import Sessions
+from toolkeel_studio.gateway.server_connection import (
     CALL_SECONDS,
     ServerConnection,
     abandon_call,
     current_call,
     stamp_client,
 )
-from toolkeel.mcp.hidden_text import remove_hidden
-from toolkeel.mcp.server.multi_round_calls import Exchange, Request, is_modern
-from toolkeel.mcp.server.sessions import Sessions
 
 MAX_CONNECTIONS = 32
 """Connections of one server beside the first; clients beyond that share one, call after call."""

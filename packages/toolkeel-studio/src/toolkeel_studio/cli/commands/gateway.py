@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.cli.commands.serve import (
+from toolkeel.errors import SetupError
+from toolkeel.mcp.config import ServerConfig, read_config
+from toolkeel.mcp.consent import check_consent
+from toolkeel.mcp.pins import Pins
+from toolkeel.mcp.state_files import mcp_state_folder
+from toolkeel.observe.wording import count, visible_line
+from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel_studio.cli.commands.serve import (
     Drain,
     Hosts,
     Http,
@@ -25,21 +32,14 @@ from toolkeel.cli.commands.serve import (
     token_of,
     until_stopped,
 )
-from toolkeel.cli.exit_codes import UsageProblem
-from toolkeel.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
-from toolkeel.errors import SetupError
-from toolkeel.mcp.config import ServerConfig, read_config
-from toolkeel.mcp.consent import check_consent
-from toolkeel.mcp.gateway.policy import SEARCH_ABOVE, Policy, read_policy
-from toolkeel.mcp.pins import Pins
-from toolkeel.mcp.state_files import mcp_state_folder
-from toolkeel.observe.wording import count, visible_line
-from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, note, stdout_kept_clean
+from toolkeel_studio.gateway.policy import SEARCH_ABOVE, Policy, read_policy
 
 if TYPE_CHECKING:
     from starlette.applications import Starlette
 
-    from toolkeel.mcp.gateway.gateway import Gateway
+    from toolkeel_studio.gateway.gateway import Gateway
 
 File = Annotated[Path, typer.Argument(metavar="mcp.json", help="Where the servers are.")]
 
@@ -120,9 +120,9 @@ def _gateway(
     file: Path, rules: Path | None, audit: Path | None, store: str, **options: Any
 ) -> Gateway:
     """The gateway of these files, which reads them again when they change."""
-    from toolkeel.mcp.gateway.audit import AuditFile
-    from toolkeel.mcp.gateway.gateway import Gateway
-    from toolkeel.mcp.gateway.reload import watch_file
+    from toolkeel_studio.gateway.audit import AuditFile
+    from toolkeel_studio.gateway.gateway import Gateway
+    from toolkeel_studio.gateway.reload import watch_file
 
     policy = read_policy(rules) if rules is not None else Policy()
     written = AuditFile(audit) if audit is not None else None
@@ -147,7 +147,7 @@ def _gateway(
 def _app(
     gateway: Gateway, host: str, token: str, hosts: list[str] | None, **options: Any
 ) -> Starlette:
-    from toolkeel.mcp.gateway.http import gateway_app
+    from toolkeel_studio.gateway.http import gateway_app
 
     known = hosts or ()
     return gateway_app(
@@ -159,8 +159,8 @@ def _worker(
     make: Callable[[], Gateway], host: str, token: str, hosts: list[str] | None
 ) -> Starlette:
     """What a worker serves; of older clients, too, each request may come to another worker."""
-    from toolkeel.cli.http_workers import end_with_parent
     from toolkeel.mcp.server.http import with_graceful_shutdown
+    from toolkeel_studio.cli.http_workers import end_with_parent
 
     end_with_parent()
     with stdout_kept_clean():

@@ -19,25 +19,6 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.messages_json import is_text_type
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
-from toolkeel.cli.commands.call import call_one
-from toolkeel.cli.commands.tools import described, table
-from toolkeel.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
-from toolkeel.cli.terminal.approve import can_ask
-from toolkeel.cli.terminal.consent import key
-from toolkeel.cli.terminal.streams import (
-    BOLD,
-    CYAN,
-    DIM,
-    GREEN,
-    RED,
-    YELLOW,
-    echo,
-    layout,
-    note,
-    stdout_kept_clean,
-    styled,
-    width_of,
-)
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import (
     FILE_NAMES,
@@ -53,6 +34,25 @@ from toolkeel.mcp.launch_facts import launch_facts, shown_lines
 from toolkeel.mcp.pins import Pin, Pins, definition_diff
 from toolkeel.mcp.state_files import mcp_state_folder
 from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
+from toolkeel_studio.cli.commands.call import call_one
+from toolkeel_studio.cli.commands.tools import described, table
+from toolkeel_studio.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
+from toolkeel_studio.cli.terminal.approve import can_ask
+from toolkeel_studio.cli.terminal.consent import key
+from toolkeel_studio.cli.terminal.streams import (
+    BOLD,
+    CYAN,
+    DIM,
+    GREEN,
+    RED,
+    YELLOW,
+    echo,
+    layout,
+    note,
+    stdout_kept_clean,
+    styled,
+    width_of,
+)
 
 if TYPE_CHECKING:
     from toolkeel.mcp.client.mcp_server import MCPServer
