@@ -314,7 +314,7 @@ def test_attributes_may_be_changed_afterwards_as_there() -> None:
         each.description, each.name, each.return_direct = "Changed.", "other", True
         assert (each.tool.name, each.tool.description) == ("other", "Changed.")
         assert each.tool.ends_run and each.invoke({}) == "it is broken"
-        with pytest.raises(DefinitionError, match="return_direct is 'yes'"):
+        with pytest.raises(DefinitionError, match=r"return_direct=...\): expected True or False"):
             each.return_direct = "yes"
             each.tool
 

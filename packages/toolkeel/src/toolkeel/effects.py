@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import Literal, TypeAlias, get_args
 
-from toolkeel._common.other_libraries_words import naming
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 
 
@@ -28,6 +28,12 @@ class Shared(Resource):
     __slots__ = ()
 
 
+Label: TypeAlias = Literal["private", "stranger", "secret"]
+LABELS: tuple[Label, ...] = get_args(Label)
+"""What a run may have touched, and a way out must not pass on unasked."""
+
+
+@checked
 @record
 class Effects:
     """What the author declares about a tool's effects.
@@ -63,7 +69,7 @@ class Effects:
     private: bool = False
     stranger: bool = False
     target: tuple[str, ...] = ()
-    safe_after: tuple[str, ...] = ()
+    safe_after: tuple[Label, ...] = ()
 
     @property
     def writes(self) -> bool:
@@ -76,14 +82,9 @@ class Effects:
         return self.read_only or self.idempotent
 
 
-if not TYPE_CHECKING:  # there, an unknown flag is an error already
-    Effects.__new__ = naming(Effects.__new__)
-
 UNKNOWN = Effects()
 """What holds for a tool whose author declared nothing."""
 
-LABELS = ("private", "stranger", "secret")
-"""What a run may have touched, and a way out must not pass on unasked."""
 PURE = Effects(read_only=True, open_world=False)
 """A tool that only computes."""
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeAlias, runtime_checkable
+from typing import Annotated, Any, Literal, Protocol, TypeAlias, runtime_checkable
 
-from toolkeel._common.other_libraries_words import naming
+from toolkeel._common.checked_arguments import at_least, checked
 from toolkeel._records.record import NOTHING, record
 from toolkeel.content import Block
 from toolkeel.errors import SetupError
@@ -117,6 +117,7 @@ class OutputFormat:
     description: str = ""
 
 
+@checked
 @record
 class Settings:
     """Sampling settings of a reply; None leaves a choice to the provider.
@@ -136,15 +137,11 @@ class Settings:
     tool_choice: ToolChoice | None = None
     parallel_tool_calls: bool | None = None
     strict: bool | None = None
-    temperature: float | None = None
-    max_tokens: int | None = None
+    temperature: Annotated[float, at_least(0, "a number, 0 or more")] | None = None
+    max_tokens: Annotated[int, at_least(1, "a number from 1")] | None = None
     provider_options: Mapping[str, object] = NOTHING
     output: OutputFormat | None = None
     keep_tool_choice: bool = False
-
-
-if not TYPE_CHECKING:  # there, an unknown setting is an error already
-    Settings.__new__ = naming(Settings.__new__)
 
 
 @record

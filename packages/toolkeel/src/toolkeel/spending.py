@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.errors import LimitReached, MissingExtraError, SetupError
 from toolkeel.messages import Usage
@@ -52,6 +51,7 @@ class Price:
         return spent / 1_000_000
 
 
+@checked
 @record
 class RunLimits:
     """Limits of a run and all runs inside it.
@@ -76,10 +76,6 @@ class RunLimits:
     calls: Mapping[str, int] = NOTHING  # type: ignore[assignment]
     failures: Mapping[str, int] = NOTHING  # type: ignore[assignment]
     prices: Mapping[str, Price] = NOTHING  # type: ignore[assignment]
-
-
-if not TYPE_CHECKING:  # there, an unknown limit is an error already
-    RunLimits.__new__ = naming(RunLimits.__new__)
 
 
 class Spending:

@@ -120,7 +120,10 @@ def test_what_was_expected_is_said_in_words() -> None:
         return str(caught.value)
 
     assert told(degrees="hot") == "Oven(degrees=...): expected a number, got 'hot'"
-    assert told(names="a,b") == "Oven(names=...): expected a list of texts, got 'a,b'"
+    assert (
+        told(names="a,b")
+        == "Oven(names=...): expected a list of texts, got 'a,b'; write names=[...]"
+    )
     assert told(mode="side") == "Oven(mode=...): expected 'top' or 'bottom', got 'side'"
     assert told(log=[]) == "Oven(log=...): expected a text or a Path or None, got list"
 

@@ -15,16 +15,16 @@ from mcp.server import Server
 
 import toolkeel
 from toolkeel import Agent, Settings, UserMessage, tool
+from toolkeel._common.checked_arguments import checked
 from toolkeel._common.other_libraries_words import (
     NAMES,
     check_places,
-    naming,
     our_word,
     tables,
     unknown_option,
 )
 from toolkeel.agent.agent import RunOptions
-from toolkeel.define.options import CHECKS
+from toolkeel.define.tool import ToolOptions
 from toolkeel.errors import DefinitionError
 from toolkeel.models import OpenAIChat
 from toolkeel.providers.openai_chat.model import ChatOptions
@@ -120,7 +120,7 @@ def test_an_import_within_a_function_or_under_another_name_is_refused_with_ours_
 
 
 def test_no_table_names_a_word_that_is_ours() -> None:
-    known = {*CHECKS, "name", "description", "parameters"}
+    known = {*ToolOptions.__annotations__, "name", "description", "parameters"}
     agent = {*inspect.signature(Agent.__init__).parameters}
     assert not ({*words("tool")} & known or {*words("Agent")} & agent)
     assert not (
@@ -129,7 +129,7 @@ def test_no_table_names_a_word_that_is_ours() -> None:
 
 
 def test_every_option_that_a_table_names_is_there() -> None:
-    known = {*CHECKS, "name", "description", "parameters"}
+    known = {*ToolOptions.__annotations__, "name", "description", "parameters"}
     named = {ours.split("=")[0] for ours in tables()["tool"] if "=" in ours and "(" not in ours}
     assert named <= known
 
@@ -228,7 +228,7 @@ def test_no_word_is_an_option_that_a_door_hands_on() -> None:
         "asgi": sdk,
         "serve_http": sdk,
         "servers": {*inspect.signature(door("MCPServer")).parameters},
-        "Handoff": {*CHECKS},
+        "Handoff": {*ToolOptions.__annotations__},
         "connect": {*ChatOptions.__annotations__},
     }
     for name, options in handed_on.items():
@@ -255,7 +255,7 @@ def test_an_option_that_nobody_knows_is_refused_by_checked_doors_and_gets_the_ne
 
 
 def test_a_function_takes_what_it_takes_by_position_and_no_more() -> None:
-    @naming
+    @checked
     def cut(text: str, at: int = 1, **more: int) -> str:
         """Cut."""
         return text[: at + sum(more.values())]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, Settings, SetupError
-from toolkeel.agent.options import AGENT, RUN, SETTINGS
+from toolkeel.agent.options import KINDS
 
 WRONG: Any = object()
 OF_AGENT: dict[str, list[Any]] = {
@@ -48,19 +48,11 @@ OF_SETTINGS: dict[str, list[Any]] = {
 }
 
 
-def test_each_option_that_is_looked_at_has_wrong_values_here() -> None:
-    assert (OF_AGENT.keys(), OF_RUN.keys(), OF_SETTINGS.keys()) == (
-        AGENT.keys(),
-        RUN.keys(),
-        SETTINGS.keys(),
-    )
-
-
 @pytest.mark.parametrize(("option", "value"), [(o, v) for o, vs in OF_AGENT.items() for v in vs])
 def test_a_wrong_option_of_an_agent_is_told_when_it_is_made(option: str, value: Any) -> None:
     with pytest.raises(SetupError) as caught:
         Agent("offline", **{option: value})
-    assert str(caught.value).startswith(f"Agent: {option} is {value!r:.60}; give ")
+    assert str(caught.value).startswith(f"Agent({option}=...): expected ")
 
 
 @pytest.mark.parametrize(("option", "value"), [(o, v) for o, vs in OF_RUN.items() for v in vs])
@@ -69,10 +61,10 @@ def test_a_wrong_option_of_a_run_is_told_before_it_begins(option: str, value: An
     for begin in (Agent("offline").run_sync, Agent("offline").start, Agent("offline").stream):
         with pytest.raises(SetupError) as caught:
             begin("hello", **options)
-        assert str(caught.value).startswith(f"Agent.run: {option} is {value!r:.60}; give ")
+        assert str(caught.value).startswith(f"Agent.run({option}=...): expected ")
 
 
-@pytest.mark.parametrize("option", [*RUN, "session", "model", "deps", "store"])
+@pytest.mark.parametrize("option", [*KINDS])
 def test_an_option_of_a_run_that_is_none_is_left_out(option: str) -> None:
     options: Any = {option: None}
     assert Agent("offline").run_sync("hello", **options).reason == "answered"
@@ -87,7 +79,7 @@ def test_a_wrong_setting_is_told_where_settings_are_given(name: str, value: Any)
     ):
         with pytest.raises(SetupError) as caught:
             use()
-        assert str(caught.value).startswith(f"Settings: {name} is {value!r:.60}; give ")
+        assert str(caught.value).startswith(f"Settings({name}=...): expected ")
 
 
 def test_what_can_be_read_once_is_not_read_by_looking_at_it() -> None:

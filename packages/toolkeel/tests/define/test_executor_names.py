@@ -38,7 +38,7 @@ def test_the_sandbox_is_a_process_within_walls() -> None:
 
 
 def test_names_that_are_none_and_resources_without_ray_are_refused_with_the_fix() -> None:
-    with pytest.raises(DefinitionError, match=r"executor is 'pool'; give it a name \(inline, "):
+    with pytest.raises(DefinitionError, match=r"executor=...\): expected a name \(inline, "):
         tool(executor="pool")(add)  # type: ignore[call-overload]
     for options in ({"executor": "process"}, {"executor": Process()}, {}):
         given: Any = {**options, "resources": {"num_gpus": 1}}

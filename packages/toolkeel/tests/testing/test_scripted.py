@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from toolkeel import Agent, ModelError, ToolCall
+from toolkeel import Agent, ModelError, SetupError, ToolCall
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import AssistantMessage, ToolMessage
 from toolkeel.model_interface import Finish, TextDelta
@@ -45,8 +45,10 @@ def test_a_script_that_has_ended_says_so() -> None:
 
 
 def test_what_no_model_can_say_is_refused() -> None:
+    with pytest.raises(SetupError, match=r"Scripted\(lines=...\): expected a list of texts"):
+        Scripted([42])  # type: ignore[list-item]
     with pytest.raises(TypeError, match="cannot say"):
-        Agent(Scripted([42])).run_sync("go")  # type: ignore[list-item]
+        Agent(Scripted(iter([42]))).run_sync("go")  # type: ignore[list-item]
 
 
 def test_a_call_keeps_the_id_it_was_given() -> None:

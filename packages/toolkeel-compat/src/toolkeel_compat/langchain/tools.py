@@ -16,7 +16,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
 from toolkeel.define.options import checked_options
-from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions, kinds_of_options
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import (
     CallError,
@@ -174,7 +174,9 @@ class StructuredTool(BaseTool):
         told = name in ("name", "description")
         with _translate_errors():
             change = (
-                {name: value} if told else checked_options(self.name, _core_options({name: value}))
+                {name: value}
+                if told
+                else checked_options(self.name, _core_options({name: value}), kinds_of_options())
             )
         vars(self)["tool"] = dataclasses.replace(made, **change)
 
@@ -313,7 +315,7 @@ def _translate_errors() -> Iterator[None]:
     except DefinitionError as error:
         text = str(error)
         for own, core_name in CORE_NAMES.items():
-            text = text.replace(f" {core_name} ", f" {own} ")
+            text = text.replace(f" {core_name} ", f" {own} ").replace(f"({core_name}=", f"({own}=")
         raise type(error)(text) from None
 
 

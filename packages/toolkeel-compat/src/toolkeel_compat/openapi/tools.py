@@ -14,9 +14,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from toolkeel._common.checked_arguments import checked
 from toolkeel._common.nearest_names import did_you_mean
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import NOTHING, record
 from toolkeel.content import Block, File, block_of
 from toolkeel.context import ToolContext
@@ -41,7 +41,7 @@ EXCERPT = 500
 """Most characters of an error's body that the model is told."""
 
 
-@naming
+@checked
 def from_openapi(
     document: Mapping[str, Any] | str | Path,
     *,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import collections.abc
 import re
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, MutableMapping, Sequence
+from dataclasses import is_dataclass
 from functools import wraps
 from inspect import getattr_static
 from numbers import Integral, Real
@@ -13,6 +14,7 @@ from os import PathLike
 from pathlib import Path
 from types import NoneType, SimpleNamespace, UnionType
 from typing import (
+    Annotated,
     Any,
     Literal,
     NamedTuple,
@@ -25,7 +27,7 @@ from typing import (
     is_typeddict,
 )
 
-from toolkeel._common.other_libraries_words import check_places
+from toolkeel._common.other_libraries_words import check_places, has_object
 from toolkeel.errors import SetupError
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -39,19 +41,21 @@ class Kind(NamedTuple):
         wanted: What to give, in words.
         open: Whether a wrong text may be quoted: where another library's object belongs, such as a
             client or a login, people write a secret.
+        item: What one of several has to be, if several are expected.
     """
 
     fits: Callable[[Any], bool]
     wanted: str
     open: bool = True
+    item: Callable[[Any], bool] | None = None
 
 
 def checked(made: F) -> F:
-    """Have each argument looked at, whenever a class is made or a method called: its place, and its
-    kind by its annotation.
+    """Check the arguments of each call of a class, function or method: their names and places, and
+    their values by annotation.
 
     Flags, numbers, texts, paths, functions, choices, classes, protocols, and lists and dicts of
-    these are looked at; other annotations say nothing here.
+    these are checked, and what an `Annotated` with a `Kind` says; other annotations are not.
 
     >>> @checked
     ... class Oven:
@@ -62,7 +66,8 @@ def checked(made: F) -> F:
     """
     cls: Any = made
     if not isinstance(made, type):
-        cls = _checking(cls, cls.__qualname__, cls.__annotations__)
+        owner = cls.__qualname__.removesuffix(".__init__").removesuffix(".__new__")
+        cls = _checking(cls, owner, cls.__annotations__)
     elif cls.__init__ is object.__init__:  # a record
         cls.__new__ = _checking(cls.__new__, cls.__name__, cls.__annotations__)
     else:
@@ -71,33 +76,54 @@ def checked(made: F) -> F:
 
 
 def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
-    code = make.__code__
-    own = code.co_varnames[1 : code.co_argcount]
+    code, first = make.__code__, has_object(make)
+    own = code.co_varnames[first : code.co_argcount]
     kinds: dict[str, Kind | None] = {}
 
     @wraps(make)
-    def checking(self: Any, *args: Any, **options: Any) -> Any:
+    def checking(*args: Any, **options: Any) -> Any:
         if not kinds:  # when it is first called: all names are there then
-            names = vars(sys.modules[make.__module__])
-            kinds.update({name: kind_of(text, names) for name, text in told.items()})
-        check_places(owner, make, len(args), options)
-        check_values(owner, {**dict(zip(own, args, strict=False)), **options}, kinds)
-        return make(self, *args, **options)
+            kinds.update(kinds_of(told, make.__module__))
+        check_places(owner, make, len(args) - first, options)
+        check_values(owner, {**dict(zip(own, args[first:], strict=False)), **options}, kinds)
+        return make(*args, **options)
 
     return checking
 
 
-def check_values(owner: str, given: Mapping[str, Any], kinds: Mapping[str, Kind | None]) -> None:
-    """See that each value is of its kind.
+def kinds_of(annotations: Mapping[str, object], module: str) -> dict[str, Kind | None]:
+    """Return what each annotation of a module admits, by name; None if only type checkers know."""
+    names = vars(sys.modules[module])
+    return {name: kind_of(annotation, names) for name, annotation in annotations.items()}
+
+
+def check_values(
+    owner: str,
+    given: Mapping[str, Any],
+    kinds: Mapping[str, Kind | None],
+    error: type[SetupError] = SetupError,
+) -> None:
+    """Raise unless each value is of its kind.
 
     Raises:
-        SetupError: naming the option and what it should be.
+        SetupError: or the class that is passed as `error`; naming the option and what it should be.
     """
     for option, value in given.items():
         kind = kinds.get(option)
         if kind is not None and not kind.fits(value):
             got = _told(value, kind.open)
-            raise SetupError(f"{owner}({option}=...): expected {kind.wanted}, got {got:.60}")
+            fix = f"; write {option}=[...]" if kind.item is not None and kind.item(value) else ""
+            raise error(f"{owner}({option}=...): expected {kind.wanted}, got {got:.60}{fix}")
+
+
+def above(least: float, wanted: str) -> Kind:
+    """Return the kind of numbers above `least`, for an `Annotated`."""
+    return Kind(lambda value: value > least, wanted)
+
+
+def at_least(least: float, wanted: str) -> Kind:
+    """Return the kind of numbers from `least`, for an `Annotated`."""
+    return Kind(lambda value: value >= least, wanted)
 
 
 def _told(value: object, quoted: bool) -> str:
@@ -113,6 +139,16 @@ def _told(value: object, quoted: bool) -> str:
     return f"{_name(type(value))}{' of ' * bool(kinds)}{' and '.join(kinds)}"
 
 
+def listing(wanted: str, or_function: bool = False) -> Kind:
+    """Return the kind of whatever can be gone through and is no text or dict, for an `Annotated`."""
+
+    def fits(value: Any) -> bool:
+        is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
+        return is_list or (or_function and callable(value))
+
+    return Kind(fits, wanted)
+
+
 def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
     """What an annotation admits, and how that is told; None if only type checkers know.
 
@@ -121,7 +157,7 @@ def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
         names: What its text may name: those of the module that holds it.
     """
     try:
-        told = get_type_hints(SimpleNamespace(__annotations__={"it": text}), names)
+        told = get_type_hints(SimpleNamespace(__annotations__={"it": text}), names, None, True)
     except (NameError, TypeError):  # known to type checkers alone
         return None
     return _kind(told["it"])
@@ -131,19 +167,29 @@ def _kind(annotation: Any, listed: bool = False) -> Kind | None:
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
     origin, args = get_origin(annotation), get_args(annotation)
+    if origin is Annotated:
+        return _narrowed(_kind(args[0], listed), [each for each in args if isinstance(each, Kind)])
     if origin is Literal:
         return Kind(lambda value: value in args, " or ".join(map(repr, args)))
     if origin in (Union, UnionType):
         return _either([_kind(each, listed) for each in args])
     if origin is collections.abc.Callable:
         return Kind(callable, "a function")
-    if origin in (dict, Mapping):
+    if origin in (dict, Mapping, MutableMapping):
         return _mapping(_kind(args[1]))
     if origin in (list, tuple, Sequence, Iterable):
         if origin is tuple and args[1:] != (...,):
             return None
         return _several(kind, origin is Iterable) if (kind := _kind(args[0], True)) else None
     return _object(origin or annotation, listed)
+
+
+def _narrowed(kind: Kind | None, narrower: list[Kind]) -> Kind | None:
+    """What a type admits and an `Annotated` with a `Kind` narrows."""
+    if not narrower or kind is None:
+        return kind or next(iter(narrower), None)
+    fits, more = kind.fits, narrower[-1].fits
+    return Kind(lambda value: fits(value) and more(value), narrower[-1].wanted, kind.open)
 
 
 def _object(cls: Any, listed: bool) -> Kind | None:
@@ -153,11 +199,11 @@ def _object(cls: Any, listed: bool) -> Kind | None:
     named = vars(cls)
     if not named.get("_is_protocol") or named.get("_is_runtime_protocol"):
         return Kind(_is(cls), _article(cls), cls.__module__.startswith("toolkeel"))
-    if listed:  # who takes lists of them tells more
-        return None
     members = [name for name in {*dir(cls), *named.get("__annotations__", ())} if name[0] != "_"]
     if not members:  # of __call__ alone
         return Kind(callable, "a function")
+    if listed:  # who takes lists of them tells more
+        return None
     return Kind(lambda value: _has_any(value, members), _article(cls))
 
 
@@ -171,6 +217,8 @@ def _has_any(value: object, members: Iterable[str]) -> bool:
 
 def _article(cls: type) -> str:
     name = _name(cls)
+    if cls.__module__.startswith("toolkeel") and is_dataclass(cls):
+        return f"{name}(...)"
     return name if "." in name else f"{'an' if name[0] in 'AEIO' else 'a'} {name}"
 
 
@@ -185,7 +233,9 @@ def _either(kinds: list[Kind | None]) -> Kind | None:
         return None
     wanted = " or ".join(dict.fromkeys(kind.wanted for kind in known))
     fits = [kind.fits for kind in known]
-    return Kind(lambda value: any(fit(value) for fit in fits), wanted, all(k.open for k in known))
+    item = next((kind.item for kind in known if kind.item is not None), None)
+    quoted = all(kind.open for kind in known)
+    return Kind(lambda value: any(fit(value) for fit in fits), wanted, quoted, item)
 
 
 def _mapping(each: Kind | None) -> Kind:
@@ -204,7 +254,7 @@ def _several(each: Kind, once: bool) -> Kind:
             return not text and all(map(each.fits, value))
         return once and isinstance(value, Iterable)
 
-    return Kind(fits, f"a list of {_plural(each)}")
+    return Kind(fits, f"a list of {_plural(each)}", item=each.fits)
 
 
 def _plural(kind: Kind) -> str:

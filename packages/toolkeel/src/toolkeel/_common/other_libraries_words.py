@@ -10,13 +10,11 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Final, NoReturn, ParamSpec, TypeVar
+from typing import Any, Final, NoReturn
 
 from toolkeel._common.nearest_names import did_you_mean
 from toolkeel.errors import DefinitionError
 
-P = ParamSpec("P")
-R = TypeVar("R")
 NAMES: Final[Mapping[str, str]] = MappingProxyType(
     {
         "InjectedState": "ToolContext; toolkeel_compat.langchain has InjectedState",
@@ -117,7 +115,7 @@ def check_places(where: str, method: Any, given: int, options: Iterable[str]) ->
     Raises:
         DefinitionError: naming the argument and the fix.
     """
-    code, first = method.__code__, _has_object(method)
+    code, first = method.__code__, has_object(method)
     places = code.co_varnames[first : code.co_argcount]
     known = code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount]
     takes_more = code.co_flags & inspect.CO_VARKEYWORDS
@@ -128,7 +126,8 @@ def check_places(where: str, method: Any, given: int, options: Iterable[str]) ->
         raise too_many(where, given, " and ".join(places))
 
 
-def _has_object(method: Any) -> bool:
+def has_object(method: Any) -> bool:
+    """Tell a method, whose first parameter is its object or class, from a function."""
     return method.__code__.co_varnames[:1] in (("self",), ("cls",))
 
 
@@ -147,17 +146,3 @@ def telling(kind: str) -> Callable[[object, str], NoReturn]:
         raise AttributeError(said, name=name, obj=owner)
 
     return refuse
-
-
-def naming(function: Callable[P, R]) -> Callable[P, R]:
-    """Let a function or method refuse arguments that it has no place for by a text with the fix, no
-    `TypeError`."""
-    where = function.__qualname__.replace(".__init__", "").replace(".__new__", "")
-    first = _has_object(function)
-
-    @functools.wraps(function)
-    def checked(*args: P.args, **kwargs: P.kwargs) -> R:
-        check_places(where, function, len(args) - first, kwargs)
-        return function(*args, **kwargs)
-
-    return checked

@@ -9,18 +9,17 @@ from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Generic, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Unpack, overload
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._common.other_libraries_words import naming, telling, too_many, unknown_option
+from toolkeel._common.checked_arguments import Kind, at_least, check_values, checked, listing
+from toolkeel._common.other_libraries_words import telling, too_many, unknown_option
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
 from toolkeel.agent.inner_agent import MAX_DEPTH, Nesting, agent_tool, as_prompt
-from toolkeel.agent.options import AGENT as AGENT_CHECKS
-from toolkeel.agent.options import RUN as RUN_CHECKS
-from toolkeel.agent.options import RunOptions, check_options
+from toolkeel.agent.options import KINDS, RunOptions
 from toolkeel.agent.output import RETRIES, plan_output
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Instructions, Prompt, instructions_of
@@ -42,6 +41,11 @@ C = TypeVar("C", default=Any)
 T = TypeVar("T", default=str)
 N = TypeVar("N")
 MAX_TURNS = 25
+GUARDRAILS = listing("a list of guardrails")
+MODEL = Kind(
+    lambda value: True,
+    "a model or its name, which comes first: Agent('openai:gpt-5', [search, send])",
+)
 TREE = 10
 """How many times `max_turns` a run and all runs within it may ask models, if nothing is said."""
 
@@ -84,32 +88,31 @@ class Agent(Generic[C, T]):
         SetupError: for a model name nobody knows, or tools that cannot be wired up.
     """
 
-    @naming
+    @checked
     def __init__(
         self,
-        model: str | Model,
+        model: Annotated[str | Model, MODEL],
         tools: Toolset | Iterable[ToolOrSource] = (),
         *,
         instructions: Instructions[C] = "",
-        name: str = "agent",
+        name: Annotated[str, Kind(bool, "a text")] = "agent",
         settings: Settings | None = None,
-        max_turns: int = MAX_TURNS,
+        max_turns: Annotated[int, at_least(1, "a number from 1")] = MAX_TURNS,
         steps: Sequence[Step] = (),
         rules: Rules | None = None,
         search_tools: bool = False,
         used_tickets: str | Path | None = None,
         output_type: TypeForm[T] = str,  # type: ignore[assignment]
-        output_retries: int = RETRIES,
+        output_retries: Annotated[int, at_least(0, "a number, 0 or more")] = RETRIES,
         limits: RunLimits | None = None,
         on_refusal: Literal["return", "raise"] = "return",
-        handoffs: Handoffs = (),
-        input_guardrails: Iterable[Guardrail | Check[C]] = (),
-        output_guardrails: Iterable[Guardrail | Check[C]] = (),
+        handoffs: Annotated[Handoffs, listing("a list of agents", True)] = (),
+        input_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
+        output_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
         model_steps: Sequence[ModelStep] = (),
         history: HistoryPolicy | None = None,
         deps_type: type[C] | None = None,
     ) -> None:
-        check_options("Agent", locals(), AGENT_CHECKS)
         model, self.name, self.instructions = (
             resolve_model(model),
             name,
@@ -344,7 +347,7 @@ class Agent(Generic[C, T]):
         for word in options.keys() - RunOptions.__annotations__.keys():
             raise unknown_option("Agent.run", word, _RUN_OPTIONS)
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
-        check_options("Agent.run", given, RUN_CHECKS)
+        check_values("Agent.run", given, KINDS)
         plan = self._planned(options, output_type)
         for option in _FOR_THE_PLAN:
             given.pop(option, None)

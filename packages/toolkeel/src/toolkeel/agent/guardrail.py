@@ -23,7 +23,7 @@ from toolkeel.messages import AssistantMessage, Message
 C = TypeVar("C")
 log = logging.getLogger("toolkeel")
 
-Check: TypeAlias = Callable[[Any, RunContext[C]], "Verdict | Awaitable[Verdict]"]
+Check: TypeAlias = Callable[[Any, RunContext[C]], Verdict | Awaitable[Verdict]]
 """``(said, run)``, where `said` is the list of messages that the person has added, or ``(output,
 run)``; sync or async. `RunContext.messages` has what came before."""
 Stage: TypeAlias = Literal["input", "output"]

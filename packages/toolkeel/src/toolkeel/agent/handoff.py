@@ -169,8 +169,8 @@ def tool_name(agent: str) -> str:
     return re.sub(r"\W+", "_", agent.lower()).strip("_") or "agent"
 
 
-Handing: TypeAlias = "Iterable[AgentLike | Handoff]"
-Handoffs: TypeAlias = "Handing | Callable[[], Handing]"
+Handing: TypeAlias = Iterable[AgentLike | Handoff]
+Handoffs: TypeAlias = Handing | Callable[[], Handing]
 
 
 def as_handoffs(given: Handing) -> tuple[Handoff, ...]:

@@ -3,126 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from toolkeel._common.checked_arguments import Kind, check_values
 from toolkeel._common.other_libraries_words import unknown_option
-from toolkeel.define.executor_names import EXECUTOR_NAMES, take_executor
-from toolkeel.effects import LABELS, Effects
+from toolkeel.define.executor_names import take_executor
 from toolkeel.errors import DefinitionError, Refused
-from toolkeel.hosted import Hosted
 
-Check = tuple[Callable[[Any], bool], str]
-"""Whether a value is one, and what to give instead, in words."""
-
-
-def of(*kinds: type) -> Callable[[Any], bool]:
-    """Whether a value is of one of these classes."""
-    return lambda value: isinstance(value, kinds)
-
-
-def maybe(good: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Whether a value is good, or None."""
-    return lambda value: value is None or good(value)
-
-
-def either(*good: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Whether a value is good by one of these."""
-    return lambda value: any(each(value) for each in good)
-
-
-def number(least: float, *kinds: type) -> Callable[[Any], bool]:
-    """Whether a value is a number, of these classes if they are given, and not below the least."""
-
-    def good(value: Any) -> bool:
-        fits = isinstance(value, kinds or (int, float)) and not isinstance(value, bool)
-        return fits and bool(value >= least)
-
-    return good
-
-
-def several(each: Callable[[Any], bool]) -> Callable[[Any], bool]:
-    """Whether a value can be gone through, and holds such; what can be read once is not touched."""
-    return lambda value: (
-        isinstance(value, Iterable)
-        and not isinstance(value, str | bytes | Mapping)
-        and (not isinstance(value, Collection) or all(map(each, value)))
-    )
-
-
-def choice(*words: str) -> Check:
-    """One of these words."""
-    return (lambda value: value in words), f"{', '.join(map(repr, words[:-1]))} or {words[-1]!r}"
-
-
-def _are_effects(value: object) -> bool:
-    """Whether each flag is one and each list holds texts: a text for a flag would always be true."""
-    if not isinstance(value, Effects):
-        return False
-    flags = (value.read_only, value.destructive, value.idempotent, value.open_world)
-    lists = (value.resources, value.target, value.safe_after)
-    return (
-        all(map(of(bool), (*flags, value.private, value.stranger)))
-        and all(map(several(of(str)), lists))
-        and set(value.safe_after) <= set(LABELS)
-    )
-
-
-_SECONDS = number(0)
-_FLAG: Check = (of(bool), "True or False")
-_RULE: Check = (either(of(bool), callable), "True, False or a function")
-_HANDLER: Check = (
-    maybe(either(of(bool, str), callable)),
-    "True, False, a text or a function of the error",
-)
-_MAPPING: Check = (of(Mapping), "a dict")
-CHECKS: Mapping[str, Check] = {
-    "effects": (
-        _are_effects,
-        "Effects(...) with True or False for flags, lists of texts, and labels for safe_after",
-    ),
-    "timeout": (
-        maybe(lambda value: _SECONDS(value) and value > 0),
-        "a number of seconds above 0, or None for no limit",
-    ),
-    "inline": _FLAG,
-    "executor": (
-        maybe(
-            lambda value: (
-                value in EXECUTOR_NAMES or (callable(value) and not isinstance(value, type))
-            )
-        ),
-        f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(width=4) of toolkeel.executors",
-    ),
-    "resources": (maybe(of(Mapping)), "a dict"),
-    "sequential": _FLAG,
-    "ends_run": _FLAG,
-    "returns": choice("content", "content_and_artifact"),
-    "unknown_keys": choice("forbid", "ignore", "allow"),
-    "on_error": _HANDLER,
-    "on_invalid": _HANDLER,
-    "on_crash": _HANDLER,
-    "max_output": (maybe(number(0, int)), "a number of characters, or None for no limit"),
-    "approval": _RULE,
-    "enabled": _RULE,
-    "steps": (several(callable), "a list of steps, which can be called"),
-    "tags": (several(of(str)), "a list of texts"),
-    "metadata": _MAPPING,
-    "provider_options": _MAPPING,
-    "hosted": (maybe(of(Hosted)), "Hosted({wire: Native(...)})"),
-    "docstring": choice("parse", "strict", "plain"),
-}
-"""By option: whether a value is one, and what it should be."""
 _FRONT = ("name", "description", "parameters")
 """What the front doors take besides."""
 
 
-def checked_options(name: str, options: Mapping[str, object]) -> dict[str, Any]:
-    """The options; what holds several is a tuple.
+def checked_options(
+    name: str, options: Mapping[str, object], kinds: Mapping[str, Kind | None]
+) -> dict[str, Any]:
+    """Return the options; what holds several is a tuple.
 
     Args:
         name: The tool's, for messages.
         options: Values by option.
+        kinds: What each option may be.
 
     Raises:
         DefinitionError: there is no such option, or it cannot be this; naming what it should be.
@@ -132,12 +33,10 @@ def checked_options(name: str, options: Mapping[str, object]) -> dict[str, Any]:
         values = given.get(plural)
         if isinstance(values, Iterable) and not isinstance(values, str):
             given[plural] = tuple(values)
-    for option, value in given.items():
-        if option not in CHECKS:
-            raise unknown_option(name, option, [*CHECKS, *_FRONT], "tool")
-        good, wanted = CHECKS[option]
-        if not good(value):
-            raise DefinitionError(f"{name}: {option} is {value!r:.80}; give it {wanted}")
+    for option in given:
+        if option not in kinds:
+            raise unknown_option(name, option, [*kinds, *_FRONT], "tool")
+    check_values(name, given, kinds, DefinitionError)
     check_steps(given.get("steps", ()))
     take_executor(name, given)
     return given

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import inspect
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from types import FrameType
 from typing import (
     TYPE_CHECKING,
+    Annotated,
     Any,
     Generic,
     Literal,
@@ -19,11 +21,12 @@ from typing import (
     Unpack,
 )
 
+from toolkeel._common.checked_arguments import Kind, above, at_least, kinds_of
 from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import NOTHING, InNotebooks, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
-from toolkeel.define.executor_names import ExecutorName
+from toolkeel.define.executor_names import EXECUTOR_NAMES, ExecutorName
 from toolkeel.define.inject import InjectedParameter
 from toolkeel.define.options import check_names, check_on_invoke, checked_options, external
 from toolkeel.define.reading.docstring import DocstringUse
@@ -46,6 +49,10 @@ Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
 Needs: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
 """Whether a person must approve a call; a text says why. A function of the validated arguments, or of
 those and the `ToolContext`; it may refuse the call itself by raising `Denied`."""
+EXECUTOR = Kind(
+    lambda value: not isinstance(value, type),
+    f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(width=4) of toolkeel.executors",
+)
 DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000
 
@@ -143,18 +150,18 @@ class ToolOptions(TypedDict, total=False):
     """
 
     effects: Effects
-    timeout: float | None
+    timeout: Annotated[float, above(0, "a number of seconds above 0")] | None
     inline: bool
-    executor: Executor | ExecutorName | None
+    executor: Annotated[Executor | ExecutorName | None, EXECUTOR]
     resources: Mapping[str, float] | None
     sequential: bool
     ends_run: bool
     returns: Literal["content", "content_and_artifact"]
     unknown_keys: UnknownKeys
-    on_error: ErrorHandler
-    on_invalid: ErrorHandler
-    on_crash: ErrorHandler
-    max_output: int | None
+    on_error: ErrorHandler | None
+    on_invalid: ErrorHandler | None
+    on_crash: ErrorHandler | None
+    max_output: Annotated[int, at_least(0, "a number of characters")] | None
     approval: Needs
     enabled: Enabled
     steps: Sequence[Step]
@@ -369,6 +376,12 @@ class Tool(InNotebooks, Generic[P, R], metaclass=_Raw):
         return compile_tool(function, (name, description), parameters, options, calling_frame())
 
 
+@functools.cache
+def kinds_of_options() -> dict[str, Kind | None]:
+    """Return what each option of a tool may be, by its annotation in `ToolOptions`."""
+    return kinds_of(ToolOptions.__annotations__, __name__)
+
+
 def compile_tool(
     function: Callable[..., Any],
     names: tuple[str | None, str | None],
@@ -380,7 +393,10 @@ def compile_tool(
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)
-    given = checked_options(str(names[0] or getattr(function, "__name__", "a tool")), options)
+    known = kinds_of_options() if options else {}  # many tools have none
+    given = checked_options(
+        str(names[0] or getattr(function, "__name__", "a tool")), options, known
+    )
     unknown_keys, docstring = given.get("unknown_keys", "forbid"), given.pop("docstring", "parse")
     request = Request(*names, parameters, unknown_keys, docstring, caller)
     plan = compile_function(function, request)

@@ -14,8 +14,8 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from toolkeel._common.checked_arguments import checked
 from toolkeel._common.nearest_names import nearest_names
-from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model
 from toolkeel.providers.chat_servers import PRESETS, Preset, base_url_of
@@ -43,7 +43,7 @@ _NAMELESS = frozenset({"offline"})
 """Vendors of a single model, which needs no name."""
 
 
-@naming
+@checked
 def connect(model: str | Model, **options: Any) -> Model:
     """The model of that name.
 

@@ -12,7 +12,6 @@ from time import time
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.data_folder import sessions_file
-from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.entries import Forked, RunBegan
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
@@ -248,7 +247,7 @@ def _storage_of(path: str) -> Storage:
     return found
 
 
-@naming
+@checked
 def session(name: str | Path) -> Session:
     """The session of a name in the user's data folder, or the one of the file at a path.
 

@@ -17,9 +17,9 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias
 
-from toolkeel._common.other_libraries_words import naming
+from toolkeel._common.checked_arguments import checked
 from toolkeel._common.redact_secrets import SHORTEST, Redactor
 from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record import record
@@ -77,7 +77,7 @@ class Cassette:
             of `ignore` is none.
     """
 
-    @naming
+    @checked
     def __init__(
         self,
         path: str | Path,
@@ -86,8 +86,6 @@ class Cassette:
         ignore: Sequence[str] = (),
         secrets: Sequence[str] = (),
     ) -> None:
-        if mode not in get_args(Mode):
-            raise SetupError(f"Cassette: mode is one of {', '.join(get_args(Mode))}, not {mode!r}")
         self.path = Path(path)
         if self.path.is_dir():
             raise SetupError(f"{self.path} is a folder; a cassette is a file")

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping, Sequence
 from typing import TypeAlias
 
-from toolkeel._common.other_libraries_words import naming
+from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall
@@ -45,7 +45,7 @@ class Scripted(Binds):
     >>> model = Scripted([call("add", {"a": 1, "b": 2}), "It is 3."])
     """
 
-    @naming
+    @checked
     def __init__(self, lines: Iterable[Line], name: str = "scripted") -> None:
         self._lines = iter(lines)
         self._ids = itertools.count(1)

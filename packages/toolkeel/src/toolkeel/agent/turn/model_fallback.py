@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
-from toolkeel._common.other_libraries_words import naming
+from toolkeel._common.checked_arguments import checked
 from toolkeel.agent.turn.steps import Ask
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError
@@ -35,7 +35,7 @@ class Fallback:
         SetupError: for no model, or a name nobody knows.
     """
 
-    @naming
+    @checked
     def __init__(
         self, *models: str | Model, when: Callable[[ModelError], bool] = passes_on
     ) -> None:

@@ -14,7 +14,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from typing import Any, Final, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._common.other_libraries_words import naming
 from toolkeel._records.record import record
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import revalidate
@@ -230,7 +229,7 @@ class OutputGuard(_Guard):
         return f"{ran} its result is withheld{why}"
 
 
-@naming
+@checked
 def input_guard(check: InputCheck, name: str = "", *, inline: bool = False) -> InputGuard:
     """A step that looks at a call before it runs.
 
@@ -256,7 +255,7 @@ def input_guard(check: InputCheck, name: str = "", *, inline: bool = False) -> I
     return InputGuard(check, name or _name_of(check), inline)
 
 
-@naming
+@checked
 def output_guard(check: OutputCheck, name: str = "", *, inline: bool = False) -> OutputGuard:
     """A step that looks at how a call went before the model does; at errors, too.
 

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Literal
 
-from toolkeel._common.other_libraries_words import naming
+from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.steps.command_patterns import allowed, mentions
 from toolkeel.define.nearly_right_names import nearest_tools
@@ -158,7 +158,7 @@ class Rules:
     'deny'
     """
 
-    @naming
+    @checked
     def __init__(
         self, deny: Iterable[str] = (), ask: Iterable[str] = (), allow: Iterable[str] = ()
     ) -> None:

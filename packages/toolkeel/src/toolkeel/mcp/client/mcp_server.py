@@ -24,7 +24,6 @@ from typing import Any, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 
 with needs_extra("An MCP server", "mcp"):
@@ -391,7 +390,7 @@ def _at_exit() -> None:
 atexit.register(_at_exit)
 
 
-@naming
+@checked
 def servers(path: str | Path, **options: Any) -> list[MCPServer]:
     """Every server of a file, for an agent: ``tools=[*servers("mcp.json")]``.
 

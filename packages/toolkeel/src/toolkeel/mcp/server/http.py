@@ -21,7 +21,6 @@ from starlette.middleware import Middleware
 from starlette.responses import JSONResponse
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._common.other_libraries_words import naming
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.drain import (
     METRICS_PATH,
@@ -73,7 +72,7 @@ class BearerToken:
         )
 
 
-@naming
+@checked
 def asgi(
     server: ToolServer,
     *,
@@ -138,7 +137,7 @@ def _admit_session(manager: Any, admit: Callable[[Any], Any], owner: Any) -> Any
     return admit(owner)
 
 
-@naming
+@checked
 async def serve_http(
     server: ToolServer,
     host: str = "127.0.0.1",

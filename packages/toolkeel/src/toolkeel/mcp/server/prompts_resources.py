@@ -14,7 +14,7 @@ import mcp_types as types
 from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from pydantic_core import to_json
 
-from toolkeel._common.other_libraries_words import naming
+from toolkeel._common.checked_arguments import checked
 from toolkeel.content import Audio, Block, Data, File, Image, Text, block_of
 from toolkeel.context import ToolContext
 from toolkeel.define.reading.signature import calling_frame
@@ -140,7 +140,7 @@ def prompt(
     icons: list[dict[str, object]] | None = None,
     meta: Mapping[str, object] | None = None,
 ) -> Callable[[Callable[P, R]], Prompt[P, R]]: ...
-@naming
+@checked
 def prompt(
     function: Callable[..., Any] | str | None = None,
     /,
@@ -253,7 +253,7 @@ class Resource(Primitive[P, R]):
         return self.template.match(uri)
 
 
-@naming
+@checked
 def resource(
     uri: str,
     *,
