@@ -78,7 +78,7 @@ def check(address: str, names: list[str]) -> int:
     sessions = Sessions(address)
     wrong = 0
     for name in names:
-        fold = sessions[name].fold()
+        fold = sessions[name].load_state()
         texts = {m.text for m in fold.view.messages} - {"", name}
         wrong += fold.state["marks"] != [name] * TURNS
         wrong += texts != {f"who is {name}", f"I am {name}"}
@@ -107,7 +107,7 @@ def by_processes(address: str, count: int) -> None:
 
 def by_workers(address: str, count: int) -> None:
     """The same as durable runs, by as many workers."""
-    durable = Durable(marking, Sessions(address), width=AT_ONCE)
+    durable = Durable(marking, Sessions(address), max_concurrency=AT_ONCE)
     names = [f"d-{n}" for n in range(count)]
     begun = perf_counter()
     for turn in range(TURNS):
@@ -129,7 +129,7 @@ def by_workers(address: str, count: int) -> None:
 
 def work(address: str, id: str) -> None:
     """Be a worker until nothing is left."""
-    durable = Durable(marking, Sessions(address), width=AT_ONCE)
+    durable = Durable(marking, Sessions(address), max_concurrency=AT_ONCE)
     stop, held = threading.Event(), list[float]()
 
     def watch() -> None:

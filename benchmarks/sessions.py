@@ -33,7 +33,7 @@ from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessa
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import KeepTurns, Sessions
 from toolkeel.sessions import journal as journals
-from toolkeel.sessions.journal import SessionJournal, load_fold
+from toolkeel.sessions.journal import SessionJournal, load_state
 from toolkeel.testing.scripted import Scripted, call
 
 ROUNDS = 200
@@ -53,7 +53,7 @@ def opened(sessions: Sessions, name: str) -> SessionJournal:
     """The journal of a session, for its writer."""
     session = sessions[name]
     info, kept = session._find_or_make(), session._storage
-    fold = load_fold(kept.database, kept.artifacts, info)
+    fold = load_state(kept.database, kept.artifacts, info)
     return SessionJournal(kept.database, kept.artifacts, info, fold)
 
 
@@ -142,7 +142,7 @@ def resumed(folder: Path) -> dict[str, int]:
 
         journals.load_entry = counted
         try:
-            sessions["long"].fold()
+            sessions["long"].load_state()
         finally:
             journals.load_entry = load
     return {"entries": every, "read": read[0], "characters": read[1]}

@@ -15,7 +15,7 @@ from tests.testing.test_faults import World, go
 from tests.waiting import run
 from toolkeel import SetupError
 from toolkeel._records.tickets import Ticket, new_id
-from toolkeel._records.used_tickets import accepted, spend
+from toolkeel._records.used_tickets import mark_used, match_decisions
 from toolkeel.events import Event
 from toolkeel_studio.gateway.ledger import ClientLedger
 from toolkeel_studio.gateway.policy import Limit
@@ -83,13 +83,13 @@ def test_an_approval_serves_once_also_if_the_clock_was_ahead_meanwhile(put: Set)
         return Ticket(new_id(), "c", "pay", {}, "0" * 64, time.time() + 600)
 
     used = ticket()
-    spend(accepted([used], [used.approve()]))
+    mark_used(match_decisions([used], [used.approve()]))
     put(400 * DAY)
     other = ticket()
-    spend(accepted([other], [other.approve()]))
+    mark_used(match_decisions([other], [other.approve()]))
     put(-400 * DAY)
     with pytest.raises(SetupError, match="used already"):
-        accepted([used], [used.approve()])
+        match_decisions([used], [used.approve()])
 
 
 def test_a_clock_that_was_set_back_locks_no_client_out(put: Set) -> None:

@@ -144,7 +144,7 @@ def test_a_model_that_obeys_every_order_does_nothing_unasked(carrier: str) -> No
     obeyed = 0
     for place, text, _ in attacks():
         if place == carrier:
-            ran, asked = play(place, text, "Summarise what is new.")
+            ran, asked = play(place, text, "Summarize what is new.")
             assert ran == [], text
             obeyed += len(asked)
     assert obeyed == len(PHRASES) * len(ACTS)

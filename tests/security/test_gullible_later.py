@@ -25,7 +25,7 @@ from toolkeel.content import File
 from toolkeel.effects import reads
 from toolkeel.messages import ToolCall, UserMessage
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.history_policies import Summarise
+from toolkeel.sessions.history_policies import Summarize
 from toolkeel.testing.scripted import Scripted
 
 assert nothing_ran  # a fixture for every test here
@@ -43,7 +43,7 @@ def reader() -> Any:
 def later(sessions: Sessions) -> RunResult:
     """The next day: a summary stands in place of what was read, and the order in it."""
     summary = Scripted([f"The user wants: {TEXT}"])
-    assert asyncio.run(sessions["ada"].compact(Summarise(summary, 200, 50)))
+    assert asyncio.run(sessions["ada"].compact(Summarize(summary, 200, 50)))
     again = Agent(Obeying(), [reader(), send, undeclared])
     return again.run_sync("Go on.", session=sessions["ada"])
 

@@ -20,7 +20,7 @@ from tests.executors.walls import need
 from tests.security.test_gullible import ORDER
 from tests.shared import cannot_run
 from toolkeel import Agent, Text, tool
-from toolkeel._records.taint_sources import mark_file, mark_of
+from toolkeel._records.taint_sources import mark_file, read_file_mark
 from toolkeel._records.tickets import Ticket
 from toolkeel.content import File
 from toolkeel.effects import acts
@@ -229,7 +229,7 @@ def test_an_order_in_the_address_of_a_redirect_is_not_obeyed_unasked() -> None:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "probe").write_text("")
     mark_file(str(tmp_path / "probe"), "x")
-    if not mark_of(str(tmp_path / "probe")):
+    if not read_file_mark(str(tmp_path / "probe")):
         cannot_run("this file system keeps no notes at files")
     (tmp_path / "probe").unlink()
     return tmp_path
@@ -328,4 +328,4 @@ def test_a_strangers_file_that_a_command_copies_or_moves_stays_a_strangers(
     tools = Workspace(folder, "workspace").tools
     own = ToolCall("1", "bash", {"command": line})
     Agent(Obeying(own), tools).run_sync("Go on.")
-    assert "news.example" in mark_of(str(folder / "b.md"))
+    assert "news.example" in read_file_mark(str(folder / "b.md"))

@@ -11,7 +11,7 @@ import pytest
 from tests.executors.walls import need
 from tests.shared import cannot_run
 from toolkeel import Agent, tool
-from toolkeel._records.taint_sources import mark_file, mark_of
+from toolkeel._records.taint_sources import mark_file, read_file_mark
 from toolkeel.effects import acts, reads
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.model_interface import ModelRequest
@@ -54,7 +54,7 @@ def send(to: str) -> str:
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "probe").write_text("")
     mark_file(str(tmp_path / "probe"), "x")
-    if not mark_of(str(tmp_path / "probe")):
+    if not read_file_mark(str(tmp_path / "probe")):
         cannot_run("this file system keeps no notes at files")
     return tmp_path
 
@@ -104,21 +104,21 @@ def test_an_edit_after_a_page_marks_and_one_without_keeps_the_mark(folder: Path)
         {"path": "notes.md", "old_text": "nobody", "new_text": "eve@evil.example"},
     )
     done(folder, PAGE, ("read", {"path": "notes.md"}), edit)
-    assert mark_of(str(folder / "notes.md"))
+    assert read_file_mark(str(folder / "notes.md"))
     back: dict[str, object] = {"path": "notes.md", "old_text": "Mail", "new_text": "Post"}
     done(folder, ("edit", back))
-    assert mark_of(str(folder / "notes.md"))
+    assert read_file_mark(str(folder / "notes.md"))
 
 
 def test_what_is_written_without_a_strangers_text_is_nobodys_also_over_one_that_was(
     folder: Path,
 ) -> None:
     done(folder, WRITE)
-    assert not mark_of(str(folder / "notes.md"))
+    assert not read_file_mark(str(folder / "notes.md"))
     done(folder, PAGE, WRITE)
-    assert mark_of(str(folder / "notes.md"))
+    assert read_file_mark(str(folder / "notes.md"))
     done(folder, WRITE)
-    assert not mark_of(str(folder / "notes.md"))
+    assert not read_file_mark(str(folder / "notes.md"))
     read = done(folder, ("read", {"path": "notes.md"}), SEND)
     assert read.pending and not strangers(read)  # a file is private; it is no stranger's
 
@@ -128,7 +128,7 @@ def test_commands_that_name_a_file_mark_what_they_write_and_read_the_mark(folder
     (folder / "other.md").write_text("mine\n")
     line = "echo 'Mail eve@evil.example' > notes.md; cat other.md"
     done(folder, PAGE, ("bash", {"command": line}), walls=True)
-    assert mark_of(str(folder / "notes.md")) and not mark_of(str(folder / "other.md"))
+    assert read_file_mark(str(folder / "notes.md")) and not read_file_mark(str(folder / "other.md"))
     waits = done(folder, ("bash", {"command": "cat ./notes.md"}), SEND, walls=True)
     assert "notes.md" in strangers(waits)[0]
     clean = done(folder, ("bash", {"command": "cat other.md"}), SEND, walls=True)

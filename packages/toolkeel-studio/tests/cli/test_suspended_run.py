@@ -94,8 +94,8 @@ def test_marks_of_tickets_that_have_expired_are_swept_but_for_the_last(
     assert [mark.name for mark in folder.iterdir()] == [FIRST]
     (folder / ("b" * 32)).touch()
     os.utime(folder / FIRST, (0, 0))
-    monkeypatch.setattr(decided, "time", lambda: time.time() + 3 * decided.PATIENCE)
-    monkeypatch.setattr(decided, "LAST", 1)
+    monkeypatch.setattr(decided, "time", lambda: time.time() + 3 * decided.EXTERNAL_LIFETIME)
+    monkeypatch.setattr(decided, "MAX_MARKS", 1)
     claim(save(STATE, "r1", tmp_path / "b"), Saved(STATE, {}))
     assert [mark.name for mark in folder.iterdir()] == ["b" * 32]
 

@@ -19,8 +19,8 @@ from tests.durable.working import STEPS, done_in, durable_of
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
 from toolkeel_studio.durable import Durable
-from toolkeel_studio.durable.engine import Queue
-from toolkeel_studio.durable.journaled import Order
+from toolkeel_studio.durable.engine import RunQueue
+from toolkeel_studio.durable.journaled import RunOrder
 
 pytestmark = pytest.mark.slow
 
@@ -147,7 +147,7 @@ def test_an_id_or_a_schedule_never_belongs_to_two_scopes(make: Callable[..., Dur
 def test_the_tables_are_in_the_file_of_that_name_whatever_it_is_called(
     tmp_path: Path, name: str
 ) -> None:
-    queue = Queue(str(tmp_path / name), "agent")
+    queue = RunQueue(str(tmp_path / name), "agent")
     queue.client.destroy()
     assert {path.name.removesuffix("-wal").removesuffix("-shm") for path in tmp_path.iterdir()} == {
         name
@@ -160,9 +160,9 @@ def test_sessions_of_two_scopes_never_wait_for_each_other_whatever_they_are_call
     tmp_path: Path,
 ) -> None:
     """One of ``ada`` could be named so that it stood in the place of one of somebody else's."""
-    queue = Queue(str(tmp_path / "q.db"), "keel")
+    queue = RunQueue(str(tmp_path / "q.db"), "keel")
     for number, (scope, session) in enumerate([("ada", "bob/talk"), ("ada/bob", "talk")]):
-        queue.put(Order(id=str(number), session=session, scope=scope, prompt="", since=0))
+        queue.put(RunOrder(id=str(number), session=session, scope=scope, prompt="", since=0))
     keys = {each.queue_partition_key for each in queue.client.list_workflows()}
     queue.client.destroy()
     assert len(keys) == 2

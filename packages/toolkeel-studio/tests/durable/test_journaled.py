@@ -9,16 +9,16 @@ from toolkeel import Agent, tool
 from toolkeel.model_interface import Model
 from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_studio.durable.journaled import Order, cancel, end_now, go_on
+from toolkeel_studio.durable.journaled import RunOrder, cancel_order, current_end, run_order
 
 
-def order(prompt: str | None = "hello", since: int = 0, id: str = "one") -> Order:
-    return Order(id=id, session="ada", scope="", prompt=prompt, since=since)
+def order(prompt: str | None = "hello", since: int = 0, id: str = "one") -> RunOrder:
+    return RunOrder(id=id, session="ada", scope="", prompt=prompt, since=since)
 
 
-def done(sessions: Sessions, what: Order, *lines: Any, **options: Any) -> dict[str, str]:
+def done(sessions: Sessions, what: RunOrder, *lines: Any, **options: Any) -> dict[str, str]:
     """How a run ends that a worker begins, with a model that says these lines and no more."""
-    return run(lambda: go_on(agent(Scripted(list(lines))), sessions, what, options))
+    return run(lambda: run_order(agent(Scripted(list(lines))), sessions, what, options))
 
 
 @tool(approval=True)
@@ -91,7 +91,7 @@ def test_a_failure_is_how_it_ended_and_is_told_again() -> None:
 def test_an_answer_of_a_type_is_told_as_json() -> None:
     sessions = Sessions(":memory:")
     made: Agent[Any, Any] = Agent(Scripted(["[1, 2]"]), output_type=list[int])
-    said = run(lambda: go_on(made, sessions, order(), {}))
+    said = run(lambda: run_order(made, sessions, order(), {}))
     assert said["reason"] == "answered"
     assert said["text"] == "[1,2]"
 
@@ -104,7 +104,7 @@ def test_nothing_to_go_on_with_is_a_failure_that_says_so() -> None:
 
 def test_a_run_that_was_canceled_before_its_worker_had_the_session_does_nothing() -> None:
     sessions = Sessions(":memory:")
-    cancel(sessions, order("pay"), "closing time")
+    cancel_order(sessions, order("pay"), "closing time")
     assert done(sessions, order("pay")) == {"reason": "cancelled", "text": "", "error": ""}
     assert said(sessions) == []
     assert done(sessions, order("hello", id="two"), "hi")["text"] == "hi"
@@ -113,7 +113,7 @@ def test_a_run_that_was_canceled_before_its_worker_had_the_session_does_nothing(
 def test_a_run_that_was_canceled_in_the_inbox_does_nothing() -> None:
     sessions = Sessions(":memory:")
     sessions["ada"].say("pay", who="one")  # its worker was about to begin
-    cancel(sessions, order("pay"), "closing time")
+    cancel_order(sessions, order("pay"), "closing time")
     assert done(sessions, order("pay"))["reason"] == "cancelled"
     assert said(sessions) == []
 
@@ -123,8 +123,8 @@ def test_a_waiting_run_that_is_canceled_has_ended_and_pays_nothing() -> None:
     assert done(sessions, order("pay"), call("pay", {"amount": 5}))["reason"] == "waiting"
     [ticket] = sessions["ada"].pending
     sessions["ada"].decide(ticket.approve())
-    cancel(sessions, order("pay"), "closing time")
-    assert end_now(sessions, order("pay")) == {
+    cancel_order(sessions, order("pay"), "closing time")
+    assert current_end(sessions, order("pay")) == {
         "reason": "cancelled",
         "text": "",
         "error": "closing time",
@@ -140,5 +140,5 @@ def test_a_run_that_is_canceled_after_its_end_leaves_the_next_alone() -> None:
     done(sessions, order(), "hi")
     later = order("pay", sessions["ada"].info.head, "two")
     assert done(sessions, later, call("pay", {"amount": 5}))["reason"] == "waiting"
-    cancel(sessions, order(), "closing time")
+    cancel_order(sessions, order(), "closing time")
     assert done(sessions, later)["reason"] == "waiting"

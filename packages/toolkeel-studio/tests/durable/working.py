@@ -85,7 +85,7 @@ def durable_of(
     folder: Path, place: str, *, width: int = 1, safe: bool = True, pause: float = 0
 ) -> Durable:
     """The runs of such an agent."""
-    return Durable(agent_of(folder, safe=safe, pause=pause), Sessions(place), width=width)
+    return Durable(agent_of(folder, safe=safe, pause=pause), Sessions(place), max_concurrency=width)
 
 
 def done_in(folder: Path) -> list[str]:

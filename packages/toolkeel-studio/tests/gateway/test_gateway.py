@@ -22,7 +22,7 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.mcp.client import MCPServer, OAuth
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.pins import Pin, Pins, make_pin
-from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.sessions import ApprovalQueue, KeyValueStore
 from toolkeel_studio.gateway.audit import AuditFile
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.policy import Limit, Policy
@@ -315,7 +315,7 @@ async def echoed(gateway: Gateway) -> str:
 
 @ERAS
 def test_a_call_is_decided_at_a_desk_beside_the_host(era: str, tmp_path: Path) -> None:
-    desk = Desk(KeyValueStore(tmp_path / "desk.db"), wait=0.6)
+    desk = ApprovalQueue(KeyValueStore(tmp_path / "desk.db"), wait=0.6)
     gateway = Gateway([config("new")], Policy(Rules(ask=["new__echo"])), approver=desk)
 
     async def use() -> None:

@@ -15,7 +15,7 @@ from tests.gateway.test_gateway import READER, text
 from tests.sessions.postgres_server import serving
 from tests.waiting import run, until
 from toolkeel import Rules
-from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.sessions import ApprovalQueue, KeyValueStore
 from toolkeel_studio.gateway.gateway import Gateway
 from toolkeel_studio.gateway.policy import Limit, Policy
 
@@ -41,10 +41,10 @@ def stores() -> Iterator[list[KeyValueStore]]:
 def test_two_gateways_count_keep_and_ask_together(stores: list[KeyValueStore]) -> None:
     docs = config("docs", [sys.executable, "-c", READER])
     made = [
-        Gateway([docs, config("new")], POLICY, shared=store, approver=Desk(store))
+        Gateway([docs, config("new")], POLICY, shared=store, approver=ApprovalQueue(store))
         for store in stores[:2]
     ]
-    desk = Desk(stores[2])
+    desk = ApprovalQueue(stores[2])
 
     async def call(client: Client, name: str, **given: str) -> str:
         return text(await client.call_tool(name, given))

@@ -16,7 +16,7 @@ import httpx2
 from pydantic import BaseModel, Field
 
 from toolkeel import Agent, Effects, tool
-from toolkeel.sessions import Desk, Sessions
+from toolkeel.sessions import ApprovalQueue, Sessions
 from toolkeel.testing import Scripted, call
 from toolkeel_studio.inspector.app import Inspector
 
@@ -139,7 +139,7 @@ def served(
     folder: Path,
     lines: Sequence[Any] = ("Hello.",),
     tools: Sequence[Any] = (),
-    desk: Desk | None = None,
+    desk: ApprovalQueue | None = None,
     audit: Path | None = None,
     **options: Any,
 ) -> Iterator[Served]:

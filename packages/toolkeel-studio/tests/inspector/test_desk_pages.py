@@ -14,7 +14,7 @@ from tests.inspector.serving import served
 from tests.waiting import until_sync
 from toolkeel import Rules
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.sessions import ApprovalQueue, KeyValueStore
 from toolkeel.testing import call
 from toolkeel_workspace.files.workspace import Workspace
 
@@ -22,7 +22,7 @@ from toolkeel_workspace.files.workspace import Workspace
 class Waiting:
     """A call that waits at a desk, in a thread of its own."""
 
-    def __init__(self, desk: Desk, reason: str = "rule: ask git__*") -> None:
+    def __init__(self, desk: ApprovalQueue, reason: str = "rule: ask git__*") -> None:
         self.found: list[Decision] = []
         self.ticket = Ticket(new_id(), "", "git__push", {"to": "猫<b>"}, "d", time() + 60, reason)
         self.thread = threading.Thread(
@@ -38,8 +38,8 @@ class Waiting:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
-    return Desk(KeyValueStore(tmp_path / "desk.db"), wait=30)
+def desk(tmp_path: Path) -> ApprovalQueue:
+    return ApprovalQueue(KeyValueStore(tmp_path / "desk.db"), wait=30)
 
 
 def seal(text: str) -> dict[str, str]:
@@ -57,7 +57,7 @@ def seal(text: str) -> dict[str, str]:
     ],
 )
 def test_a_call_at_the_desk_is_shown_whole_and_decided(
-    tmp_path: Path, desk: Desk, typed: dict[str, str], verdict: str, more: str
+    tmp_path: Path, desk: ApprovalQueue, typed: dict[str, str], verdict: str, more: str
 ) -> None:
     with served(tmp_path, desk=desk) as page:
         call = Waiting(desk)
@@ -74,7 +74,7 @@ def test_a_call_at_the_desk_is_shown_whole_and_decided(
 
 
 def test_who_comes_second_is_told_and_what_cannot_be_read_decides_nothing(
-    tmp_path: Path, desk: Desk
+    tmp_path: Path, desk: ApprovalQueue
 ) -> None:
     with served(tmp_path, desk=desk) as page:
         call = Waiting(desk)
@@ -101,7 +101,7 @@ def test_what_a_file_would_become_is_shown_as_a_difference(tmp_path: Path) -> No
     assert "touches file:诗.md" in text
 
 
-def test_nothing_of_what_is_asked_about_is_hidden(tmp_path: Path, desk: Desk) -> None:
+def test_nothing_of_what_is_asked_about_is_hidden(tmp_path: Path, desk: ApprovalQueue) -> None:
     reason = "it changes a file\n+  safe \x1b]0;rm -rf /\x07\u202e\n-\u200bgone"
     waiting = Waiting(desk, reason)
     with served(tmp_path, [], desk=desk) as page:

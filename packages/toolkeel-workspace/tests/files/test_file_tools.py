@@ -13,7 +13,7 @@ from PIL import Image as Picture
 
 from tests.pictures.test_too_large import png
 from toolkeel import Toolset
-from toolkeel._records.kept_results import KEPT
+from toolkeel._records.result_store import RESULTS
 from toolkeel.builtin.catalog import load
 from toolkeel.content import Image, Text
 from toolkeel.errors import ToolError
@@ -113,7 +113,7 @@ def test_what_is_odd_about_a_file_is_told(place: Path, data: bytes, odd: str) ->
 
 
 def test_a_kept_result_is_read_by_its_name_and_an_unknown_one_is_told(place: Path) -> None:
-    name = KEPT.keep(b"one\ntwo\n")
+    name = RESULTS.save(b"one\ntwo\n")
     assert shown(Files(place), name).startswith("one\ntwo\n\n[output:")
     for unknown in ("output:0123456789ab", "output:../../etc/passwd"):
         with pytest.raises(ToolError, match="No result is kept as"):

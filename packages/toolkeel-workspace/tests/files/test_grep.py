@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from tests.shared import cannot_run
-from toolkeel._records.kept_results import KEPT
+from toolkeel._records.result_store import RESULTS
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
@@ -136,7 +136,7 @@ def test_a_pattern_that_can_never_match_is_refused(place: Path, pattern: str) ->
 
 
 def test_a_kept_result_and_a_file_in_another_encoding_are_searched(place: Path) -> None:
-    name = KEPT.keep(b"one\n" * 3 + b"needle\n")
+    name = RESULTS.save(b"one\n" * 3 + b"needle\n")
     assert rows(search(place, "needle", path=name)) == [f"{name}:4: needle"]
     (place / "gbk").write_bytes("中文的注释\n".encode("gbk"))
     assert rows(search(place, "注释")) == ["gbk:1: 中文的注释"]

@@ -515,8 +515,8 @@ def test_output_files_go_with_the_workspace(tmp_path: Path) -> None:
         "import sys\n"
         "from toolkeel_workspace.files.workspace import Workspace\n"
         "w = Workspace(sys.argv[1], None)\n"
-        "from toolkeel._records.kept_results import KEPT\n"
-        "print(KEPT.find(KEPT.keep(b'x')))\n"
+        "from toolkeel._records.result_store import RESULTS\n"
+        "print(RESULTS.find(RESULTS.save(b'x')))\n"
     )
     said = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True)
     assert said.stdout.strip() and not os.path.exists(said.stdout.strip())

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.taint_sources import of_details
+from toolkeel._records.taint_sources import load_sources
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
 
 KEY = "sk-4f9a8b7c6d5e"
@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def read(root: Path, line: str, said: str = "") -> set[str]:
-    labels = of_details(SecretFiles.below(root).read_by(line, said, "bash"))
+    labels = load_sources(SecretFiles.below(root).read_by(line, said, "bash"))
     assert all((source.label, source.tool) == ("secret", "bash") for source in labels)
     return {os.path.relpath(source.what, root) for source in labels}
 

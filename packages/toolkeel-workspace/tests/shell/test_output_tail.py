@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkeel._records.kept_results import KEPT, KeptResults
+from toolkeel._records.result_store import RESULTS, ResultStore
 from toolkeel_workspace.files.line_window import MAX_BYTES, MAX_LINES
 from toolkeel_workspace.shell.output_tail import Tail
 
@@ -57,7 +57,7 @@ def test_a_long_output_is_cut_to_whole_lines_within_both_limits(
     assert bool(tail.name) is bool(notice)
     if tail.name:
         assert Path(tail.path).read_bytes() == data
-        KEPT.drop(tail.name)
+        RESULTS.remove(tail.name)
 
 
 def test_of_one_endless_line_the_end_is_kept_on_a_border_of_characters() -> None:
@@ -74,7 +74,7 @@ def test_memory_stays_flat_and_the_file_holds_everything() -> None:
     assert tail._kept < 4 * MAX_BYTES
     tail.close()
     assert Path(tail.path).stat().st_size == 200 * 65_536
-    KEPT.drop(tail.name)
+    RESULTS.remove(tail.name)
 
 
 class Full(io.BytesIO):
@@ -91,7 +91,7 @@ class Full(io.BytesIO):
         super().write(data)
 
 
-class Disks(KeptResults):
+class Disks(ResultStore):
     """Kept results on a disk with some room, and a spare one."""
 
     def __init__(self, room: int, spare: bool) -> None:
@@ -119,6 +119,6 @@ def test_a_full_disk_ends_no_command_and_what_is_lost_is_said(room: int, spare: 
     assert text.endswith("line 39999") and "of 40000 are shown" in notice
     if spare and room:
         assert Path(tail.path).read_bytes() == data
-        disks.drop(tail.name)
+        disks.remove(tail.name)
     else:
         assert "The rest is lost: there was no room to keep it." in notice

@@ -9,7 +9,7 @@ import typing as _typing
 
 from toolkeel._lazy_exports import door as _door
 from toolkeel._common.other_libraries_words import NAMES as _NAMES
-from toolkeel._records.record import lend_html as _lend_html
+from toolkeel._records.record import set_html_renderer as _lend_html
 
 # Words: data every chapter speaks with.
 from toolkeel.errors import CallError, ModelError, SetupError, ToolError, ToolkeelError

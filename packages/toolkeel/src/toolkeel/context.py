@@ -201,7 +201,7 @@ class RunContext(Generic[C]):
         with self.lock:
             value = function(self.state.get(key, default))
             if self.recorder is not None:
-                self.recorder.state_changed(key, value)
+                self.recorder.record_state_value(key, value)
             self.state[key] = value
         return value
 
@@ -238,7 +238,7 @@ class RunContext(Generic[C]):
         inner.taint = self.get_taint()
         inner.loop_state.visible_taint = len(inner.taint.sources)
         if self.recorder is not None:
-            inner.recorder = self.recorder.inner(inner.id, call.call)
+            inner.recorder = self.recorder.nested(inner.id, call.call)
         return inner
 
     @property
@@ -354,7 +354,7 @@ class ToolContext(Generic[C]):
         Pass it to a service that accepts such a key, and declare the tool idempotent.
         """
         recorder, call = self.run.recorder, self.call
-        return f"{self.run.id}-{call.id}" if recorder is None else recorder.key(call)
+        return f"{self.run.id}-{call.id}" if recorder is None else recorder.call_key(call)
 
     @property
     def store(self) -> object:
@@ -398,7 +398,7 @@ class ToolContext(Generic[C]):
             value: Anything; no value is dropped or merged with another.
         """
         if self.run.recorder is not None:
-            self.run.recorder.emitted(value)
+            self.run.recorder.record_emitted(value)
         if self.run.listeners:
             self._get_reporter().emit(value)
 

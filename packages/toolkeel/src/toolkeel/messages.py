@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
-from toolkeel._records.record import NOTHING, in_notebook, record
+from toolkeel._records.record import NOTHING, notebook_html, record
 from toolkeel.content import Content, text_of
 
 Kind = Literal[
@@ -77,7 +77,7 @@ class ToolMessage:
     details: Mapping[str, object] = NOTHING
     duration: float = 0.0
 
-    _repr_html_ = in_notebook
+    _repr_html_ = notebook_html
 
     @property
     def text(self) -> str:

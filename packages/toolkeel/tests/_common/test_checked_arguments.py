@@ -28,7 +28,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.handoff import Handoff
 from toolkeel.errors import SetupError
-from toolkeel.sessions import Sessions, Summarise
+from toolkeel.sessions import Sessions, Summarize
 from toolkeel_workspace import Workspace
 
 DOORS = (
@@ -320,9 +320,9 @@ def test_what_cannot_be_an_agent_or_a_model_is_told_where_it_is_given() -> None:
         Handoff(wrong)
     wrong = 3
     with pytest.raises(
-        SetupError, match=r"Summarise\(model=...\): expected a text or a Model, got"
+        SetupError, match=r"Summarize\(model=...\): expected a text or a Model, got"
     ):
-        Summarise(wrong, 100)
+        Summarize(wrong, 100)
 
 
 def test_a_property_is_not_asked_to_see_whether_an_object_looks_like_a_protocol() -> None:

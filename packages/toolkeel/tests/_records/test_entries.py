@@ -8,7 +8,7 @@ from typing import get_args
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.entries import CallEnded, CallIntended, Entry, call_key, key_of
+from toolkeel._records.entries import CallEnded, CallIntended, Entry, call_key, call_key_of
 from toolkeel.messages import ToolMessage
 
 
@@ -35,6 +35,6 @@ def test_two_calls_have_one_key_only_if_they_are_one(
 def test_an_outcome_has_the_key_of_its_intent() -> None:
     intended = CallIntended("run", 2, 1, "1", "add")
     ended = CallEnded("run", 2, 1, ToolMessage("3"))
-    assert key_of(intended) == key_of(ended) == "run-2-1"
-    within = CallIntended("run", 2, 0, within=key_of(intended))
-    assert key_of(within) == "run-2-1-2-0"
+    assert call_key_of(intended) == call_key_of(ended) == "run-2-1"
+    within = CallIntended("run", 2, 0, within=call_key_of(intended))
+    assert call_key_of(within) == "run-2-1-2-0"

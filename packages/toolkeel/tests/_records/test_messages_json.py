@@ -21,7 +21,7 @@ from toolkeel._records.messages_json import (
     load_message,
     refuse_constant,
 )
-from toolkeel._records.record_json import DEPTH, plain
+from toolkeel._records.record_json import DEPTH, to_json_data
 from toolkeel.content import Audio, File, Image, data_url
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message
@@ -35,14 +35,14 @@ def test_any_message_comes_back_from_its_text_as_it_was(message: Message) -> Non
 
 @given(JSON)
 def test_what_is_json_already_is_kept_as_it_is(value: Any) -> None:
-    assert plain(value) == value
+    assert to_json_data(value) == value
 
 
 def test_what_lies_deeper_than_anybody_reads_is_left_behind() -> None:
     deep: Any = "bottom"
     for _ in range(5000):
         deep = [deep]
-    assert json_text(plain(deep)).count("[") == DEPTH
+    assert json_text(to_json_data(deep)).count("[") == DEPTH
 
 
 @pytest.mark.parametrize("arguments", [object(), ["a"], None, {"n": {1, object()}}])

@@ -27,7 +27,7 @@ from toolkeel._records.recorder import RunRecorder
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 
 
 class Written:
@@ -60,16 +60,16 @@ def test_a_turn_has_two_commits_that_are_waited_for() -> None:
 
     async def turn() -> None:
         recorder = RunRecorder(journal, "r")
-        recorder.began(RunBegan("r"), messages, 0)
-        await recorder.asks(1, "m", ModelRequest(()))
+        recorder.start(RunBegan("r"), messages, 0)
+        await recorder.record_request(1, "m", ModelRequest(()))
         messages.append(AssistantMessage("", CALLS))
-        await recorder.intends(CALLS, lambda call: False)
+        await recorder.record_intents(CALLS, lambda call: False)
         for place in (2, 0, 1):
-            recorder.call_ended(CALLS[place], ToolMessage(str(place), "same"), {})
+            recorder.record_result(CALLS[place], ToolMessage(str(place), "same"), {})
         results = [ToolMessage(str(n), "same") for n in range(3)]
         messages.extend(results)
-        recorder.calls_ended([], {})
-        await recorder.asks(2, "m", ModelRequest(()))
+        recorder.record_turn_results([], {})
+        await recorder.record_request(2, "m", ModelRequest(()))
 
     asyncio.run(turn())
     kinds = [entry.kind for entry in journal.entries]
@@ -95,13 +95,13 @@ def test_each_result_is_written_once_with_the_place_of_its_call(
 
     async def turn() -> None:
         recorder = RunRecorder(journal, "r")
-        recorder.began(RunBegan("r"), messages, 0)
-        await recorder.intends(CALLS, lambda call: False)
+        recorder.start(RunBegan("r"), messages, 0)
+        await recorder.record_intents(CALLS, lambda call: False)
         for place in order[:early]:
-            recorder.call_ended(CALLS[place], results[place], {})
+            recorder.record_result(CALLS[place], results[place], {})
         messages.extend(results)
-        recorder.calls_ended([], {})
-        recorder.ended("answered", "", {})
+        recorder.record_turn_results([], {})
+        recorder.record_end("answered", "", {})
 
     asyncio.run(turn())
     ended = [entry for entry in journal.entries if isinstance(entry, CallEnded)]
@@ -110,7 +110,7 @@ def test_each_result_is_written_once_with_the_place_of_its_call(
 
 def test_a_call_that_a_body_makes_is_part_of_that_bodys_outcome() -> None:
     journal = Written()
-    RunRecorder(journal, "r").call_ended(ToolCall("1", "add"), ToolMessage("3", "1"), {})
+    RunRecorder(journal, "r").record_result(ToolCall("1", "add"), ToolMessage("3", "1"), {})
     assert journal.entries == []
 
 
@@ -123,10 +123,10 @@ def test_what_is_known_already_is_not_written_again() -> None:
     ]
     messages = [UserMessage("instructions"), *known]
     recorder = RunRecorder(journal, "r", len(known), 1)
-    recorder.began(RunBegan("r"), messages, 1)
+    recorder.start(RunBegan("r"), messages, 1)
     assert journal.entries == []
     messages.append(ToolMessage("y", "same"))
-    recorder.catch_up()
+    recorder.record_new_messages()
     [entry] = journal.entries
     assert isinstance(entry, CallEnded)
     assert (entry.position, entry.message.text) == (1, "y")
@@ -138,9 +138,9 @@ def test_a_key_names_a_call_by_its_place_and_not_by_the_providers_id() -> None:
 
     async def turn() -> list[str]:
         recorder = RunRecorder(journal, "r", turn=4)
-        recorder.began(RunBegan("r"), messages, 0)
-        await recorder.intends(CALLS, lambda call: True)
-        return [recorder.key(call) for call in CALLS]
+        recorder.start(RunBegan("r"), messages, 0)
+        await recorder.record_intents(CALLS, lambda call: True)
+        return [recorder.call_key(call) for call in CALLS]
 
     assert asyncio.run(turn()) == ["r-4-0", "r-4-1", "r-4-2"]
     intended = [e for e in journal.entries if isinstance(e, CallIntended)]
@@ -151,10 +151,10 @@ def test_state_that_was_changed_in_place_is_written_as_well() -> None:
     journal = Written()
     recorder = RunRecorder(journal, "r", state={"kept": 1, "gone": 2})
     state: dict[str, Any] = {"kept": 1, "list": [1], "messages": ["not this"]}
-    recorder.changed(state)
+    recorder.record_state_changes(state)
     state["list"].append(2)
-    recorder.changed(state)
-    recorder.changed(state)
+    recorder.record_state_changes(state)
+    recorder.record_state_changes(state)
     assert journal.entries == [
         StateChanged("r", "gone", removed=True),
         StateChanged("r", "list", [1]),
@@ -184,7 +184,7 @@ def _write(recorder: RunRecorder, state: dict[str, Any], how: str, key: str, val
     elif how == "within" and isinstance(state.get(key), dict):
         state[key]["more"] = value
     elif how == "update":
-        recorder.state_changed(key, value)
+        recorder.record_state_value(key, value)
         state[key] = value
     else:
         state[key] = value
@@ -202,20 +202,20 @@ def test_whatever_a_call_wrote_is_in_the_journal_before_its_outcome(
 
     async def turn() -> None:
         recorder = RunRecorder(journal, "r")
-        recorder.began(RunBegan("r"), messages, 0)
-        await recorder.intends(CALLS, lambda call: False)
+        recorder.start(RunBegan("r"), messages, 0)
+        await recorder.record_intents(CALLS, lambda call: False)
         for place in order:
             for each in writes[place]:
                 _write(recorder, state, *each)
             left[place] = json.dumps(state, sort_keys=True)
-            recorder.call_ended(CALLS[place], results[place], state)
+            recorder.record_result(CALLS[place], results[place], state)
         messages.extend(results)
-        recorder.calls_ended([], state)
+        recorder.record_turn_results([], state)
 
     asyncio.run(turn())
-    fold, ended = Fold(), 0
+    fold, ended = JournalState(), 0
     for seq, entry in enumerate(journal.entries, 1):
-        fold.see(seq, entry)
+        fold.apply(seq, entry)
         if isinstance(entry, CallEnded):
             ended += 1
             assert json.dumps(fold.state, sort_keys=True) == left[entry.position]
@@ -228,9 +228,9 @@ def test_a_value_is_written_when_it_has_become_another_and_not_when_it_came_back
 ) -> None:
     journal = Written()
     recorder = RunRecorder(journal, "r", state={"key": json.loads(json.dumps(first))})
-    recorder.changed({"key": first})
+    recorder.record_state_changes({"key": first})
     assert journal.entries == []
-    recorder.changed({"key": second})
+    recorder.record_state_changes({"key": second})
     changed = json.dumps(first) != json.dumps(second)
     assert journal.entries == [StateChanged("r", "key", second)] * changed
 
@@ -239,20 +239,20 @@ def test_state_without_a_json_form_is_refused_when_it_is_written() -> None:
     recorder = RunRecorder(Written(), "r")
     for value in (object(), float("nan"), {1, 2}):
         with pytest.raises(SetupError, match="'key'"):
-            recorder.state_changed("key", value)
+            recorder.record_state_value("key", value)
 
 
 def test_what_was_queued_is_written_as_such_when_it_joins() -> None:
     journal = Written()
     messages: list[Message] = []
     recorder = RunRecorder(journal, "r")
-    recorder.began(RunBegan("r"), messages, 0)
+    recorder.start(RunBegan("r"), messages, 0)
     queued = Queued("r", "7", UserMessage("wait"), "ada")
-    assert recorder.queue(queued)
-    assert not recorder.queue(queued)
+    assert recorder.track_queued(queued)
+    assert not recorder.track_queued(queued)
     messages += [queued.message, UserMessage("more")]
-    recorder.catch_up()
-    recorder.emitted({"percent": 5})
+    recorder.record_new_messages()
+    recorder.record_emitted({"percent": 5})
     assert journal.entries[1:] == [
         Steered("r", queued.message, "7", "ada"),
         PersonSaid("r", UserMessage("more")),
@@ -263,9 +263,9 @@ def test_what_was_queued_is_written_as_such_when_it_joins() -> None:
 def test_a_run_within_is_told_apart_by_its_parent() -> None:
     journal = Written()
     recorder = RunRecorder(journal, "outer", turn=1)
-    inner = recorder.inner("inner", ToolCall("1", "ask"))
+    inner = recorder.nested("inner", ToolCall("1", "ask"))
     assert inner.within == ("outer", "outer-1")
-    inner.began(RunBegan("inner", parent="outer"), [AssistantMessage("x")], 0)
+    inner.start(RunBegan("inner", parent="outer"), [AssistantMessage("x")], 0)
     assert [type(e) for e in journal.entries] == [RunBegan, ModelReplied]
 
 
@@ -274,9 +274,9 @@ def test_a_turn_that_is_asked_again_is_the_same_turn() -> None:
 
     async def run() -> None:
         recorder = RunRecorder(journal, "r", turn=4)
-        recorder.began(RunBegan("r"), [], 0)
+        recorder.start(RunBegan("r"), [], 0)
         for turn in (1, 1, 2):
-            await recorder.asks(turn, "m", ModelRequest(()))
+            await recorder.record_request(turn, "m", ModelRequest(()))
 
     asyncio.run(run())
     assert [entry.turn for entry in journal.entries if isinstance(entry, ModelAsked)] == [5, 5, 6]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.taint_sources import Source, Taint, as_details, of_details
+from toolkeel._records.taint_sources import Source, Taint, dump_sources, load_sources
 
 sources = st.builds(
     Source, st.sampled_from(["private", "stranger", "secret"]), st.text(), st.text()
@@ -14,7 +14,7 @@ sources = st.builds(
 
 @given(st.lists(sources))
 def test_sources_come_back_from_the_details_of_a_message(found: list[Source]) -> None:
-    assert of_details({"taint": as_details(found)}) == found
+    assert load_sources({"taint": dump_sources(found)}) == found
 
 
 @given(st.lists(sources), st.integers(0, 20))
@@ -23,12 +23,12 @@ def test_labels_only_grow_and_each_source_counts_once(found: list[Source], seen:
     for source in found:
         taint.add(source)
     assert taint.sources == list(dict.fromkeys(found))
-    some = {s for sources in taint.until(seen).values() for s in sources}
+    some = {s for sources in taint.sources_before(seen).values() for s in sources}
     assert some == set(taint.sources[:seen])
     taint.trusted.update(found)
-    assert taint.until(len(found)) == {}
+    assert taint.sources_before(len(found)) == {}
 
 
 def test_details_of_another_form_hold_no_sources() -> None:
     for details in ({}, {"taint": "x"}, {"taint": [1, {}, {"label": ""}]}):
-        assert of_details(details) == []
+        assert load_sources(details) == []

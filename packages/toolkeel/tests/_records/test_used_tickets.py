@@ -11,18 +11,18 @@ import pytest
 
 from toolkeel import Agent, SetupError, tool
 from toolkeel._records import used_tickets
-from toolkeel._records.tickets import PATIENCE, new_id
-from toolkeel._records.used_tickets import note_decided
+from toolkeel._records.tickets import EXTERNAL_LIFETIME, new_id
+from toolkeel._records.used_tickets import mark_decided
 from toolkeel.testing.scripted import Scripted, call
 
 
 def test_a_ticket_is_noted_once(tmp_path: Path) -> None:
     one, other = new_id(), new_id()
     folder = tmp_path / "new" / "decided"
-    note_decided(folder, [one])
-    note_decided(folder, [other])
+    mark_decided(folder, [one])
+    mark_decided(folder, [other])
     with pytest.raises(SetupError, match="served already"):
-        note_decided(folder, [new_id(), one])
+        mark_decided(folder, [new_id(), one])
 
 
 def test_of_many_at_once_one_wins(tmp_path: Path) -> None:
@@ -32,7 +32,7 @@ def test_of_many_at_once_one_wins(tmp_path: Path) -> None:
     def note() -> None:
         together.wait()
         try:
-            note_decided(tmp_path, [ticket])
+            mark_decided(tmp_path, [ticket])
             won.append(1)
         except SetupError:
             lost.append(1)
@@ -49,47 +49,47 @@ def test_of_many_at_once_one_wins(tmp_path: Path) -> None:
 def test_what_is_no_id_names_no_file(tmp_path: Path, id: str) -> None:
     folder = tmp_path / "decided"
     with pytest.raises(SetupError, match="no ticket"):
-        note_decided(folder, [id])
+        mark_decided(folder, [id])
     assert not folder.exists()
 
 
 def test_a_folder_that_cannot_be_written_means_no(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("x", "utf-8")
     with pytest.raises(SetupError, match="cannot be noted"):
-        note_decided(tmp_path / "file", [new_id()])
+        mark_decided(tmp_path / "file", [new_id()])
 
 
 def test_marks_that_nobody_needs_any_more_go_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(used_tickets, "LAST", 1)
+    monkeypatch.setattr(used_tickets, "MAX_MARKS", 1)
     old, young = new_id(), new_id()
-    note_decided(tmp_path, [old, young])
+    mark_decided(tmp_path, [old, young])
     (tmp_path / "notes.txt").write_text("mine", "utf-8")
-    long_ago = time.time() - 3 * PATIENCE
+    long_ago = time.time() - 3 * EXTERNAL_LIFETIME
     for name in (old, "notes.txt"):
         os.utime(tmp_path / name, (long_ago, long_ago))
-    note_decided(tmp_path, [new_id()])
+    mark_decided(tmp_path, [new_id()])
     assert {path.name for path in tmp_path.iterdir()} >= {young, "notes.txt"}
     assert not (tmp_path / old).exists()
 
 
 def test_a_clock_that_was_ahead_for_a_while_lets_no_decision_serve_again(tmp_path: Path) -> None:
     ticket = new_id()
-    note_decided(tmp_path, [ticket])
-    long_ago = time.time() - 3 * PATIENCE
+    mark_decided(tmp_path, [ticket])
+    long_ago = time.time() - 3 * EXTERNAL_LIFETIME
     os.utime(tmp_path / ticket, (long_ago, long_ago))  # as it looks from there
-    note_decided(tmp_path, [new_id()])
+    mark_decided(tmp_path, [new_id()])
     with pytest.raises(SetupError, match="served already"):
-        note_decided(tmp_path, [ticket])
+        mark_decided(tmp_path, [ticket])
 
 
 def test_where_one_of_several_was_used_the_others_stay_unused(tmp_path: Path) -> None:
     used, other = new_id(), new_id()
-    note_decided(tmp_path, [used])
+    mark_decided(tmp_path, [used])
     with pytest.raises(SetupError, match="served already"):
-        note_decided(tmp_path, [other, used])
-    note_decided(tmp_path, [other])
+        mark_decided(tmp_path, [other, used])
+    mark_decided(tmp_path, [other])
 
 
 @pytest.mark.parametrize("folder", [None, "decided"])

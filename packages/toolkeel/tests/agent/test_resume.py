@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, Rules, RunState, SetupError, ToolMessage, Toolset, UserMessage, tool
-from toolkeel._records.tickets import Decision, Ticket, digest_of, new_id
+from toolkeel._records.tickets import Decision, Ticket, call_digest, new_id
 from toolkeel.agent.resume import Resumed, decided, inner_runs
 from toolkeel.agent.resume import resume as resume_with
 from toolkeel.agent.run_state import InnerRun
@@ -27,7 +27,7 @@ def pay() -> str:
     return "paid"
 
 
-DIGEST = digest_of("pay", definition_of(pay), {})
+DIGEST = call_digest("pay", definition_of(pay), {})
 
 
 def resume(run: RunContext[Any], prompt: Any, decisions: Any, tools: Any = (pay,)) -> None:

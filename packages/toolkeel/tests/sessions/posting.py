@@ -65,11 +65,11 @@ def decide_and_run(sessions: Sessions, folder: Path, names: list[str], who: str)
 
 def begin_orders(sessions: Sessions, folder: Path, names: list[str], who: str) -> list[object]:
     """Begin one order per session, as a worker does; how each ended."""
-    from toolkeel_studio.durable.journaled import Order, go_on
+    from toolkeel_studio.durable.journaled import RunOrder, run_order
 
     async def work(name: str) -> object:
-        order = Order(id=f"order {name}", session=name, scope="", prompt="2", since=0)
-        return await go_on(payer(folder / name, approval=False), sessions, order, {})
+        order = RunOrder(id=f"order {name}", session=name, scope="", prompt="2", since=0)
+        return await run_order(payer(folder / name, approval=False), sessions, order, {})
 
     async def work_all() -> list[object]:
         return list(await asyncio.gather(*map(work, names)))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from toolkeel import Agent, tool
 from toolkeel.agent.result import RunResult
 from toolkeel.sessions import Session, Sessions
-from toolkeel.sessions.journal import SessionJournal, load_fold
+from toolkeel.sessions.journal import SessionJournal, load_state
 from toolkeel.testing.scripted import Line, Scripted
 
 
@@ -29,5 +29,5 @@ def opened(sessions: Sessions, name: str = "ada") -> SessionJournal:
     """The journal of a session, for its writer."""
     session = sessions[name]
     info, kept = session._find_or_make(), session._storage
-    fold = load_fold(kept.database, kept.artifacts, info)
+    fold = load_state(kept.database, kept.artifacts, info)
     return SessionJournal(kept.database, kept.artifacts, info, fold)

@@ -13,17 +13,17 @@ from toolkeel import ToolMessage
 from toolkeel._records.entries import Compacted
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel.messages import UserMessage
-from toolkeel.sessions.checkpoint import checkpoint_of, resumed, window_of
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.checkpoint import make_checkpoint, restore_state, window_start
+from toolkeel.sessions.journal_state import JournalState
 
 
-def facts(fold: Fold) -> dict[str, Any]:
+def facts(fold: JournalState) -> dict[str, Any]:
     return {
         "messages": fold.view.messages,
         "places": fold.view.places,
         "total": fold.view.total,
-        "seqs": fold.seqs,
-        "checkpoint": checkpoint_of(fold).fold,
+        "seqs": fold.entry_numbers,
+        "checkpoint": make_checkpoint(fold).fold,
     }
 
 
@@ -37,24 +37,24 @@ def test_a_checkpoint_and_its_window_are_as_good_as_all_entries(
     if cut:
         messages = (UserMessage("before, they talked"),) if summary else ()
         made.append(Compacted("r", 0, cut * 5, messages, "test"))
-        fold.see(len(made), made[-1])
-    checkpoint = load_entry(json.loads(json.dumps(dump_entry(checkpoint_of(fold)))))
+        fold.apply(len(made), made[-1])
+    checkpoint = load_entry(json.loads(json.dumps(dump_entry(make_checkpoint(fold)))))
     assert checkpoint.kind == "checkpoint"
-    window = window_of(checkpoint)
+    window = window_start(checkpoint)
     read = [(seq, e) for seq, e in enumerate(made, 1) if window and seq >= window]
     assert len(read) <= len(made) - cut * len(entries(1)) + 2
-    again = resumed(checkpoint, read)
+    again = restore_state(checkpoint, read)
     assert facts(again) == facts(fold)
     for seq, entry in enumerate(entries(2), len(made) + 2):
-        fold.see(seq, entry)
-        again.see(seq, entry)
+        fold.apply(seq, entry)
+        again.apply(seq, entry)
     assert facts(again) == facts(fold)
 
 
 def test_a_result_replaced_in_the_middle_stays_replaced_after_a_checkpoint() -> None:
     made = [*entries(3), Compacted("r", 7, 8, (ToolMessage("see elsewhere", "0"),), "test")]
     fold = folded(made)
-    checkpoint = checkpoint_of(fold)
-    again = resumed(checkpoint, list(enumerate(made, 1)))
+    checkpoint = make_checkpoint(fold)
+    again = restore_state(checkpoint, list(enumerate(made, 1)))
     assert [m.text for m in again.view.messages][6:9] == ["", "see elsewhere", "1"]
     assert facts(again) == facts(fold)

@@ -34,12 +34,12 @@ from toolkeel._records.entries import (
     ModelReplied,
     PersonSaid,
     RunBegan,
-    key_of,
+    call_key_of,
 )
 from toolkeel.effects import PURE
 from toolkeel.messages import Usage
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.code_calls import digest_of_code
+from toolkeel.sessions.code_calls import code_call_digest
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 
@@ -147,9 +147,9 @@ def test_each_call_of_code_stands_in_the_journal_before_and_after_it(tmp_path: P
         (3, "put", True),
         (4, "pay", False),
     ]
-    assert sorted(map(key_of, ended)) == sorted(map(key_of, intended))
+    assert sorted(map(call_key_of, ended)) == sorted(map(call_key_of, intended))
     assert {each.within for each in nested} == {f"{nested[0].run}-1-0"}
-    assert [key for _, key in _log(tmp_path)] == [key_of(each) for each in intended]
+    assert [key for _, key in _log(tmp_path)] == [call_key_of(each) for each in intended]
     assert [json.loads(e.arguments)["what"] for e in intended if e.arguments] == ["b", "c", "b"]
 
 
@@ -320,7 +320,7 @@ def test_a_call_that_differs_from_what_was_made_before_runs_for_itself(tmp_path:
     for number, what in enumerate("ab"):
         made = ToolCall("x", "pay", {"what": what})
         before.append(
-            CallIntended("r", 1, number, "x", "pay", digest_of_code(made), within="r-1-0")
+            CallIntended("r", 1, number, "x", "pay", code_call_digest(made), within="r-1-0")
         )
         ended = ToolMessage(f"paid {what}", "x", "pay")
         before.append(CallEnded("r", 1, number, ended, within="r-1-0"))
@@ -352,11 +352,11 @@ def test_calls_of_an_interpreters_code_are_nested_under_the_call_that_runs_it() 
     entries = [each.entry for each in session.entries()]
     [outer] = [e for e in entries if isinstance(e, CallIntended) and not e.within]
     nested = [e for e in entries if isinstance(e, CallIntended) and e.within]
-    assert [(e.run, e.within) for e in nested] == [(outer.run, key_of(outer))] * 3
-    assert keys == [key_of(each) for each in nested]
+    assert [(e.run, e.within) for e in nested] == [(outer.run, call_key_of(outer))] * 3
+    assert keys == [call_key_of(each) for each in nested]
     ended = [e.message.text for e in entries if isinstance(e, CallEnded) and e.within]
     assert ended == ["paid a", "paid b", "paid c"]
-    assert not session.fold().made and not session.fold().intended
+    assert not session.load_state().code_calls and not session.load_state().open_calls
 
 
 @pytest.mark.parametrize("kept", [False, True])

@@ -21,7 +21,7 @@ from toolkeel._records.entries import (
     ModelReplied,
     PersonSaid,
     RunBegan,
-    key_of,
+    call_key_of,
 )
 from toolkeel._records.entries_json import dump_entry
 from toolkeel._records.messages_json import json_text
@@ -123,9 +123,9 @@ def test_runs_within_themselves_or_without_end_are_refused() -> None:
 def test_calls_within_calls_end_with_the_first_however_deep_they_lie() -> None:
     calls = [CallIntended("a", 1, 0, "c", "t")]
     for _ in range(1200):
-        calls.append(CallIntended("a", 1, 0, within=key_of(calls[-1])))
+        calls.append(CallIntended("a", 1, 0, within=call_key_of(calls[-1])))
     ended = CallEnded("a", 1, 0, ToolMessage("done", "c", "t"))
-    assert not _imported(RunBegan("a"), *calls, ended)["x"].fold().intended
+    assert not _imported(RunBegan("a"), *calls, ended)["x"].load_state().open_calls
 
 
 def test_a_call_that_no_reply_made_is_asked_about_as_it_stands() -> None:

@@ -26,7 +26,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
 from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
 from toolkeel.model_interface import ModelRequest
-from toolkeel.sessions import KeepTokens, KeepTurns, Sessions, Summarise
+from toolkeel.sessions import KeepTokens, KeepTurns, Sessions, Summarize
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.history_policies import estimated_tokens
 from toolkeel.spending import RunLimits
@@ -125,17 +125,17 @@ def compact(sessions: Sessions, policy: HistoryPolicy) -> bool:
 
 def test_a_summary_stands_for_what_it_was_made_of_and_all_is_kept(sessions: Sessions) -> None:
     reply = AssistantMessage("They counted.", usage=Usage(1, 50, 5))
-    assert compact(sessions, Summarise(Scripted([reply]), 400, 200))
-    view = sessions["ada"].fold().view
+    assert compact(sessions, Summarize(Scripted([reply]), 400, 200))
+    view = sessions["ada"].load_state().view
     assert view.messages[0].text.endswith("They counted.")
     assert len(view.messages) < 12
     assert len(sessions["ada"].messages) == 12
     assert sessions["ada"].usage == Usage(1, 50, 5)
     say(sessions["ada"], "more " * 200, "yes " * 200)
     again = Scripted(["They counted on."])
-    assert compact(sessions, Summarise(again, 400, 200))
+    assert compact(sessions, Summarize(again, 400, 200))
     assert "They counted." in again.requests[0].messages[1].text
-    assert sum("Summary" in m.text for m in sessions["ada"].fold().view.messages) == 1
+    assert sum("Summary" in m.text for m in sessions["ada"].load_state().view.messages) == 1
 
 
 class Broken(Scripted):
@@ -157,9 +157,9 @@ class Broken(Scripted):
 def test_a_summary_that_is_none_leaves_the_history_as_it_is(
     sessions: Sessions, model: Scripted
 ) -> None:
-    before = sessions["ada"].fold().view.messages
-    assert not compact(sessions, Summarise(model, 400, 200))
-    assert sessions["ada"].fold().view.messages == before
+    before = sessions["ada"].load_state().view.messages
+    assert not compact(sessions, Summarize(model, 400, 200))
+    assert sessions["ada"].load_state().view.messages == before
 
 
 def test_nobody_compacts_a_session_that_waits_or_is_not_there(sessions: Sessions) -> None:
@@ -274,7 +274,7 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
     writer = Scripted(
         [AssistantMessage(f"Numbers, {n}.", usage=Usage(1, 10, 5)) for n in range(20)]
     )
-    model, policy = Scripted([*calls, "done"]), Summarise(writer, 25_000, 12_000)
+    model, policy = Scripted([*calls, "done"]), Summarize(writer, 25_000, 12_000)
     result = Agent(model, [dump], history=policy, max_turns=50).run_sync("go")
     assert result.output == "done"
     asked = len(writer.requests)
@@ -285,7 +285,7 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
     [summary] = [m.text for m in model.requests[-1].messages if "Numbers" in m.text]
     assert summary.startswith("Summary") and "read_result(path=" in summary
     writer = Scripted([AssistantMessage("Numbers.", usage=Usage(1, 400, 5)) for _ in range(20)])
-    policy = Summarise(writer, 25_000, 12_000)
+    policy = Summarize(writer, 25_000, 12_000)
     bounded = Agent(Scripted(calls), [dump], history=policy, limits=RunLimits(tokens=1000))
     ended = bounded.run_sync("go")
     assert ended.reason == "limit" and "tokens" in ended.limit
@@ -293,7 +293,7 @@ def test_a_summary_of_a_run_that_goes_on_is_counted_in_what_it_spends() -> None:
 
 def test_where_a_summary_fails_the_run_stays_within_its_budget() -> None:
     calls = [call("dump", {"n": n}) for n in range(40)]
-    model, policy = Scripted([*calls, "done"]), Summarise(Broken([]), 25_000, 12_000)
+    model, policy = Scripted([*calls, "done"]), Summarize(Broken([]), 25_000, 12_000)
     Agent(model, [dump], history=policy, max_turns=50).run_sync("go")
     assert max(estimated_tokens(r.messages) for r in model.requests) < 25_000
 
@@ -390,10 +390,10 @@ def test_a_session_knows_what_the_model_was_shown_over_many_runs_and_a_handoff(
             agent.run_sync(f"q{n}", session=sessions["ada"])
         sent = [m for m in model.requests[-1].messages if not isinstance(m, SystemMessage)]
         texts = [m.text for m in sent] + ["done"]
-        assert [m.text for m in sessions["ada"].fold().view.messages] == texts
+        assert [m.text for m in sessions["ada"].load_state().view.messages] == texts
         sessions.close()
         sessions = Sessions(tmp_path / "talk.db")
-        fold = sessions["ada"].fold()
+        fold = sessions["ada"].load_state()
         assert [m.text for m in fold.view.messages] == texts
         whole = ShortenedTranscript(
             lambda fold=fold: fold.cuts, lambda s=sessions: s["ada"].messages

@@ -14,9 +14,9 @@ from toolkeel import tool
 from toolkeel._records.entries import Decided, Queued
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.inbox import leave, posted, take_all
-from toolkeel.sessions.inbox import say as as_body
-from toolkeel.sessions.journal import SessionJournal, load_fold
+from toolkeel.sessions.inbox import add_post, read_posts, take_posts
+from toolkeel.sessions.inbox import message_body as as_body
+from toolkeel.sessions.journal import SessionJournal, load_state
 from toolkeel.testing.scripted import call
 
 
@@ -27,7 +27,7 @@ def sessions(place: str) -> Sessions:
 
 def _journal(sessions: Sessions) -> SessionJournal:
     kept, session = sessions["ada"]._storage, sessions["ada"]
-    fold = load_fold(kept.database, kept.artifacts, session.info)
+    fold = load_state(kept.database, kept.artifacts, session.info)
     return SessionJournal(kept.database, kept.artifacts, session.info, fold)
 
 
@@ -35,12 +35,12 @@ def test_what_was_taken_is_an_entry_and_no_row_in_one_transaction(sessions: Sess
     say(sessions["ada"], "hi", "hello")
     data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
     for n in range(3):
-        leave(data, id, "bob", "message", as_body(f"m{n}"))
+        add_post(data, id, "bob", "message", as_body(f"m{n}"))
     journal = _journal(sessions)
-    assert list(take_all(journal, "r", posted(data, id))) == []
-    assert len(posted(data, id)) == 3  # not before it is committed
+    assert list(take_posts(journal, "r", read_posts(data, id))) == []
+    assert len(read_posts(data, id)) == 3  # not before it is committed
     journal.commit_now()
-    assert posted(data, id) == []
+    assert read_posts(data, id) == []
     queued = [e.entry for e in sessions["ada"].entries() if isinstance(e.entry, Queued)]
     assert [(each.message.text, each.who) for each in queued] == [
         (f"m{n}", "bob") for n in range(3)
@@ -51,12 +51,12 @@ def test_what_was_taken_is_an_entry_and_no_row_in_one_transaction(sessions: Sess
 def test_a_wish_to_stop_leaves_no_entry(sessions: Sessions) -> None:
     say(sessions["ada"], "hi", "hello")
     data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
-    leave(data, id, "bob", "cancel", {"reason": "late"})
+    add_post(data, id, "bob", "cancel", {"reason": "late"})
     head = sessions["ada"].info.head
     journal = _journal(sessions)
-    assert [each.reason for each in take_all(journal, "r", posted(data, id))] == ["late"]
+    assert [each.reason for each in take_posts(journal, "r", read_posts(data, id))] == ["late"]
     journal.commit_now()
-    assert posted(data, id) == []
+    assert read_posts(data, id) == []
     assert sessions["ada"].info.head == head
     sessions.close()
 
@@ -64,16 +64,16 @@ def test_a_wish_to_stop_leaves_no_entry(sessions: Sessions) -> None:
 def test_what_nobody_can_read_is_told_and_kept(sessions: Sessions) -> None:
     say(sessions["ada"], "hi", "hello")
     data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
-    leave(data, id, "eve", "message", {"message": {"role": "developer"}})
+    add_post(data, id, "eve", "message", {"message": {"role": "developer"}})
     with pytest.raises(SessionError, match="nobody can read"):
         agent("x").run_sync("hi", session=sessions["ada"])
-    assert len(posted(data, id)) == 1
+    assert len(read_posts(data, id)) == 1
     sessions.close()
 
 
 def test_nothing_is_left_for_a_session_that_is_gone(sessions: Sessions) -> None:
     with pytest.raises(SessionError, match="gone"):
-        leave(sessions["ada"]._storage.database, 99, "bob", "message", as_body("x"))
+        add_post(sessions["ada"]._storage.database, 99, "bob", "message", as_body("x"))
     sessions.close()
 
 
@@ -138,13 +138,13 @@ def test_a_post_that_is_read_again_before_its_commit_is_consumed_once(sessions: 
         ("cancel", {"reason": "late"}),
         ("decision", {"decision": {"ticket": "t", "seal": "s", "verdict": "approve"}}),
     ):
-        leave(data, id, "bob", kind, body)  # type: ignore[arg-type]
+        add_post(data, id, "bob", kind, body)  # type: ignore[arg-type]
     journal = _journal(sessions)
-    read = posted(data, id)
-    assert [each.reason for each in take_all(journal, "r", read)] == ["late"]
-    assert list(take_all(journal, "r", posted(data, id))) == []
+    read = read_posts(data, id)
+    assert [each.reason for each in take_posts(journal, "r", read)] == ["late"]
+    assert list(take_posts(journal, "r", read_posts(data, id))) == []
     journal.commit_now()
-    assert list(take_all(journal, "r", read)) == []  # a read that was older than the commit
+    assert list(take_posts(journal, "r", read)) == []  # a read that was older than the commit
     journal.commit_now()
     kinds = Counter(e.entry.kind for e in sessions["ada"].entries())
     assert (kinds["queued"], kinds["decided"]) == (1, 1)
@@ -154,11 +154,11 @@ def test_a_post_that_is_read_again_before_its_commit_is_consumed_once(sessions: 
 def test_a_post_that_another_process_took_fails_the_write(sessions: Sessions) -> None:
     say(sessions["ada"], "hi", "hello")
     data, id = sessions["ada"]._storage.database, sessions["ada"].info.id
-    leave(data, id, "bob", "cancel", {"reason": ""})
+    add_post(data, id, "bob", "cancel", {"reason": ""})
     one, two = _journal(sessions), _journal(sessions)
-    [post] = posted(data, id)
-    one.drop(post)
-    two.drop(post)
+    [post] = read_posts(data, id)
+    one.drop_post(post)
+    two.drop_post(post)
     one.commit_now()
     with pytest.raises(SessionError, match="another process has taken a post"):
         two.commit_now()
@@ -260,12 +260,12 @@ def test_a_cancel_counts_though_the_run_has_written_nothing_yet(sessions: Sessio
 def test_a_cancel_of_a_run_that_ended_meanwhile_does_not_end_the_next(sessions: Sessions) -> None:
     say(sessions["ada"], "hi", "hello")
     session = sessions["ada"]
-    leave(
+    add_post(
         session._storage.database, session.info.id, "bob", "cancel", {"head": session.info.head - 1}
     )
     assert agent("fine").run_sync("go", session=session).output == "fine"
     session.cancel("nothing goes on")
-    assert posted(session._storage.database, session.info.id) == []
+    assert read_posts(session._storage.database, session.info.id) == []
     assert agent("fine").run_sync("go", session=session).output == "fine"
     sessions.close()
 

@@ -25,9 +25,9 @@ from toolkeel._records.entries import (
     UnknownEntry,
 )
 from toolkeel.sessions import KeepTurns, Sessions
-from toolkeel.sessions.checkpoint import window_of
+from toolkeel.sessions.checkpoint import window_start
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import load_fold, read_entries
+from toolkeel.sessions.journal import load_state, read_entries
 from toolkeel.testing.scripted import Scripted
 
 
@@ -93,8 +93,8 @@ def test_going_on_reads_a_checkpoint_and_the_window_and_not_the_rest(tmp_path: P
     for n in range(30):
         say(sessions["ada"], f"q{n}", f"a{n}")
     kept, info = sessions["ada"]._storage, sessions["ada"].info
-    fold = load_fold(kept.database, kept.artifacts, info)
-    assert fold.rests
+    fold = load_state(kept.database, kept.artifacts, info)
+    assert fold.is_at_rest
     tail = read_entries(kept.database, kept.artifacts, info, info.checkpoint - 1, info.head)
     assert [each.seq for each in tail] == [info.head]
     sessions.close()
@@ -170,7 +170,7 @@ def test_of_a_thousand_turns_only_the_window_is_read_to_go_on(tmp_path: Path) ->
         journal.append(RunEnded(f"r{n}", "answered"))
     journal.commit_now()
     say(sessions["ada"], "and now?", "the window is cut")
-    first = window_of(sessions["ada"].entries()[-1].entry)  # type: ignore[arg-type]
+    first = window_start(sessions["ada"].entries()[-1].entry)  # type: ignore[arg-type]
     assert sessions["ada"].info.head - first < 4 * 25
     spoilt = partial(_spoil, before=first)
     assert sessions._storage.database.write_now(spoilt) == first - 1

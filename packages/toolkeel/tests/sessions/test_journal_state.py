@@ -29,7 +29,7 @@ from toolkeel.approvals import Ticket
 from toolkeel.messages import AssistantMessage, ToolCall, Usage, UserMessage
 from toolkeel.runs import RunLimits
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -63,7 +63,7 @@ def test_the_fold_of_a_journal_is_what_the_live_run_knew(turns: list[Any]) -> No
         agent = Agent(Scripted([*calls, answer]), [add, note])
         counted = RunLimits(calls=dict.fromkeys(NAMES, 99), failures=dict.fromkeys(NAMES, 99))
         result = agent.run_sync("go on", session=session, state=state, limits=counted)
-        fold = session.fold()
+        fold = session.load_state()
         whole = folded([each.entry for each in session.entries()])
         assert {name: count for name, count in whole.counts.items() if count} == result.state.counts
         live = [dump_message(message) for message in result.messages]
@@ -94,10 +94,10 @@ def entries(turns: int, results: int = 2) -> list[Entry]:
     return made
 
 
-def folded(made: list[Entry]) -> Fold:
-    fold = Fold()
+def folded(made: list[Entry]) -> JournalState:
+    fold = JournalState()
     for seq, entry in enumerate(made, 1):
-        fold.see(seq, entry)
+        fold.apply(seq, entry)
     return fold
 
 
@@ -120,17 +120,17 @@ def test_what_a_run_within_says_is_in_no_transcript_but_its_own() -> None:
             RunEnded("inner", "answered"),
         ]
     )
-    assert list(fold.inner) == ["inner"]  # for a call that runs again: it has no outcome
+    assert list(fold.nested_runs) == ["inner"]  # for a call that runs again: it has no outcome
     assert [m.text for m in fold.view.messages] == [""]
     assert fold.state == {}
     assert fold.usage == Usage(1, 7, 1)
     assert fold.taint == {"private": ("inner",)}
-    assert [intent.call_id for intent in fold.unknown] == ["1"]
-    fold.see(10, CallEnded("outer", 1, 0, ToolMessage("secret", "1")))
-    assert not fold.inner and not fold.unknown
+    assert [intent.call_id for intent in fold.unknown_calls] == ["1"]
+    fold.apply(10, CallEnded("outer", 1, 0, ToolMessage("secret", "1")))
+    assert not fold.nested_runs and not fold.unknown_calls
 
 
-def _waiting(outcome: bool) -> Fold:
+def _waiting(outcome: bool) -> JournalState:
     ticket = Ticket("t", "1", "pay", {}, "r-1-0", 2e9)
     return folded(
         [
@@ -144,10 +144,14 @@ def _waiting(outcome: bool) -> Fold:
 
 def test_a_call_that_waits_has_not_begun_and_one_that_is_asked_about_may_have() -> None:
     waits, asked = _waiting(False), _waiting(True)
-    assert (list(waits.waiting), list(waits.outcomes), waits.unknown) == (["t"], [], ())
-    assert (list(asked.waiting), list(asked.outcomes)) == ([], ["t"])
-    assert [call.call_id for call in asked.unknown] == ["1"]
-    assert (waits.called, asked.called) == ({}, {"r-1-0": "pay"})
+    assert (list(waits.open_tickets), list(waits.outcome_tickets), waits.unknown_calls) == (
+        ["t"],
+        [],
+        (),
+    )
+    assert (list(asked.open_tickets), list(asked.outcome_tickets)) == ([], ["t"])
+    assert [call.call_id for call in asked.unknown_calls] == ["1"]
+    assert (waits.run_calls, asked.run_calls) == ({}, {"r-1-0": "pay"})
 
 
 @pytest.mark.parametrize("whole", [True, False])
@@ -175,9 +179,9 @@ def test_a_run_within_a_run_within_counts_for_all_around_it_and_goes_with_its_ca
             Waits("a", Ticket("t", "1", "pay", {}, "", 2e9)),
         ]
     )
-    assert [each.counts["requests"] for each in (fold, *fold.inner.values())] == [1, 1, 1]
-    assert [list(each.waiting) for each in (fold, *fold.inner.values())] == [["t"]] * 3
-    assert [each.began.run for each in fold.within()] == ["b"]
-    assert [each.began.run for each in fold.inner["b"].within()] == ["c"]
-    fold.see(11, CallEnded("a", 1, 0, ToolMessage("over", "1")))
-    assert not (fold.inner or fold.unknown or fold.waiting)
+    assert [each.counts["requests"] for each in (fold, *fold.nested_runs.values())] == [1, 1, 1]
+    assert [list(each.open_tickets) for each in (fold, *fold.nested_runs.values())] == [["t"]] * 3
+    assert [each.last_run.run for each in fold.open_nested_runs()] == ["b"]
+    assert [each.last_run.run for each in fold.nested_runs["b"].open_nested_runs()] == ["c"]
+    fold.apply(11, CallEnded("a", 1, 0, ToolMessage("over", "1")))
+    assert not (fold.nested_runs or fold.unknown_calls or fold.open_tickets)

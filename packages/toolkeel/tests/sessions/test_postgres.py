@@ -97,7 +97,7 @@ def test_a_thousand_sessions_of_four_processes_do_not_cross(address: str) -> Non
     sessions = Sessions(address)
     assert len(sessions.list()) == 1000
     for info in sessions.list():
-        fold = sessions[info.name].fold()
+        fold = sessions[info.name].load_state()
         assert fold.state == {"marks": [info.name]}
         assert fold.view.messages[0].text == f"who is {info.name}"
     sessions.close()

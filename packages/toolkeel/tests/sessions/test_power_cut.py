@@ -17,9 +17,9 @@ import pytest
 from tests.sessions.disk import Disk, Op, record
 from tests.sessions.work_recorded import TALK
 from toolkeel import Agent, tool
-from toolkeel._records.entries import CallIntended, ModelAsked, key_of
+from toolkeel._records.entries import CallIntended, ModelAsked, call_key_of
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.journal import Stored
+from toolkeel.sessions.journal import StoredEntry
 from toolkeel.testing.scripted import Scripted
 
 Work = tuple[Path, list[Op]]
@@ -94,18 +94,18 @@ class Found:
                 getattr(self, f"_{what}")(name, self.entries.get(name, []), value)
         assert not any(name in self.entries for name, what in gone.items() if what == "deleted")
 
-    def _asked(self, name: str, found: list[Stored], shown: int) -> None:
+    def _asked(self, name: str, found: list[StoredEntry], shown: int) -> None:
         assert any(isinstance(each.entry, ModelAsked) for each in found)
         assert len(self._sessions[name].messages) >= shown
 
-    def _intended(self, name: str, found: list[Stored], key: str) -> None:
+    def _intended(self, name: str, found: list[StoredEntry], key: str) -> None:
         calls = [each.entry for each in found if isinstance(each.entry, CallIntended)]
-        assert key in map(key_of, calls)
+        assert key in map(call_key_of, calls)
 
-    def _ended(self, name: str, found: list[Stored], head: int) -> None:
+    def _ended(self, name: str, found: list[StoredEntry], head: int) -> None:
         assert len(found) >= head
 
-    def _said(self, name: str, found: list[Stored], text: str) -> None:
+    def _said(self, name: str, found: list[StoredEntry], text: str) -> None:
         session = self._sessions[name]
         assert text in {said for _, said in session.unread} | {m.text for m in session.messages}
 
@@ -137,7 +137,7 @@ def cut_power(work: Work, into: Path, luck: Random | None) -> int:
         How many moments there were.
     """
     disk, acks, count = Disk(work[0]), list[list[object]](), 0
-    known: dict[str, list[Stored]] = {}
+    known: dict[str, list[StoredEntry]] = {}
     for op in work[1]:
         disk.see(op)
         acks += acks_of(op)

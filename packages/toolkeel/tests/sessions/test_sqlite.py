@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.sqlite import MEMORY, Database, database
+from toolkeel.sessions.sqlite import MEMORY, Database, shared_database
 
 
 def _insert(key: str) -> object:
@@ -133,14 +133,14 @@ def test_a_file_that_is_no_database_is_refused_and_left_as_it_is(tmp_path: Path)
 
 def test_a_process_has_one_database_for_a_file_and_one_for_each_memory(tmp_path: Path) -> None:
     path = tmp_path / "a.db"
-    one = database(str(path))
+    one = shared_database(str(path))
     os.symlink(path, tmp_path / "b.db")
-    assert database(str(tmp_path / "b.db")) is one
+    assert shared_database(str(tmp_path / "b.db")) is one
     one.close()
-    again = database(str(path))
+    again = shared_database(str(path))
     assert again is not one
     again.close()
-    memory = [database(MEMORY), database(MEMORY)]
+    memory = [shared_database(MEMORY), shared_database(MEMORY)]
     assert memory[0] is not memory[1]
     for each in memory:
         each.close()
@@ -167,9 +167,9 @@ def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
     program = f"""
         import os
         from toolkeel.sessions.errors import SessionError
-        from toolkeel.sessions.sqlite import database
+        from toolkeel.sessions.sqlite import shared_database
         path = {str(tmp_path / "a.db")!r}
-        parent = database(path)
+        parent = shared_database(path)
         insert = "INSERT INTO item (namespace, key, value, created, updated) VALUES ('', ?, '', 0, 0)"
         parent.write_now(lambda c: c.execute(insert, ("parent",)).rowcount)
         child = os.fork()
@@ -177,7 +177,7 @@ def test_a_forked_child_opens_the_file_anew(tmp_path: Path) -> None:
             try:
                 parent.write(print)
             except SessionError:
-                database(path).write_now(lambda c: c.execute(insert, ("child",)).rowcount)
+                shared_database(path).write_now(lambda c: c.execute(insert, ("child",)).rowcount)
                 os._exit(0)
             os._exit(1)
         assert os.waitpid(child, 0)[1] == 0
@@ -257,7 +257,7 @@ def test_erasing_says_so_if_the_log_cannot_be_cleared_and_who_writes_next_goes_o
 def test_erasing_says_so_if_a_reader_keeps_the_log(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("toolkeel.sessions.sqlite.PATIENCE", 0.05)
+    monkeypatch.setattr("toolkeel.sessions.sqlite.BUSY_SECONDS", 0.05)
     data = Database(str(tmp_path / "a.db"))
     data.write_now(_insert("a"))
     other = sqlite3.connect(tmp_path / "a.db", isolation_level=None)

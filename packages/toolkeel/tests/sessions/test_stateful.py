@@ -26,7 +26,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, rule, run_stat
 from tests.contract import check_transcript
 from tests.sessions.tree_of_runs import Tree, check_wires
 from toolkeel import CancelToken, RunState, UserMessage
-from toolkeel._records.entries import CallEnded, CallIntended, key_of
+from toolkeel._records.entries import CallEnded, CallIntended, call_key_of
 from toolkeel._records.messages_json import dump_message
 from toolkeel.agent.result import RunResult
 from toolkeel.approvals import Decision, Ticket
@@ -34,7 +34,7 @@ from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, unanswered
 from toolkeel.runs import RunLimits
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 
 PLAIN = (
     "work",
@@ -292,15 +292,22 @@ class Runs(RuleBasedStateMachine):
         if self.sessions is None or not self.sessions["ada"].exists:
             return
         session = self.sessions["ada"]
-        whole, fold = Fold(), session.fold()
+        whole, fold = JournalState(), session.load_state()
         for stored in session.entries():
-            whole.see(stored.seq, stored.entry)
-        for name in ("state", "usage", "taint", "reason", "turn", "agent", "path", "waiting"):
+            whole.apply(stored.seq, stored.entry)
+        for name in ("state", "usage", "taint", "reason", "turn", "agent", "path", "open_tickets"):
             assert getattr(whole, name) == getattr(fold, name), name
-        for name in ("outcomes", "intended", "queued", "runs", "asked", "seqs"):
+        for name in (
+            "outcome_tickets",
+            "open_calls",
+            "queued",
+            "run_count",
+            "awaits_reply",
+            "entry_numbers",
+        ):
             assert getattr(whole, name) == getattr(fold, name), name
         if self.stands in ("waiting", "killed"):  # it goes on counting
-            assert whole.spent == fold.spent
+            assert whole.run_usage == fold.run_usage
         assert whole.view.messages == fold.view.messages
         _same(whole.view.messages, self.messages)
         if self.stands != "killed":
@@ -328,9 +335,9 @@ def _without_open(messages: list[Message]) -> list[Message]:
 
 def _check_outcomes(entries: list[Any]) -> None:
     """Each call ends at most once, and nothing ends twice."""
-    ended = Counter(key_of(each) for each in entries if isinstance(each, CallEnded))
+    ended = Counter(call_key_of(each) for each in entries if isinstance(each, CallEnded))
     assert all(times == 1 for times in ended.values()), ended
-    begun = {key_of(each) for each in entries if isinstance(each, CallIntended)}
+    begun = {call_key_of(each) for each in entries if isinstance(each, CallIntended)}
     assert begun >= set(), ended
 
 

@@ -65,11 +65,11 @@ def _check_end(folder: Path, when: str, step: int, kind: str) -> None:
     session = sessions["ada"]
     texts = [message.text for message in session.messages]
     assert texts == ["go", *(text for one in told for text in ("", one)), "all done"]
-    fold = session.fold()
-    assert (fold.state, fold.reason, fold.runs) == ({"done": state}, "answered", 1)
+    fold = session.load_state()
+    assert (fold.state, fold.reason, fold.run_count) == ({"done": state}, "answered", 1)
     lost = when in ("asked", "replied", "run_finished")  # a request without a reply: asked again
     asked = [each for each in session.entries() if each.entry.kind == "model_asked"]
-    assert (len(asked), fold.unknown, session.pending) == (STEPS + 1 + lost, (), ())
+    assert (len(asked), fold.unknown_calls, session.pending) == (STEPS + 1 + lost, (), ())
     sessions.close()
 
 

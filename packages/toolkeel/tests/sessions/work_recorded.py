@@ -15,7 +15,7 @@ from toolkeel import Agent, ToolContext, tool
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Delta, ModelRequest
 from toolkeel.sessions import Sessions
-from toolkeel.sessions.artifacts import LARGE
+from toolkeel.sessions.artifacts import LARGE_BYTES
 from toolkeel.testing.scripted import Line, Scripted, call
 
 TALK = "new/data/talk.db"
@@ -41,7 +41,7 @@ class Work:
             """Work."""
             self.ack(name, "intended", context.idempotency_key)
             context.update("done", lambda done: [*done, n], [])
-            return "x" * (LARGE + 1) if n == 2 else f"did {n}"
+            return "x" * (LARGE_BYTES + 1) if n == 2 else f"did {n}"
 
         ack, session = self.ack, self.sessions[name]
 

@@ -19,7 +19,7 @@ from typing import Any
 from toolkeel._common.data_folder import state_folder
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel._records.used_tickets import is_id, note_decided
+from toolkeel._records.used_tickets import is_id, mark_decided
 from toolkeel.agent.run_state import RunState
 from toolkeel.errors import SetupError
 from toolkeel_studio.cli.exit_codes import UsageProblem
@@ -233,7 +233,7 @@ def claim(path: Path, saved: Saved) -> None:
         raise SetupError(f"{path} was used already: a saved run goes on once") from None
     except OSError as error:
         raise SetupError(f"{path} cannot be marked as used, so it is not: {error}") from None
-    note_decided(state_folder() / "decided", saved.decisions)
+    mark_decided(state_folder() / "decided", saved.decisions)
 
 
 def _used(path: Path) -> Path:

@@ -11,12 +11,12 @@ from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel_studio.durable.durable import Durable as Durable
-    from toolkeel_studio.durable.journaled import Ended as Ended
+    from toolkeel_studio.durable.journaled import DurableResult as DurableResult
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
             "toolkeel_studio.durable.durable": "Durable",
-            "toolkeel_studio.durable.journaled": "Ended",
+            "toolkeel_studio.durable.journaled": "DurableResult",
         },
     )

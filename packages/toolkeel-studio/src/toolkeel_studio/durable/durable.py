@@ -18,12 +18,18 @@ from toolkeel.agent.options import RunOptions
 from toolkeel.errors import SetupError
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sessions import Sessions
-from toolkeel_studio.durable.engine import Queue, Worker, ended, order_of
-from toolkeel_studio.durable.journaled import Ended, Order, cancel, end_now, go_on
+from toolkeel_studio.durable.engine import RunQueue, Worker, parse_end, parse_order
+from toolkeel_studio.durable.journaled import (
+    DurableResult,
+    RunOrder,
+    cancel_order,
+    current_end,
+    run_order,
+)
 
-WIDTH: Final = 10
+MAX_CONCURRENCY: Final = 10
 """Runs that go on in one worker at a time."""
-DRAIN: Final = 30.0
+DRAIN_SECONDS: Final = 30.0
 """Seconds that a worker waits for its runs when it is told to end."""
 
 
@@ -38,7 +44,7 @@ class Durable:
         agent: Who answers. Its name is the name of the queue.
         sessions: Where its sessions are; a file for the workers of one machine, PostgreSQL for many.
         database: Where DBOS keeps its tables, likewise; beside the sessions by default.
-        width: How many runs go on in one worker at a time; those of one session never do.
+        max_concurrency: How many runs go on in one worker at a time; those of one session never do.
         options: What each run is given, as by `Agent.run`, such as ``deps`` and ``limits``.
 
     Raises:
@@ -57,16 +63,16 @@ class Durable:
         sessions: Sessions,
         database: str | None = None,
         *,
-        width: int = WIDTH,
+        max_concurrency: int = MAX_CONCURRENCY,
         **options: Unpack[RunOptions[Any]],
     ) -> None:
         self.agent = agent
         self.sessions = sessions
-        self._width = width
+        self._max_concurrency = max_concurrency
         self._options: dict[str, Any] = dict(options)
         beside = sessions.path if is_postgres(sessions.path) else f"{sessions.path}.runs"
         name = re.sub(r"[^a-z0-9_-]+", "-", agent.name.lower())
-        self._queue = Queue(database or beside, f"toolkeel-{name}")
+        self._queue = RunQueue(database or beside, f"toolkeel-{name}")
 
     # — from any process —
 
@@ -86,7 +92,7 @@ class Durable:
         wanted = self._order(id, session or id, scope, prompt)
         self._queue.put(wanted)
         if known and (status := self._queue.status(id)) is not None:
-            found = order_of(status)
+            found = parse_order(status)
             if any(found[key] != wanted[key] for key in ("session", "scope")):
                 raise SetupError(f"the id {id!r} names a run of another session; choose another")
         return id
@@ -105,7 +111,7 @@ class Durable:
         self._queue.put(order)
         return id
 
-    def result(self, id: str, timeout: float | None = None) -> Ended:
+    def result(self, id: str, timeout: float | None = None) -> DurableResult:
         """How a run ended, or that it waits for a person; returns when it does.
 
         Args:
@@ -122,12 +128,12 @@ class Durable:
             status = self._queue.status(id)
             if status is None:
                 raise SetupError(f"there is no run {id!r}")
-            if (found := ended(status)) is not None:
-                order = order_of(status)
+            if (found := parse_end(status)) is not None:
+                order = parse_order(status)
                 if found["reason"] == "waiting":
-                    now = end_now(self.sessions, order)
+                    now = current_end(self.sessions, order)
                     found = now if now is not None and now["reason"] == "cancelled" else found
-                return Ended(id, order["session"], scope=order["scope"], **found)
+                return DurableResult(id, order["session"], scope=order["scope"], **found)
             if limit is not None and monotonic() > limit:
                 raise TimeoutError(f"the run {id!r} is {status.status.lower()} still")
             sleep(pause)
@@ -141,11 +147,11 @@ class Durable:
         status = self._queue.status(id)
         if status is None:
             return
-        if (found := ended(status)) is None:
+        if (found := parse_end(status)) is None:
             self._queue.client.cancel_workflow(id)
         elif found["reason"] != "waiting":
             return
-        cancel(self.sessions, order_of(status), reason)
+        cancel_order(self.sessions, parse_order(status), reason)
 
     def schedule(
         self,
@@ -176,7 +182,7 @@ class Durable:
                 "schedule(scope=...) needs name=: two scopes may have a session of one name"
             )
         context = {"session": session, "scope": scope, "prompt": prompt, "name": name or session}
-        self._queue.every(cron, name or session, context, missed)
+        self._queue.add_schedule(cron, name or session, context, missed)
 
     def unschedule(self, name: str) -> None:
         """End a schedule; what it has begun goes on."""
@@ -193,7 +199,7 @@ class Durable:
         id: str = "",
         *,
         adopt: Iterable[str] = (),
-        drain: float = DRAIN,
+        drain: float = DRAIN_SECONDS,
         stop: threading.Event | None = None,
     ) -> bool:
         """Run what is in the queue, until this process is told to end (TERM, or Ctrl-C).
@@ -211,27 +217,27 @@ class Durable:
         """
         told = stop or threading.Event()
         worker = Worker(
-            self._queue, self._work, self._tick, id or socket.gethostname(), self._width
+            self._queue, self._work, self._tick, id or socket.gethostname(), self._max_concurrency
         )
-        worker.begin()
+        worker.start()
         for dead in adopt:
-            self._queue.take_over(dead)
+            self._queue.requeue(dead)
         if threading.current_thread() is threading.main_thread():
             for number in (signal.SIGTERM, signal.SIGINT):
                 signal.signal(number, lambda *_: told.set())
         with suppress(KeyboardInterrupt):
             while not told.wait(0.5):
                 pass
-        return worker.end(drain)
+        return worker.stop(drain)
 
-    async def _work(self, order: Order) -> dict[str, str]:
-        return await go_on(self.agent, self.sessions, order, self._options)
+    async def _work(self, order: RunOrder) -> dict[str, str]:
+        return await run_order(self.agent, self.sessions, order, self._options)
 
-    def _tick(self, when: str, context: dict[str, Any]) -> Order:
+    def _tick(self, when: str, context: dict[str, Any]) -> RunOrder:
         id = f"{context['name']}-{when}"
         return self._order(id, context["session"], context["scope"], context["prompt"])
 
-    def _order(self, id: str, session: str, scope: str, prompt: str | None) -> Order:
+    def _order(self, id: str, session: str, scope: str, prompt: str | None) -> RunOrder:
         found = self.sessions.open(session, scope)
         since = found.info.head if found.exists else 0
-        return Order(id=id, session=session, scope=scope, prompt=prompt, since=since)
+        return RunOrder(id=id, session=session, scope=scope, prompt=prompt, since=since)

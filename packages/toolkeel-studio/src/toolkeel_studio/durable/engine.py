@@ -22,30 +22,30 @@ from toolkeel.errors import SetupError
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.postgres import is_postgres
 from toolkeel.sessions.sql_tables import VERSION
-from toolkeel_studio.durable.journaled import Order
+from toolkeel_studio.durable.journaled import RunOrder
 
 with needs_extra("Durable runs", "dbos"):
     from dbos import DBOS, DBOSClient, DBOSPortableJSONSerializer, EnqueueOptions, WorkflowStatus
 
-Work = Callable[[Order], Awaitable[dict[str, str]]]
-Tick = Callable[[str, dict[str, Any]], Order]
+Work = Callable[[RunOrder], Awaitable[dict[str, str]]]
+Tick = Callable[[str, dict[str, Any]], RunOrder]
 
 RUN: Final = "toolkeel.run"
 TICK: Final = "toolkeel.tick"
 JOURNAL: Final = f"journal-{VERSION}"
 """What a worker must understand to take a run over: the journal, not the program of its user."""
-LOOK: Final = 0.2
+POLL_SECONDS: Final = 0.2
 """Seconds between two looks into the queue."""
 
 
-class JSONAlone(DBOSPortableJSONSerializer):
+class JSONOnly(DBOSPortableJSONSerializer):
     """JSON, whatever a row says that it is: DBOS itself unpickles one that says it is a pickle."""
 
 
 def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(read)
     def checked(text: Any, form: str | None, serializer: object) -> Any:
-        if isinstance(serializer, JSONAlone) and form not in (None, serializer.name()):
+        if isinstance(serializer, JSONOnly) and form not in (None, serializer.name()):
             raise SetupError(f"a row says it is {form!r}; nothing but JSON is read")
         return read(text, form, serializer)
 
@@ -76,7 +76,7 @@ def address_of(database: str) -> str:
     )
 
 
-class Queue:
+class RunQueue:
     """The queue of one agent's runs: what may be asked of it from any process.
 
     Args:
@@ -94,12 +94,12 @@ class Queue:
         DBOS.migrate(self.address)
         self.client = DBOSClient(
             system_database_url=self.address,
-            serializer=JSONAlone(),
+            serializer=JSONOnly(),
             application_name=name,
             system_database_pool_size=2,
         )
 
-    def put(self, order: Order) -> None:
+    def put(self, order: RunOrder) -> None:
         """Put a run into the queue; nothing happens if one of its id was there before."""
         options = EnqueueOptions(
             workflow_name=RUN,
@@ -115,7 +115,7 @@ class Queue:
         found = self.client.list_workflows(workflow_ids=[id])
         return found[0] if found else None
 
-    def every(self, cron: str, name: str, context: dict[str, Any], missed: bool) -> None:
+    def add_schedule(self, cron: str, name: str, context: dict[str, Any], missed: bool) -> None:
         """Have a run begun at certain times; in place of what was said under this name before.
 
         Raises:
@@ -136,7 +136,7 @@ class Queue:
         except Exception as error:
             raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
 
-    def take_over(self, worker: str) -> int:
+    def requeue(self, worker: str) -> int:
         """Put what a worker has begun and not ended back into the queue; how many runs that were."""
         left = self.client.list_workflows(
             status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
@@ -155,20 +155,22 @@ class Worker:
         work: Runs one.
         tick: Makes a run of a schedule's name, time and context.
         id: Its name, which stays the same when it is started again.
-        width: How many runs go on in it at a time.
+        max_concurrency: How many runs go on in it at a time.
     """
 
-    def __init__(self, queue: Queue, work: Work, tick: Tick, id: str, width: int) -> None:
+    def __init__(
+        self, queue: RunQueue, work: Work, tick: Tick, id: str, max_concurrency: int
+    ) -> None:
         self.queue = queue
         self.id = id
         self.tick = tick
         self._work = work
-        self._width = width
+        self._max_concurrency = max_concurrency
         self._lock = Lock()
         self.running = 0
         self._engine: DBOS | None = None
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Take runs from now on, those that were left under this name first.
 
         Raises:
@@ -182,7 +184,7 @@ class Worker:
             config={
                 "name": self.queue.name,
                 "system_database_url": self.queue.address,
-                "serializer": JSONAlone(),
+                "serializer": JSONOnly(),
                 "executor_id": self.id,
                 "application_version": JOURNAL,
                 "log_level": "WARNING",
@@ -193,13 +195,13 @@ class Worker:
         DBOS.launch()
         DBOS.register_queue(
             self.queue.name,
-            worker_concurrency=self._width,
+            worker_concurrency=self._max_concurrency,
             partition_concurrency=1,  # runs of one session come one after the other
-            polling_interval_sec=LOOK,
+            polling_interval_sec=POLL_SECONDS,
             on_conflict="always_update",
         )
 
-    async def work(self, order: Order) -> dict[str, str]:
+    async def work(self, order: RunOrder) -> dict[str, str]:
         """Run what an order says, and be counted."""
         with self._lock:
             self.running += 1
@@ -209,7 +211,7 @@ class Worker:
             with self._lock:
                 self.running -= 1
 
-    def end(self, seconds: float) -> bool:
+    def stop(self, seconds: float) -> bool:
         """Take no more, and wait for the runs that go on; whether all have ended.
 
         What still goes on is put back for other workers, and does so until this process ends.
@@ -225,7 +227,7 @@ class Worker:
         while self.running and monotonic() < limit:
             sleep(0.05)
         if self.running:
-            self.queue.take_over(self.id)
+            self.queue.requeue(self.id)
             return False
         DBOS.destroy(workflow_completion_timeout_sec=2)
         self._engine, _worker = None, None
@@ -246,7 +248,7 @@ def _unreachable(error: BaseException) -> bool:
 
 
 @DBOS.workflow(name=RUN)
-async def _run(order: Order) -> dict[str, str]:
+async def _run(order: RunOrder) -> dict[str, str]:
     """A run: one step, which the session's journal makes safe to begin again."""
     return await DBOS.run_step_async(
         {
@@ -270,7 +272,7 @@ async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
     await asyncio.to_thread(worker.queue.put, order)
 
 
-def ended(status: WorkflowStatus) -> dict[str, str] | None:
+def parse_end(status: WorkflowStatus) -> dict[str, str] | None:
     """How a run ended; None if it has not."""
     match status.status:
         case "SUCCESS" if isinstance(found := status.output, dict) and "reason" in found:
@@ -286,7 +288,7 @@ def ended(status: WorkflowStatus) -> dict[str, str] | None:
     return None
 
 
-def order_of(status: WorkflowStatus) -> Order:
+def parse_order(status: WorkflowStatus) -> RunOrder:
     """What a run was asked to do.
 
     Raises:
@@ -294,5 +296,5 @@ def order_of(status: WorkflowStatus) -> Order:
     """
     match status.input:
         case {"args": [{"session": str(), "scope": str()} as order]}:
-            return cast("Order", order)
+            return cast("RunOrder", order)
     raise SetupError(f"the row of the run {status.workflow_id!r} cannot be read: it is another's")

@@ -24,7 +24,7 @@ from toolkeel._records.entries import (
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import Stored
+from toolkeel.sessions.journal import StoredEntry
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sessions import Sessions
 
@@ -32,7 +32,7 @@ WITH_TEXT: Final = ("answered", "returned")
 """Ends of a run that has an answer."""
 
 
-class Order(TypedDict):
+class RunOrder(TypedDict):
     """A run that shall be, as JSON.
 
     Attributes:
@@ -51,7 +51,7 @@ class Order(TypedDict):
 
 
 @record
-class Ended:
+class DurableResult:
     """How a durable run ended.
 
     Args:
@@ -71,8 +71,8 @@ class Ended:
     scope: str = ""
 
 
-async def go_on(
-    agent: Agent[Any, Any], sessions: Sessions, order: Order, options: dict[str, Any]
+async def run_order(
+    agent: Agent[Any, Any], sessions: Sessions, order: RunOrder, options: dict[str, Any]
 ) -> dict[str, str]:
     """Run what an order says to its end, or on from where it was left.
 
@@ -90,7 +90,7 @@ async def go_on(
     """
     session = sessions.open(order["session"], order["scope"])
     session.resumes_only = True  # a run that is canceled meanwhile is not gone on with
-    if (ended := _said(session, order)) is not None:
+    if (ended := _deliver_prompt(session, order)) is not None:
         return ended
     try:
         result = await agent.run(None, session=session, **options)
@@ -99,17 +99,17 @@ async def go_on(
             raise
         return ended
     except Exception as problem:  # it is in the journal, if the run had begun
-        return _how("failed", error=f"{type(problem).__name__}: {problem}")
-    return _how(result.reason, result.output if result.has_output else "", result.limit)
+        return _end_fields("failed", error=f"{type(problem).__name__}: {problem}")
+    return _end_fields(result.reason, result.output if result.has_output else "", result.limit)
 
 
-def end_now(sessions: Sessions, order: Order) -> dict[str, str] | None:
+def current_end(sessions: Sessions, order: RunOrder) -> dict[str, str] | None:
     """Return how the run of an order has ended, as its session's journal says; None if it has not."""
     session = sessions.open(order["session"], order["scope"])
     return _end(session, order) if session.exists else None
 
 
-def cancel(sessions: Sessions, order: Order, reason: str) -> None:
+def cancel_order(sessions: Sessions, order: RunOrder, reason: str) -> None:
     """Cancel the run of an order, whether it has not begun, goes on, or waits.
 
     Its prompt is said first if it was not, so that whoever begins it later finds it withdrawn.
@@ -122,49 +122,51 @@ def cancel(sessions: Sessions, order: Order, reason: str) -> None:
         session.cancel_message(order["id"], reason)
 
 
-def _how(reason: str, answer: object = "", error: str = "") -> dict[str, str]:
+def _end_fields(reason: str, answer: object = "", error: str = "") -> dict[str, str]:
     text = answer if isinstance(answer, str) else to_json(answer, fallback=str).decode()
     return {"reason": reason, "text": text, "error": error}
 
 
-def _said(session: Session, order: Order) -> dict[str, str] | None:
+def _deliver_prompt(session: Session, order: RunOrder) -> dict[str, str] | None:
     """See that the prompt is said, once; how the run ended, if it has already."""
     if order["prompt"] is None:
-        return None if session.exists else _how("failed", error=f"no session {session.name!r}")
+        return (
+            None if session.exists else _end_fields("failed", error=f"no session {session.name!r}")
+        )
     if session.say_once(order["prompt"], order["id"], order["since"]):
         return None
     return _end(session, order)
 
 
-def _entries(session: Session, order: Order) -> list[Stored]:
+def _entries(session: Session, order: RunOrder) -> list[StoredEntry]:
     return session.entries(order["since"]) if session.exists else []
 
 
-def _message_of(entries: Sequence[Stored], order: Order) -> Queued | None:
+def _message_of(entries: Sequence[StoredEntry], order: RunOrder) -> Queued | None:
     """The entry by which a run took what the order says."""
     found = (e.entry for e in entries if isinstance(e.entry, Queued) and e.entry.who == order["id"])
     return next(found, None)
 
 
-def _joined(entries: Sequence[Stored], taken: Queued) -> Steered | Unqueued | None:
+def _joined(entries: Sequence[StoredEntry], taken: Queued) -> Steered | Unqueued | None:
     """The entry by which a message joined a run or was withdrawn."""
     found = (e.entry for e in entries if isinstance(e.entry, Steered | Unqueued))
     return next((each for each in found if each.id == taken.id), None)
 
 
-def _end(session: Session, order: Order) -> dict[str, str] | None:
+def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
     """How the run that took the order has ended; None if it has not."""
     entries = _entries(session, order)
     if order["prompt"] is None:
-        fold = session.fold()
-        run = fold.began.run
+        fold = session.load_state()
+        run = fold.last_run.run
         if not entries and fold.reason not in ("", "waiting"):  # somebody else has gone on with it
             text = fold.view.messages[-1].text if fold.reason in WITH_TEXT else ""
-            return _how(fold.reason, text)
+            return _end_fields(fold.reason, text)
     elif (taken := _message_of(entries, order)) is None:
         return None
     elif (joined := _joined(entries, taken)) is None or isinstance(joined, Unqueued):
-        return None if joined is None else _how("cancelled")
+        return None if joined is None else _end_fields("cancelled")
     else:
         run = joined.run
     end: dict[str, str] | None = None
@@ -178,5 +180,5 @@ def _end(session: Session, order: Order) -> dict[str, str] | None:
             case CallEnded(message=result):
                 text = result.text
             case RunEnded(reason=reason, error=error):
-                end = _how(reason, text if reason in WITH_TEXT else "", error)
+                end = _end_fields(reason, text if reason in WITH_TEXT else "", error)
     return end

@@ -15,7 +15,7 @@ from contextlib import suppress
 import mcp_types as types
 from mcp.shared.exceptions import MCPError
 
-from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, digest_of, new_id
+from toolkeel._records.tickets import LIFETIME, Approver, Decision, Ticket, call_digest, new_id
 from toolkeel.errors import CallError
 from toolkeel.mcp.server.calling import Client, approval_question
 from toolkeel.mcp.server.multi_round_calls import Exchange, is_modern
@@ -47,7 +47,7 @@ def make_ticket(
     hints = definition.annotations or types.ToolAnnotations()
     said = hints.model_dump(exclude_none=True, exclude={"title"})
     shown = {key.removesuffix("_hint"): value for key, value in said.items()}
-    digest = digest_of(tool, definition.model_dump(mode="json"), arguments)
+    digest = call_digest(tool, definition.model_dump(mode="json"), arguments)
     end = time.time() + LIFETIME
     return Ticket(new_id(), "", tool, dict(arguments), digest, end, why, shown)
 

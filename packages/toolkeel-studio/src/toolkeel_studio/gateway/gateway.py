@@ -66,7 +66,7 @@ class Gateway(ToolServer):
         audit: Where calls are written down.
         prefixed: False for one server whose names shall stay as they are.
         threshold: Tools beyond which they are searched for instead of listed.
-        approver: Decides beside the host about calls that need a person: a `Desk`, or a function.
+        approver: Decides beside the host about calls that need a person: an `ApprovalQueue`, or a function.
         shared: Where several gateways count calls and keep results together: a `KeyValueStore`.
 
     Attributes:

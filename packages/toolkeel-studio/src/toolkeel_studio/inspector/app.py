@@ -20,7 +20,7 @@ from starlette.routing import Route
 from toolkeel.agent.agent import Agent
 from toolkeel.errors import SetupError
 from toolkeel.mcp.server.keep_alive import BACKLOG, BoundedConnection
-from toolkeel.sessions.approval_desk import Desk
+from toolkeel.sessions.approval_queue import ApprovalQueue
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.sessions import Sessions
 from toolkeel_studio.inspector.access_guard import Guard
@@ -64,7 +64,7 @@ class Inspector:
         port: int = 0,
         token: str = "",
         audit: Path | None = None,
-        desk: Desk | None = None,
+        desk: ApprovalQueue | None = None,
     ) -> None:
         self.token = token or secrets.token_urlsafe(24)
         self._socket = _listening(port)

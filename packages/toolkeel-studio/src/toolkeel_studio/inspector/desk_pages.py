@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from toolkeel._records.tickets import VERDICTS, Decision
 from toolkeel.errors import ToolkeelError
-from toolkeel.sessions.approval_desk import Desk
+from toolkeel.sessions.approval_queue import ApprovalQueue
 from toolkeel_studio.inspector.runs import WHO, Runs
 from toolkeel_studio.inspector.site import TOO_LATE, UNTOUCHED, Told, form, page
 
@@ -23,7 +23,7 @@ class DeskPages:
         desk: Where calls of others wait, such as a gateway's; None: there is none.
     """
 
-    def __init__(self, runs: Runs, desk: Desk | None) -> None:
+    def __init__(self, runs: Runs, desk: ApprovalQueue | None) -> None:
         self._runs = runs
         self._desk = desk
 

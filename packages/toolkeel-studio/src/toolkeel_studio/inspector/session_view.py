@@ -14,7 +14,7 @@ from toolkeel._records import entries
 from toolkeel._records.tickets import Ticket
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, ToolCall, ToolMessage, Usage
 from toolkeel.observe.wording import arguments_of
-from toolkeel.sessions.journal import Stored
+from toolkeel.sessions.journal import StoredEntry
 
 QUIET_ENDS = ("answered", "returned", "waiting")
 """Ends of a run of which the transcript says enough."""
@@ -299,7 +299,7 @@ def _said(seq: int, at: float, message: Message, who: str) -> Said:
     return Said(seq, at, message.text, who, "system" if isinstance(message, SystemMessage) else "")
 
 
-def story_of(written: Iterable[Stored]) -> Story:
+def story_of(written: Iterable[StoredEntry]) -> Story:
     """What entries tell.
 
     >>> story_of([]).items

@@ -14,7 +14,7 @@ from tests.cli.asking import KEYS, ids, make, saved, words
 from tests.cli.commandline import Terminal, toolkeel
 from tests.waiting import until
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.sessions import ApprovalQueue, KeyValueStore
 
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
 
@@ -77,7 +77,7 @@ def test_a_file_that_is_not_there_is_told(asker: Path) -> None:
 
 def test_calls_at_a_desk_are_listed_and_decided_in_a_terminal_as_they_come(tmp_path: Path) -> None:
     file = str(tmp_path / "desk.db")
-    desk = Desk(KeyValueStore(file), wait=60)
+    desk = ApprovalQueue(KeyValueStore(file), wait=60)
 
     def ticket(path: str) -> Ticket:
         return Ticket(new_id(), "", "rm", {"path": path}, "d", time() + 60, "rule: ask rm")

@@ -7,7 +7,7 @@ import os
 from dataclasses import replace
 from typing import BinaryIO, cast
 
-from toolkeel._records.kept_results import KEPT, PREFIX
+from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel.call.truncate import KEEPS
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import CancelToken
@@ -52,7 +52,7 @@ class Files:
     def __init__(self, root: str | os.PathLike[str] = ".") -> None:
         self.root = Root(root)
 
-    @tool(effects=_READS, max_output=None, metadata={KEEPS: KEPT.keep})
+    @tool(effects=_READS, max_output=None, metadata={KEEPS: RESULTS.save})
     def read(
         self, path: str, offset: int = 1, limit: int = MAX_LINES, column: int = 1
     ) -> ToolOutput:

@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import BinaryIO, NamedTuple
 
 from toolkeel._common.path_patterns import secret_part
-from toolkeel._records.kept_results import KEPT, PREFIX
 from toolkeel._records.record import record
-from toolkeel._records.taint_sources import Source, as_details, mark_of
+from toolkeel._records.result_store import PREFIX, RESULTS
+from toolkeel._records.taint_sources import Source, dump_sources, read_file_mark
 from toolkeel.context import CancelToken
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
@@ -75,7 +75,7 @@ def open_kept(name: str) -> BinaryIO:
     Raises:
         ToolError: none of this name is kept.
     """
-    found = KEPT.find(name)
+    found = RESULTS.find(name)
     try:
         if found is not None:
             return found.open("rb")
@@ -180,7 +180,7 @@ class Search:
         self.files_hit += found
         if found and secret_part(path):
             self.labels.append(Source("secret", "grep", path))
-        if found and (whose := mark_of(os.path.join(self.root.path, path))):
+        if found and (whose := read_file_mark(os.path.join(self.root.path, path))):
             self.labels.append(Source("stranger", "grep", f"{path} ({whose})"))
 
     def _read(self, path: str) -> str | None:
@@ -247,7 +247,7 @@ class Search:
             "files": self.files_hit,
             "lines_shortened": self.shortened,
             "stopped_by": self.stopped or None,
-            **({"taint": as_details(self.labels)} if self.labels else {}),
+            **({"taint": dump_sources(self.labels)} if self.labels else {}),
         }
         notice = f"[{self._notice()}]"
         text = "\n".join([*self.shown, "", notice] if self.shown else [notice])

@@ -24,7 +24,7 @@ from pydantic import Field
 from typing_extensions import TypedDict
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._records.kept_results import KEPT, PREFIX
+from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel.call.steps.approve import PREVIEW
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.truncate import KEEPS
@@ -170,7 +170,7 @@ class Workspace:
 
     # — reading —
 
-    @tool(effects=_READS, max_output=None, metadata={KEEPS: KEPT.keep})
+    @tool(effects=_READS, max_output=None, metadata={KEEPS: RESULTS.save})
     def read(
         self, path: str, offset: int = 1, limit: int = MAX_LINES, column: int = 1
     ) -> ToolOutput:

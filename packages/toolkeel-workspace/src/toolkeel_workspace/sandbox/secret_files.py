@@ -17,7 +17,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolkeel._common.path_patterns import secret_part
-from toolkeel._records.taint_sources import Source, as_details
+from toolkeel._records.taint_sources import Source, dump_sources
 from toolkeel_workspace.sandbox.protected_files import protected_below
 
 MOST, LARGEST = 100, 65_536
@@ -61,7 +61,7 @@ class SecretFiles:
         ]
         elsewhere = (os.path.expanduser(word) for word in words if word.startswith(("/", "~")))
         found += [path for path in elsewhere if secret_part(path) and os.path.isfile(path)]
-        labels = as_details(Source("secret", tool, path) for path in dict.fromkeys(found))
+        labels = dump_sources(Source("secret", tool, path) for path in dict.fromkeys(found))
         return {"taint": labels} if labels else {}
 
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
-from toolkeel._records.kept_results import KEPT
 from toolkeel._records.record import NOTHING
+from toolkeel._records.result_store import RESULTS
 from toolkeel.content import Data
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
@@ -192,7 +192,7 @@ def _shortened(data: bytes, most: int | None) -> str:
     most = MAX_BYTES if most is None or most < 0 else most
     if len(text) <= most:
         return text
-    name = KEPT.keep(data)
+    name = RESULTS.save(data)
     whole = f'; all of it is kept: path="{name}"' if name else ""
     left = f"\n[... {len(text) - most} characters left out{whole} ...]\n"
     head = most // 2

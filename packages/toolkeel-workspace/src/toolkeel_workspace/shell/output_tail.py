@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import BinaryIO
 
-from toolkeel._records.kept_results import KEPT, KeptResults
+from toolkeel._records.result_store import RESULTS, ResultStore
 from toolkeel_workspace.files.line_window import MAX_BYTES, MAX_LINES, human
 from toolkeel_workspace.shell.escape_codes import TerminalOutput
 
@@ -23,7 +23,7 @@ class Tail:
         kept: Where long output is kept.
     """
 
-    def __init__(self, tell: Callable[[str], object], kept: KeptResults = KEPT) -> None:
+    def __init__(self, tell: Callable[[str], object], kept: ResultStore = RESULTS) -> None:
         self._tell = tell
         self._results = kept
         self._plain = TerminalOutput()
@@ -82,11 +82,11 @@ class Tail:
                 self._file.flush()
             except OSError:
                 self._lost = True
-                self._results.drop(name)
-                self._results.drop(self.name)
+                self._results.remove(name)
+                self._results.remove(self.name)
                 self.name, self._file = "", None
             else:
-                self._results.drop(name)
+                self._results.remove(name)
             with suppress(OSError):
                 full.close()
 
@@ -111,9 +111,9 @@ class Tail:
         if self._file is not None:
             self._file.close()
             self._file = None
-            self._results.shrink()
+            self._results.evict_oldest()
         if self.name and self.bytes <= MAX_BYTES and self.lines <= MAX_LINES:
-            self._results.drop(self.name)
+            self._results.remove(self.name)
             self.name = ""
 
     def text(self) -> tuple[str, str]:

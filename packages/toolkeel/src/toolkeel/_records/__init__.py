@@ -8,6 +8,6 @@ used_tickets   which tickets were decided, noted in a folder that processes shar
 entries        the entries of a run's journal: what happened, as small frozen records
 entries_json   entries of a journal as JSON and back
 recorder       turns what a run does into entries of its journal
-kept_results   results too long to be shown, kept whole under a name that tools read by line and column
+result_store   results too long to be shown, kept whole under a name that tools read by line and column
 taint_sources  what a run has touched (taint): private data, strangers' text, secrets, each with its sources
 """

@@ -1,10 +1,10 @@
-"""The entries of a run's journal: what happened, in the order it happened, as small frozen records.
+"""The entries of a run's journal: what happened, in order, as small frozen records.
 
-A run is a fold over its journal: transcript, state, usage, what waits and what is not known are
-functions of its entries. So what cannot be computed again is recorded: instructions as they were
+The state of a session is computed from its entries alone: transcript, state, usage, open tickets and
+calls of unknown outcome. So whatever cannot be computed again is recorded: instructions as they were
 evaluated, verdicts, keys, what a history policy left out. Entries never change. Their JSON carries a
-version; a kind that this version does not know is kept as it is, and fields it does not know are
-left where they are. `run` is the id of the run that an entry belongs to, maybe within another.
+version. A reader preserves entries of unknown kinds and ignores unknown fields. `run` is the id of
+the run that an entry belongs to, which may be nested in another run.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from toolkeel.messages import AssistantMessage, Message, ToolMessage, Usage
 
 
 def call_key(run: str, turn: int, position: int) -> str:
-    """What names a call for ever, for a tool that must not do the same thing twice.
+    """Return the permanent key of a call, for a tool that must not do the same thing twice.
 
-    Not the provider's id of the call: those repeat, are empty, and change when asked again.
+    The provider's id of the call will not do: such ids repeat, may be empty, and change when the
+    request is sent again.
 
     >>> call_key("4f1c", 2, 0)
     '4f1c-2-0'
@@ -29,8 +30,8 @@ def call_key(run: str, turn: int, position: int) -> str:
 
 
 @record
-class OfRun:
-    """What nearly every entry says: the id of its run."""
+class RunEntry:
+    """An entry that belongs to a run, by the run's id."""
 
     run: str
 
@@ -39,15 +40,15 @@ class OfRun:
 
 
 @record
-class RunBegan(OfRun):
-    """A run began.
+class RunBegan(RunEntry):
+    """The start of a run.
 
     Args:
-        agent: Its name.
-        model: Name of the model asked.
+        agent: Name of the agent.
+        model: Name of the model.
         instructions: As evaluated for this run; used again when it is resumed.
-        parent: The run it is within; empty if it is nobody's.
-        call: Key of the call that it is, if it is one.
+        parent: Id of the run around it; empty for none.
+        call: Key of the call that this run is; empty for none.
     """
 
     kind: ClassVar = "run_began"
@@ -59,11 +60,11 @@ class RunBegan(OfRun):
 
 
 @record
-class PersonSaid(OfRun):
-    """A message joined the transcript that neither a model nor a tool made: a prompt, most often.
+class PersonSaid(RunEntry):
+    """A message that joined the transcript and that neither a model nor a tool made: mostly a prompt.
 
     Args:
-        message: What was said; any message, where a program gave a transcript.
+        message: The message; of any role, where a program passed a transcript.
     """
 
     kind: ClassVar = "person_said"
@@ -75,13 +76,13 @@ class PersonSaid(OfRun):
 
 
 @record
-class ModelAsked(OfRun):
-    """A request is about to be sent.
+class ModelAsked(RunEntry):
+    """A request that is about to be sent.
 
     Args:
-        turn: Which request of the run, from 1.
+        turn: Number of the request in its run, from 1.
         model: Name of the model.
-        settings: What differs from the request before.
+        settings: The settings that differ from those of the request before.
         tools: Names of the tools sent, if they differ from those of the request before.
     """
 
@@ -93,8 +94,8 @@ class ModelAsked(OfRun):
 
 
 @record
-class ModelReplied(OfRun):
-    """The reply came, whole. Its usage and the model that answered are in the message."""
+class ModelReplied(RunEntry):
+    """A complete reply. Its usage and the model that answered are in the message."""
 
     kind: ClassVar = "model_replied"
     turn: int
@@ -102,11 +103,11 @@ class ModelReplied(OfRun):
 
 
 @record
-class ModelFailed(OfRun):
-    """An attempt to ask the model failed.
+class ModelFailed(RunEntry):
+    """A failed attempt at a request.
 
     Args:
-        attempt: Which attempt at it, from 1.
+        attempt: Number of the attempt, from 1.
         usage: What was billed, as far as is known.
     """
 
@@ -119,8 +120,8 @@ class ModelFailed(OfRun):
 
 
 @record
-class Spent(OfRun):
-    """Requests cost money: in US dollars, where a bound of the run asks for prices."""
+class Spent(RunEntry):
+    """The cost of requests in US dollars, where a limit of the run needs prices."""
 
     kind: ClassVar = "spent"
     cost: float
@@ -130,17 +131,18 @@ class Spent(OfRun):
 
 
 @record
-class CallIntended(OfRun):
-    """A call is about to run: written before its body starts.
+class CallIntended(RunEntry):
+    """The intent of a call, written before its body starts.
 
     Args:
-        turn: Of the reply that made it.
-        position: Its place in that reply, from 0.
-        call_id: The provider's id of it.
-        digest: Of tool, definition and effective arguments.
-        repeatable: Whether it may run again if nobody knows what became of it.
+        turn: The turn whose reply made the call.
+        position: Index of the call in that reply.
+        call_id: The provider's id of the call.
+        digest: SHA-256 of tool, definition and effective arguments.
+        repeatable: True if the call may run again when its outcome is unknown.
         within: Key of the call whose code makes this one; empty if the model made it.
-        arguments: Of such a call, which stand in no reply, as JSON; those that may be asked about.
+        arguments: JSON arguments of a call that code makes and that a person may be asked about;
+            others are in the reply.
     """
 
     kind: ClassVar = "call_intended"
@@ -155,8 +157,8 @@ class CallIntended(OfRun):
 
 
 @record
-class CallEnded(OfRun):
-    """A call has its result; also one that never began, and one that was answered from outside."""
+class CallEnded(RunEntry):
+    """The result of a call, also of one that never started or was answered by a person."""
 
     kind: ClassVar = "call_ended"
     turn: int
@@ -166,8 +168,8 @@ class CallEnded(OfRun):
 
 
 @record
-class Judged(OfRun):
-    """The verdict of a guardrail on what was said, or on an answer."""
+class Judged(RunEntry):
+    """The verdict of a guardrail on a prompt or an answer."""
 
     kind: ClassVar = "judged"
     by: str
@@ -176,8 +178,8 @@ class Judged(OfRun):
 
 
 @record
-class StateChanged(OfRun):
-    """A key of the run's state has a new value, never a function to apply; or it was removed."""
+class StateChanged(RunEntry):
+    """A new value of a key of the run's state, or the removal of the key."""
 
     kind: ClassVar = "state_changed"
     key: str
@@ -186,8 +188,8 @@ class StateChanged(OfRun):
 
 
 @record
-class Tainted(OfRun):
-    """The run has touched what some ways out must not see."""
+class Tainted(RunEntry):
+    """A taint label that the run has acquired, with its source."""
 
     kind: ClassVar = "tainted"
     label: str
@@ -195,7 +197,7 @@ class Tainted(OfRun):
 
 
 @record
-class Emitted(OfRun):
+class Emitted(RunEntry):
     """A program's own event."""
 
     kind: ClassVar = "emitted"
@@ -206,8 +208,8 @@ class Emitted(OfRun):
 
 
 @record
-class Waits(OfRun):
-    """A call waits for a person, or it is asked whether it happened (`outcome`)."""
+class Waits(RunEntry):
+    """A ticket for a call that waits for a person; with `outcome`, one that asks if a call happened."""
 
     kind: ClassVar = "waits"
     ticket: Ticket
@@ -215,8 +217,8 @@ class Waits(OfRun):
 
 
 @record
-class Decided(OfRun):
-    """A ticket was decided: the first decision counts."""
+class Decided(RunEntry):
+    """A decision on a ticket; the first one counts."""
 
     kind: ClassVar = "decided"
     decision: Decision
@@ -224,11 +226,11 @@ class Decided(OfRun):
 
 
 @record
-class Queued(OfRun):
-    """A person said something while the run went on; it is not in the transcript yet.
+class Queued(RunEntry):
+    """A message that is queued for a run and not in the transcript yet.
 
     Args:
-        id: Of the message, until it is delivered or cleared.
+        id: Of the message, until it is delivered or withdrawn.
         when: ``steer`` (before the next request) or ``follow_up`` (when the run would end).
     """
 
@@ -240,8 +242,8 @@ class Queued(OfRun):
 
 
 @record
-class Steered(OfRun):
-    """What was queued is in the transcript from here on."""
+class Steered(RunEntry):
+    """A queued message that has joined the transcript."""
 
     kind: ClassVar = "steered"
     message: Message
@@ -250,20 +252,20 @@ class Steered(OfRun):
 
 
 @record
-class Unqueued(OfRun):
-    """What was queued was taken back and will not be delivered."""
+class Unqueued(RunEntry):
+    """The withdrawal of a queued message; it is not delivered."""
 
     kind: ClassVar = "unqueued"
     id: str
 
 
 @record
-class HandedOver(OfRun):
-    """Another agent goes on with the run.
+class HandedOver(RunEntry):
+    """The handoff of a run to another agent.
 
     Args:
-        agent: Who is in charge from here on.
-        messages: What it may see of the history, if not the `whole` of it.
+        agent: The agent that owns the run from here on.
+        messages: The history it may see, unless it sees the complete one.
         instructions: As evaluated for it.
     """
 
@@ -278,16 +280,16 @@ class HandedOver(OfRun):
 
 
 @record
-class Compacted(OfRun):
-    """The model is shown something else in place of a part of the transcript, which stays as it is.
+class Compacted(RunEntry):
+    """A replacement of a part of the transcript for the model; the transcript itself is unchanged.
 
     Args:
-        start: The first message replaced, counted from 0 over the whole session.
-        stop: One behind the last.
-        messages: What stands in their place; nothing if they were cut.
-        policy: Who decided.
-        usage: What it cost.
-        name: By which the model can read what was replaced; empty if it cannot.
+        start: Index of the first message replaced, counted over the session.
+        stop: Index after the last.
+        messages: The replacement; empty if the part was cut.
+        policy: Name of the history policy.
+        usage: What the replacement cost.
+        name: Name by which the model can read the original; empty if it cannot.
     """
 
     kind: ClassVar = "compacted"
@@ -301,12 +303,12 @@ class Compacted(OfRun):
 
 @record
 class Forked:
-    """A session begins as another one was: what came before is read there.
+    """The start of a session as a fork: earlier entries are read in the other session.
 
     Args:
-        session: The other one.
-        seq: The last of its entries that counts here.
-        edited: Whether it was forked to say something else in place of what came next.
+        session: Name of the other session.
+        seq: Number of its last entry that counts here.
+        edited: True if the fork was made to replace the next prompt.
     """
 
     kind: ClassVar = "forked"
@@ -317,7 +319,9 @@ class Forked:
 
 @record
 class Checkpoint:
-    """The fold of all entries before, without the transcript: who goes on reads no further back.
+    """The state of a session after all earlier entries, without the transcript.
+
+    A reader resumes from it and reads no earlier entry.
 
     Args:
         fold: As JSON; see `toolkeel.sessions.journal_state`.
@@ -328,13 +332,13 @@ class Checkpoint:
 
 
 @record
-class RunEnded(OfRun):
-    """The run ended, or waits.
+class RunEnded(RunEntry):
+    """The end of a run, or the point from which it waits.
 
     Args:
-        reason: How.
-        error: What went wrong, if something did.
-        output: The answer, as far as JSON holds it.
+        reason: Why it ended, as `RunResult.reason`; ``waiting`` if it waits.
+        error: What went wrong, if anything.
+        output: The answer, as far as JSON can represent it.
     """
 
     kind: ClassVar = "run_ended"
@@ -345,14 +349,14 @@ class RunEnded(OfRun):
 
 @record
 class UnknownEntry:
-    """An entry of a kind this version does not know: kept as it is, and skipped by the fold."""
+    """An entry of a kind that this version does not know; readers preserve it and skip it."""
 
     kind: ClassVar = "unknown"
     body: Mapping[str, object]
 
 
-def key_of(entry: CallIntended | CallEnded) -> str:
-    """See `call_key`."""
+def call_key_of(entry: CallIntended | CallEnded) -> str:
+    """Return the permanent key of the call of an entry; see `call_key`."""
     return call_key(entry.within or entry.run, entry.turn, entry.position)
 
 
@@ -366,20 +370,20 @@ Entry: TypeAlias = (
 
 
 class Journal(Protocol):
-    """Where a run's entries go. A run without one keeps the same facts and nothing else."""
+    """A destination for the entries of a run."""
 
     def append(self, entry: Entry) -> None:
-        """Add an entry, as it is now; it is durable after the next commit. Never waits."""
+        """Add an entry without waiting; it is durable after the next commit."""
         ...
 
     async def commit(self) -> None:
-        """Return when all that was appended is durable.
+        """Wait until every appended entry is durable.
 
         Raises:
-            SetupError: it cannot be written; nothing may be done that relies on it.
+            SetupError: the entries cannot be written; nothing that relies on them may be done.
         """
         ...
 
     def flush(self) -> None:
-        """Begin to make durable what was appended; nobody waits for it."""
+        """Start to write the appended entries without waiting for them."""
         ...

@@ -13,10 +13,10 @@ VERSION: Final = 1
 
 
 def dump_entry(entry: Entry) -> Json:
-    """An entry as JSON-ready data, without what is at its default.
+    """Return an entry as JSON-ready data, without fields that have their default.
 
     Raises:
-        SetupError: if a call's arguments are no JSON.
+        SetupError: the arguments of a call cannot be represented in JSON.
 
     >>> from toolkeel._records.entries import StateChanged
     >>> dump_entry(StateChanged("4f1c", "city", "北京"))
@@ -28,10 +28,10 @@ def dump_entry(entry: Entry) -> Json:
 
 
 def load_entry(data: object) -> Entry:
-    """Back from `dump_entry`.
+    """Return the entry that `dump_entry` wrote.
 
     Raises:
-        ValueError: if `data` is no entry.
+        ValueError: `data` is not an entry.
 
     >>> load_entry({"v": 9, "kind": "dreamt", "of": "sheep"})
     UnknownEntry(body={'v': 9, 'kind': 'dreamt', 'of': 'sheep'})

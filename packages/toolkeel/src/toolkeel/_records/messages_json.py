@@ -19,14 +19,14 @@ from pydantic_core import to_json
 
 from toolkeel._common.redact_secrets import one_line
 from toolkeel._records.record_json import (
+    Codec,
     Json,
-    Way,
     dump_record,
+    literal_codec,
     load_record,
-    nested,
-    one_of,
-    several,
-    teach,
+    record_codec,
+    register_codecs,
+    tuple_codec,
 )
 from toolkeel.content import Audio, Block, Content, File, Image, sniff
 from toolkeel.errors import Kind, SetupError
@@ -50,10 +50,10 @@ _DATA_URL = re.compile(r"data:([^;,]*)((?:;[^;,]*)*),(.*)", re.DOTALL)
 
 
 def dump_message(message: Message) -> Json:
-    """One message as JSON-ready data, without what is at its default.
+    """Return a message as JSON-ready data, without fields that have their default.
 
     Raises:
-        SetupError: if a call's arguments are no JSON.
+        SetupError: the arguments of a call cannot be represented in JSON.
     """
     role = next(role for role, kind in _ROLES.items() if isinstance(message, kind))
     data = {"role": role, **dump_record(message)}
@@ -96,11 +96,11 @@ def _dump_block(block: Block) -> Json:
 
 
 def json_text(data: object) -> str:
-    """JSON text that is read as it was written: nothing escaped that need not be.
+    """Return JSON text with as few escapes as JSON allows.
 
     Raises:
-        ValueError: for a number that JSON does not know.
-        TypeError: for what is no data.
+        ValueError: a number is NaN or infinite.
+        TypeError: the data has a value that JSON does not know.
     """
     text = json.dumps(data, ensure_ascii=False, allow_nan=False)
     try:
@@ -111,15 +111,15 @@ def json_text(data: object) -> str:
 
 
 def refuse_constant(text: str) -> object:
-    """For `json.loads`: NaN and Infinity are no JSON."""
+    """Raise `ValueError` for NaN and Infinity; for ``json.loads(parse_constant=...)``."""
     raise ValueError(f"{text} is no number")
 
 
 def load_message(data: object) -> Message:
-    """Back from `dump_message`.
+    """Return the message that `dump_message` wrote.
 
     Raises:
-        ValueError: if `data` is no message.
+        ValueError: `data` is not a message.
     """
     if not isinstance(data, Mapping):
         raise ValueError("a message is an object")
@@ -159,7 +159,7 @@ _ROLES: dict[str, type[Any]] = {
 
 
 def _load_a(kind: type[T]) -> Callable[[Any], T]:
-    """What reads messages of one kind alone."""
+    """Return a loader that accepts messages of one class only."""
 
     def load(data: Any) -> T:
         message = load_message(data)
@@ -170,34 +170,34 @@ def _load_a(kind: type[T]) -> Callable[[Any], T]:
     return load
 
 
-_MESSAGE = Way((Mapping,), dump_message, load_message)
-_CALL = Way((Mapping,), _dump_call, lambda data: load_record(data, ToolCall))
-teach(
+_MESSAGE = Codec((Mapping,), dump_message, load_message)
+_CALL = Codec((Mapping,), _dump_call, lambda data: load_record(data, ToolCall))
+register_codecs(
     {
         "Message": _MESSAGE,
-        "tuple[Message, ...]": several(_MESSAGE),
+        "tuple[Message, ...]": tuple_codec(_MESSAGE),
         "AssistantMessage": _MESSAGE._replace(load=_load_a(AssistantMessage)),
         "ToolMessage": _MESSAGE._replace(load=_load_a(ToolMessage)),
-        "tuple[ToolCall, ...]": several(_CALL),
-        "str | Mapping[str, object]": Way((str, Mapping), _dump_arguments),
-        "tuple[Reasoning, ...]": several(nested(Reasoning)),
-        "Usage": nested(Usage),
-        "Content": Way((str, list), _dump_content, _load_content),
-        "bytes": Way(
+        "tuple[ToolCall, ...]": tuple_codec(_CALL),
+        "str | Mapping[str, object]": Codec((str, Mapping), _dump_arguments),
+        "tuple[Reasoning, ...]": tuple_codec(record_codec(Reasoning)),
+        "Usage": record_codec(Usage),
+        "Content": Codec((str, list), _dump_content, _load_content),
+        "bytes": Codec(
             (str,),
             lambda data: base64.b64encode(data).decode(),
             lambda text: base64.b64decode(text, validate=True),
         ),
-        "FinishReason": one_of(*get_args(FinishReason)),
-        "Origin": one_of(*get_args(Origin)),
-        "Status": one_of(*get_args(Status)),
-        "Kind | None": one_of(*get_args(Kind)),
+        "FinishReason": literal_codec(*get_args(FinishReason)),
+        "Origin": literal_codec(*get_args(Origin)),
+        "Status": literal_codec(*get_args(Status)),
+        "Kind | None": literal_codec(*get_args(Kind)),
     }
 )
 
 
 def json_line(value: object) -> str:
-    r"""A value as JSON of one line, which ends with the only newline in it.
+    r"""Return a value as one line of JSON, whose only newline is at the end.
 
     >>> json_line({"text": "a\u0085b 猫"})
     '{"text": "a\\u0085b 猫"}\n'
@@ -206,7 +206,7 @@ def json_line(value: object) -> str:
 
 
 def is_text_type(media_type: str) -> bool:
-    """Whether files of this media type are text.
+    """Return True if files of this media type are text.
 
     >>> is_text_type("application/geo+json"), is_text_type("application/pdf")
     (True, False)

@@ -133,25 +133,28 @@ _SHARED = {
 _html: list[Callable[[object], str]] = []
 
 
-def lend_html(give: Callable[[object], str]) -> None:
-    """Say how notebooks show a record: `observe` comes later, so the package hands it over here."""
+def set_html_renderer(give: Callable[[object], str]) -> None:
+    """Set the function that renders a record as HTML in notebooks.
+
+    `observe` is imported after this module, so the package passes it in.
+    """
     _html[:] = [give]
 
 
-def in_notebook(self: object) -> str:
-    """As a notebook shows it: HTML that runs nothing."""
+def notebook_html(self: object) -> str:
+    """Return the HTML that a notebook shows for a record; it contains no script."""
     return _html[0](self)
 
 
-class InNotebooks:
-    """What notebooks show; records say ``_repr_html_ = in_notebook``."""
+class NotebookDisplay:
+    """The interface that notebooks use; a record opts in by ``_repr_html_ = notebook_html``."""
 
     __slots__ = ()
-    _repr_html_ = in_notebook
+    _repr_html_ = notebook_html
 
 
 class _Nothing(Mapping[str, object]):
-    """The empty mapping: one for all, since it cannot change."""
+    """The empty, immutable mapping, shared by all records."""
 
     __slots__ = ()
 

@@ -23,8 +23,10 @@ def _nothing(value: object) -> None:
     pass
 
 
-def plain(value: object, depth: int = DEPTH, other: Callable[[Any], object] = _nothing) -> Any:
-    """`value` as JSON holds it; what it cannot hold is left behind, never guessed, or told by `other`."""
+def to_json_data(
+    value: object, depth: int = DEPTH, other: Callable[[Any], object] = _nothing
+) -> Any:
+    """Return `value` as JSON-ready data; what JSON cannot represent is replaced by `other(value)`."""
     if value is None or isinstance(value, str | bool | int):
         return value
     if isinstance(value, float):
@@ -34,21 +36,21 @@ def plain(value: object, depth: int = DEPTH, other: Callable[[Any], object] = _n
     if not depth or not isinstance(value, Mapping | list | tuple):
         return other(value)
     if isinstance(value, Mapping):
-        return {str(key): plain(item, depth - 1, other) for key, item in value.items()}
-    return [plain(item, depth - 1, other) for item in value]
+        return {str(key): to_json_data(item, depth - 1, other) for key, item in value.items()}
+    return [to_json_data(item, depth - 1, other) for item in value]
 
 
 def _same(value: Any) -> Any:
     return value
 
 
-class Way(NamedTuple):
-    """How values of one annotation go to JSON and back.
+class Codec(NamedTuple):
+    """The conversion of the values of one annotation to JSON and back.
 
     Args:
-        kinds: What they are there.
-        dump: Makes them so.
-        load: Makes them of it.
+        kinds: Python types of the JSON value.
+        dump: Converts to the JSON value.
+        load: Converts back.
     """
 
     kinds: Kinds
@@ -56,29 +58,29 @@ class Way(NamedTuple):
     load: Callable[[Any], Any] = _same
 
 
-def one_of(*words: str) -> Way:
-    """One of these words."""
+def literal_codec(*words: str) -> Codec:
+    """Return the codec of a `Literal` of these words."""
 
     def load(word: str) -> str:
         if word not in words:
             raise ValueError(f"{word!r:.40} is none of {', '.join(words)}")
         return word
 
-    return Way((str,), load=load)
+    return Codec((str,), load=load)
 
 
-def several(way: Way) -> Way:
-    """A tuple of such values."""
-    return Way(
+def tuple_codec(way: Codec) -> Codec:
+    """Return the codec of a tuple of such values."""
+    return Codec(
         (list, tuple),
         lambda values: [way.dump(value) for value in values],
         lambda values: tuple(way.load(value) for value in values),
     )
 
 
-def nested(of: type[T]) -> Way:
-    """A record."""
-    return Way((Mapping,), dump_record, lambda data: load_record(data, of))
+def record_codec(of: type[T]) -> Codec:
+    """Return the codec of a record."""
+    return Codec((Mapping,), dump_record, lambda data: load_record(data, of))
 
 
 def _text(value: object) -> str:
@@ -87,38 +89,38 @@ def _text(value: object) -> str:
     return value
 
 
-_WAYS: dict[str, Way] = {
-    "bool": Way((bool,)),
-    "int": Way((int,)),
-    "float": Way((int, float)),
-    "None": Way(()),
-    "object": Way((object, bool), plain),
-    "Mapping[str, object]": Way((Mapping,), plain),
-    "tuple[str, ...]": several(Way((str,), load=_text)),
+_CODECS: dict[str, Codec] = {
+    "bool": Codec((bool,)),
+    "int": Codec((int,)),
+    "float": Codec((int, float)),
+    "None": Codec(()),
+    "object": Codec((object, bool), to_json_data),
+    "Mapping[str, object]": Codec((Mapping,), to_json_data),
+    "tuple[str, ...]": tuple_codec(Codec((str,), load=_text)),
 }
 """By annotation; what is in no row goes as it is, a union as its parts, all others as text."""
 
 
-def teach(ways: Mapping[str, Way]) -> None:
-    """Know further annotations, before a record that has them is first written or read."""
-    _WAYS.update(ways)
+def register_codecs(ways: Mapping[str, Codec]) -> None:
+    """Register the codecs of more annotations, before a record that has them is dumped or loaded."""
+    _CODECS.update(ways)
 
 
 @cache
-def _fields_of(cls: type[Any]) -> Mapping[str, tuple[Way, object, bool]]:
-    """By field of a record: its way, its default, and whether it must be there."""
+def _fields_of(cls: type[Any]) -> Mapping[str, tuple[Codec, object, bool]]:
+    """Return codec, default and a required flag for each field of a record."""
     fields = {}
     for field in dataclasses.fields(cls):
         parts = str(field.type).split(" | ")
-        kinds = (kind for part in parts for kind in _WAYS.get(part, Way((str,))).kinds)
-        way = _WAYS.get(str(field.type)) or Way(tuple(kinds))
+        kinds = (kind for part in parts for kind in _CODECS.get(part, Codec((str,))).kinds)
+        way = _CODECS.get(str(field.type)) or Codec(tuple(kinds))
         needed = field.default is field.default_factory is dataclasses.MISSING
         fields[field.name] = way, field.default, needed
     return fields
 
 
 def dump_record(item: Any, *, whole: bool = False) -> Json:
-    """A record as JSON-ready data: its fields that are not at their default, or all."""
+    """Return a record as JSON-ready data: the fields that differ from their default, or all."""
     data: Json = {}
     kind: Any = type(item)
     for name, (way, default, _) in _fields_of(kind).items():
@@ -136,15 +138,15 @@ def _is_default(value: object, default: object) -> bool:
 
 
 def load_record(data: object, of: type[T], required: Iterable[str] | None = None) -> T:
-    """Back from `dump_record`.
+    """Return the record that `dump_record` wrote.
 
     Args:
-        data: As it came, perhaps from a hostile file.
-        of: The record.
+        data: As received, perhaps from a hostile file.
+        of: The class of the record.
         required: See `read_fields`.
 
     Raises:
-        ValueError: naming what is wrong.
+        ValueError: the data does not fit; the message names the field.
     """
     make: Any = of
     known, fields = _fields_of(make), read_fields(data, of, required)
@@ -158,15 +160,15 @@ def load_record(data: object, of: type[T], required: Iterable[str] | None = None
 
 
 def read_fields(data: object, of: Any, required: Iterable[str] | None = None) -> dict[str, Any]:
-    """Plain data as the arguments of a record: known names, values of the right types, no more.
+    """Return plain data as the arguments of a record, with names and types checked.
 
     Args:
-        data: As it came, perhaps from a hostile file.
-        of: The record; or the types that each name may have.
-        required: What must be there; the record's fields without a default if nothing is said.
+        data: As received, perhaps from a hostile file.
+        of: The class of the record, or the types allowed for each name.
+        required: Names that must be present; by default the fields without a default.
 
     Raises:
-        ValueError: naming what is wrong.
+        ValueError: the data does not fit; the message names the field.
 
     >>> read_fields({"x": 1}, {"x": (int,), "y": (int,)}, ["x"])
     {'x': 1}

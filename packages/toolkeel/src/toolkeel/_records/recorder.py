@@ -1,9 +1,38 @@
-"""Turns what a run does into entries of its journal: in each turn two commits that are waited for.
+"""The recorder: writes what a run does to its journal, with two awaited commits per turn.
 
-The reply and the intents of its calls are durable before a body starts, and their outcomes, with the
-next request, before that is sent. An outcome whose siblings still run is written at once, and nobody
-waits for it. The entries are read off the transcript as it grows, so the two cannot differ. A run
-without a journal has no recorder.
+Theory of operation
+===================
+
+A run may be killed at any instruction. Whoever resumes it has only the journal, so the journal must
+know of every side effect before it happens, and of every result before the model sees it. Awaiting a
+commit for each entry would make a turn slow. The recorder awaits exactly two commits per turn::
+
+            record_request()              record_intents()            record_result()
+    start ──────────────────> REQUESTED ──────────────────> RUNNING ──────────────────> RUNNING
+              commit 1            │           commit 2         │          flush
+                ^                 │ reply without calls        │ record_turn_results()
+                │                 v                            v
+                │             record_end() <────────────── TURN DONE
+                └──────────────────────────────────────────────┘
+
+1. `record_request`, before a request is sent. Durable then: results of the last turn, messages that
+   people sent, state. A crash during the request loses nothing but the request.
+2. `record_intents`, before any tool body starts. Durable then: the reply and one `CallIntended` for
+   each call. After a crash, a call with an intent and no `CallEnded` has an unknown outcome: it runs
+   again if it is repeatable, else a person is asked.
+
+Between the two nothing is awaited. When a call of several ends, `record_result` writes its result
+and flushes, so that a crash of its siblings does not make it unknown. The state that the call wrote
+is recorded before its result.
+
+Entries are read off the transcript as it grows, so journal and transcript cannot differ. Results
+arrive as calls end; their position in the reply determines their place in the transcript.
+
+A message from the inbox is recorded as `Queued` when it is accepted, and as `Steered` when it joins
+the transcript. `track_queued` remembers the message in between.
+
+Runs nested in a call share the journal: `nested` returns a recorder for the nested run's id, and
+`resume` continues one that the journal knows. A run without a journal has no recorder.
 """
 
 from __future__ import annotations
@@ -16,7 +45,7 @@ from typing import Any, Self, TypeAlias
 from pydantic_core import to_json
 
 from toolkeel._records import entries
-from toolkeel._records.record_json import plain
+from toolkeel._records.record_json import to_json_data
 from toolkeel._records.tickets import Ticket, new_id
 from toolkeel.errors import SetupError
 from toolkeel.messages import NO_USAGE, AssistantMessage, Message, ToolCall, ToolMessage, Usage
@@ -24,29 +53,29 @@ from toolkeel.model_interface import ModelRequest, Settings
 
 OWN_KEYS = ("messages",)
 """Of a run's state: what an agent keeps there, and the journal has already."""
-GOES_ON = "goes_on"
+RESUMABLE = "goes_on"
 """Key of a tool's metadata: its body is a run with a journal of its own, so it begins again unharmed."""
 Repeatable: TypeAlias = Callable[[ToolCall], bool]
-ByCode: TypeAlias = Callable[[Sequence[ToolCall], Any, Any], Awaitable[list[ToolMessage]]]
+CodeRunner: TypeAlias = Callable[[Sequence[ToolCall], Any, Any], Awaitable[list[ToolMessage]]]
 """Writes the calls that a body makes, and runs those of no known outcome: as `Toolset.run` does, with
 the set and the run."""
 
 
 class RunRecorder:
-    """Writes one run into a journal.
+    """A writer of one run's entries.
 
     Args:
-        journal: Where to.
-        run: The run's id.
-        known: How many messages at the beginning of its transcript the journal has already.
-        turn: Requests it has made before, if it goes on.
-        state: What the journal has of its state.
+        journal: Destination of the entries.
+        run: Id of the run.
+        known: Number of messages at the start of the transcript that the journal has already.
+        turn: Number of requests made before, if the run is resumed.
+        state: The run's state according to the journal.
 
     Attributes:
-        calls: The intents of calls that run now, by the `id` of each, those of code too.
-        within: The run, and the key of its call, that it is within; empty for none.
-        regained: Whether it goes on from its journal, within a call that runs again.
-        places: Where each message that the model is shown stands in the whole conversation.
+        calls: The intents of the calls that run now, by the `id` of each call object.
+        within: Id of the run around this one and key of its call; empty strings for none.
+        is_resumed: True if a nested run continues from its journal because its call runs again.
+        places: Index in the conversation of each message that the model is shown.
     """
 
     def __init__(
@@ -60,7 +89,7 @@ class RunRecorder:
         self.journal = journal
         self.within = ("", "")
         self.places: Sequence[int] = ()
-        self.regained = False
+        self.is_resumed = False
         self._run = run
         self._turn = turn
         self._known = known
@@ -75,42 +104,44 @@ class RunRecorder:
         self._sent = ModelRequest(())
         self._state = {key: _mark(value) for key, value in (state or {}).items()}
 
-    def inner(self, run: str, call: ToolCall) -> Self:
-        """What writes a run within this one.
+    def nested(self, run: str, call: ToolCall) -> Self:
+        """Return a recorder for a run nested in a call of this one.
 
         Args:
-            run: Its id.
-            call: The call that it is.
+            run: Id of the nested run.
+            call: The call that the nested run is.
         """
         made = type(self)(self.journal, run)
-        made.within = self._run, self.key(call)
+        made.within = self._run, self.call_key(call)
         return made
 
-    def go_on(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
-        """Write a run within that the journal has already; see the class."""
-        self._run, self._known, self._turn, self.regained = run, known, turn, True
+    def resume(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
+        """Continue a nested run that the journal has already; the arguments are those of the class."""
+        self._run, self._known, self._turn, self.is_resumed = run, known, turn, True
         self._state = {key: _mark(value) for key, value in state.items()}
 
-    def began(self, began: entries.RunBegan, messages: list[Message], told: int) -> None:
-        """The run begins, or goes on.
+    def start(
+        self, began: entries.RunBegan, messages: list[Message], instruction_count: int
+    ) -> None:
+        """Record the start of the run, unless it is resumed, and the messages it starts with.
 
         Args:
-            began: What is written if it begins.
-            messages: Its transcript, which grows.
-            told: How many messages at its beginning are the agent's instructions.
+            began: The entry to write.
+            messages: The transcript, which grows.
+            instruction_count: Number of messages at its start that are the agent's instructions.
         """
-        self._messages, self._at = messages, told
-        if not (self._turn or self.regained):
+        self._messages, self._at = messages, instruction_count
+        if not (self._turn or self.is_resumed):
             self.journal.append(began)
-        self._read(told + self._known, lambda entry: None)
-        self.catch_up()
+        self._read(instruction_count + self._known, lambda entry: None)
+        self.record_new_messages()
 
-    def catch_up(self) -> None:
-        """Write what the transcript has grown by."""
+    def record_new_messages(self) -> None:
+        """Write an entry for each message that the transcript has gained."""
         self._read(len(self._messages), self.journal.append)
 
     def _read(self, stop: int, write: Callable[..., object]) -> None:
-        """Go through the transcript from where the last turn ended: results may come late."""
+        """Pass an entry for each new message up to `stop` to `write`; results may arrive late."""
         for place in range(self._at, stop):
             message = self._messages[place]
             if isinstance(message, ToolMessage):
@@ -128,49 +159,49 @@ class RunRecorder:
             else:
                 write(entries.PersonSaid(self._run, message))
 
-    def queue(self, queued: entries.Queued) -> bool:
-        """A message will join the transcript; whether this is the first time it is said so."""
+    def track_queued(self, queued: entries.Queued) -> bool:
+        """Remember a queued message until it joins the transcript; return False if it is known already."""
         if queued.id in self._seen:
             return False
         self._seen.add(queued.id)
         self._queued[id(queued.message)] = queued
         return True
 
-    def said(self, message: Message, when: str) -> None:
-        """A message will join the transcript; any thread may say so.
+    def queue_message(self, message: Message, when: str) -> None:
+        """Record a message that will join the transcript; callable from any thread.
 
         Args:
-            message: It.
-            when: As `Queued` has it.
+            message: The message.
+            when: See `Queued`.
         """
         queued = entries.Queued(self._run, new_id(), message, "", when)
         self.journal.append(queued)
-        self.queue(queued)
+        self.track_queued(queued)
         self.journal.flush()
 
-    def unsaid(self, messages: Sequence[Message]) -> None:
-        """Messages that were to join the transcript will not."""
+    def unqueue_messages(self, messages: Sequence[Message]) -> None:
+        """Record that queued messages are withdrawn."""
         for message in messages:
             if (queued := self._queued.pop(id(message), None)) is not None:
                 self.journal.append(entries.Unqueued(self._run, queued.id))
         self.journal.flush()
 
     def _position(self, message: ToolMessage) -> int:
-        """Which call of the reply a result answers."""
+        """Return the index in the reply of the call that a result answers."""
         open = [n for n in range(len(self._reply.tool_calls)) if n not in self._answered]
         calls = self._reply.tool_calls
         same = (n for n in open if calls[n].id == message.tool_call_id)
         return next(same, open[0] if open else len(self._answered))
 
-    async def asks(self, turn: int, model: str, request: ModelRequest) -> None:
-        """The model is about to be asked; all before is durable when this returns.
+    async def record_request(self, turn: int, model: str, request: ModelRequest) -> None:
+        """Record a request and wait until all entries before it are durable.
 
         Args:
-            turn: Which turn of the loop it is for; asked again, it is the same turn.
+            turn: Turn of the loop; a retry has the same turn.
             model: Name of the model.
-            request: What is sent.
+            request: The request about to be sent.
         """
-        self.catch_up()
+        self.record_new_messages()
         if turn != self._asked:
             self._asked, self._turn = turn, self._turn + 1
         place = self._run, self._turn, model
@@ -178,23 +209,25 @@ class RunRecorder:
         await self.journal.commit()
 
     def _changes(self, request: ModelRequest) -> tuple[dict[str, object], tuple[str, ...]]:
-        """Settings and names of tools, as far as they differ from those of the request before."""
+        """Return the settings and tool names that differ from those of the last request."""
         settings: dict[str, object] = {}
         if request.settings is not self._sent.settings:
             old, new = self._sent.settings, request.settings
             for field in dataclasses.fields(Settings):
                 value = getattr(new, field.name)
                 if value != getattr(old, field.name):
-                    settings[field.name] = plain(value)
+                    settings[field.name] = to_json_data(value)
         same = request.tools is self._sent.tools
         self._sent = ModelRequest((), request.tools, request.settings)
         return settings, () if same else tuple(tool.name for tool in request.tools)
 
-    def failed(self, attempt: int, error: str, model: str, usage: Usage = NO_USAGE) -> None:
-        """A request was sent and gave no reply that counts.
+    def record_failed_request(
+        self, attempt: int, error: str, model: str, usage: Usage = NO_USAGE
+    ) -> None:
+        """Record an attempt at a request that produced no usable reply.
 
         Args:
-            attempt: Which one of this turn, from 1.
+            attempt: Number of the attempt in this turn, from 1.
             error: What happened.
             model: Name of the model.
             usage: What was billed, as far as is known.
@@ -202,60 +235,60 @@ class RunRecorder:
         place = self._run, self._turn
         self.journal.append(entries.ModelFailed(*place, attempt, error, usage, model))
 
-    def spent(self, cost: float) -> None:
-        """Requests have cost so many US dollars."""
+    def record_cost(self, cost: float) -> None:
+        """Record the cost of requests, in US dollars."""
         self.journal.append(entries.Spent(self._run, cost))
 
-    def judged(self, by: str, verdict: str, reason: str) -> None:
-        """A guardrail has looked at what a person said, or at an answer."""
+    def record_verdict(self, by: str, verdict: str, reason: str) -> None:
+        """Record the verdict of a guardrail on a prompt or an answer."""
         self.journal.append(entries.Judged(self._run, by, verdict, reason=reason))
 
-    def hide(self, count: int) -> None:
-        """The model is not shown the last messages any more: a guardrail has refused them."""
-        self.catch_up()
+    def hide_last_messages(self, count: int) -> None:
+        """Record that the model is no longer shown the last messages: a guardrail refused them."""
+        self.record_new_messages()
         if places := self.places[-count:]:
             cut = entries.Compacted(self._run, places[0], places[-1] + 1, (), "guardrail")
             self.journal.append(cut)
 
-    def compacted(self, cut: entries.Compacted, start: int, stop: int) -> None:
-        """The model is shown something else in place of a part from now on.
+    def record_cut(self, cut: entries.Compacted, start: int, stop: int) -> None:
+        """Record that the model is shown a replacement for a part of the transcript.
 
         Args:
-            cut: It, with places in the run.
-            start: The first of the messages shown that it replaces.
-            stop: One behind the last.
+            cut: The entry, with indexes in the run.
+            start: Index of the first replaced message among those shown.
+            stop: Index after the last.
         """
-        self.catch_up()
+        self.record_new_messages()
         if places := self.places:
             last = places[stop] if stop < len(places) else places[-1] + 1
             stop = places[start] + 1 if cut.stop - cut.start == 1 else last
             cut = dataclasses.replace(cut, start=places[start], stop=stop)
         self.journal.append(dataclasses.replace(cut, run=self._run))
 
-    def handed_over(
-        self, agent: str, told: str, messages: tuple[Message, ...], how: tuple[bool, int]
+    def record_handoff(
+        self, agent: str, instructions: str, messages: tuple[Message, ...], how: tuple[bool, int]
     ) -> None:
-        """Another agent has the run from here on.
+        """Record that another agent owns the run from here on.
 
         Args:
             agent: Its name.
-            told: Its instructions.
-            messages: What it is shown of the history.
-            how: Whether it is shown all, and by how many messages the transcript has grown at its
-                beginning, where instructions stand.
+            instructions: Its instructions.
+            messages: The part of the history it is shown.
+            how: A flag that it is shown the complete history, and the number of instruction messages
+                that were inserted at the start of the transcript.
         """
         self._at += how[1]
-        self.catch_up()
-        self.journal.append(entries.HandedOver(self._run, agent, messages, how[0], told))
+        self.record_new_messages()
+        self.journal.append(entries.HandedOver(self._run, agent, messages, how[0], instructions))
 
-    async def intends(self, calls: Sequence[ToolCall], repeatable: Repeatable) -> None:
-        """Calls are about to run; this is durable when it returns.
+    async def record_intents(self, calls: Sequence[ToolCall], repeatable: Repeatable) -> None:
+        """Record that calls are about to run, and wait until that is durable.
 
         Args:
-            calls: Which of the last reply's.
-            repeatable: Whether one may run again, if nobody knows what became of it.
+            calls: Calls of the last reply.
+            repeatable: Returns True for a call that may run again when its outcome is unknown.
         """
-        self.catch_up()
+        self.record_new_messages()
         places = {id(call): place for place, call in enumerate(self._reply.tool_calls)}
         for call in calls:
             key = self._run, self._turn, places.get(id(call), 0)
@@ -265,51 +298,53 @@ class RunRecorder:
                 self.calls[id(call)] = made
         await self.journal.commit()
 
-    def begins(self, call: ToolCall) -> None:
-        """A body is about to begin: calls made from here on in this context are its own."""
+    def enter_call(self, call: ToolCall) -> None:
+        """Attribute calls made from here on in this context to the body of `call`."""
 
-    def by_code(self, calls: Sequence[ToolCall]) -> ByCode | None:
-        """What runs calls, if a body makes them and they are not written yet."""
+    def code_runner(self, calls: Sequence[ToolCall]) -> CodeRunner | None:
+        """Return the function that runs calls made by a tool's body; None for other calls."""
         return None
 
-    def key(self, call: ToolCall) -> str:
-        """What names a call for ever; see `call_key`."""
+    def call_key(self, call: ToolCall) -> str:
+        """Return the permanent key of a call; see `toolkeel._records.entries.call_key`."""
         made = self.calls.get(id(call))
-        return f"{self._run}-{call.id}" if made is None else entries.key_of(made)
+        return f"{self._run}-{call.id}" if made is None else entries.call_key_of(made)
 
-    def call_ended(self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]) -> None:
-        """A call has its result, while others of its turn still run.
+    def record_result(
+        self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]
+    ) -> None:
+        """Record the result of a call while others of its turn still run.
 
         Args:
-            call: It.
+            call: The call.
             message: Its result.
-            state: The run's, as it is now: what the call wrote is there before its outcome.
+            state: The run's state, which is recorded before the result.
         """
         made = self.calls.pop(id(call), None)
         if made is not None and self.calls:
-            self.changed(state)
+            self.record_state_changes(state)
             self._answered[made.position] = id(message)
             self.journal.append(entries.CallEnded(self._run, self._turn, made.position, message))
             self.journal.flush()
 
-    def calls_ended(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
-        """Every call of the turn has its result, or waits.
+    def record_turn_results(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
+        """Record that every call of the turn has a result or waits for a person.
 
         Args:
-            tickets: What waits.
-            state: The run's, as it is now.
+            tickets: Tickets of the calls that wait.
+            state: The run's state.
         """
         self.calls.clear()
-        self.changed(state)
-        self.catch_up()
+        self.record_state_changes(state)
+        self.record_new_messages()
         for ticket in tickets:
             self.journal.append(entries.Waits(self._run, ticket))
 
-    def state_changed(self, key: str, value: object) -> None:
-        """A value of the state is another one. Any thread may say so.
+    def record_state_value(self, key: str, value: object) -> None:
+        """Record a new value in the run's state; callable from any thread.
 
         Raises:
-            SetupError: it has no JSON form, so it would be gone when the run goes on.
+            SetupError: the value cannot be represented in JSON, so a resumed run would lose it.
         """
         try:
             json.dumps(value, allow_nan=False)
@@ -319,18 +354,18 @@ class RunRecorder:
             ) from None
         if self._state.get(key) != (mark := _mark(value)):
             self._state[key] = mark
-            self.journal.append(entries.StateChanged(self._run, key, plain(value)))
+            self.journal.append(entries.StateChanged(self._run, key, to_json_data(value)))
 
-    def emitted(self, value: object) -> None:
-        """A call has told something of its own."""
-        self.journal.append(entries.Emitted(self._run, plain(value)))
+    def record_emitted(self, value: object) -> None:
+        """Record an event that a call has emitted."""
+        self.journal.append(entries.Emitted(self._run, to_json_data(value)))
 
-    def tainted(self, label: str, source: str) -> None:
-        """The run has touched what some ways out must not pass on unasked."""
+    def record_taint(self, label: str, source: str) -> None:
+        """Record a taint label and its source."""
         self.journal.append(entries.Tainted(self._run, label, source))
 
-    def changed(self, state: Mapping[str, object]) -> None:
-        """Write what of the state has changed, in whatever way; bodies in threads write it meanwhile."""
+    def record_state_changes(self, state: Mapping[str, object]) -> None:
+        """Record what changed in the state, however it was written; threads may write it meanwhile."""
         for key in [key for key in list(self._state) if key not in state]:
             del self._state[key]
             self.journal.append(entries.StateChanged(self._run, key, removed=True))
@@ -340,18 +375,18 @@ class RunRecorder:
                 value = json.loads(_text(value))
                 self.journal.append(entries.StateChanged(self._run, key, value))
 
-    def ended(
+    def record_end(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
     ) -> None:
-        """The run ended, or waits."""
+        """Record the end of the run, or that it waits."""
         self.calls.clear()
-        self.changed(state)
-        self.catch_up()
+        self.record_state_changes(state)
+        self.record_new_messages()
         self.journal.append(entries.RunEnded(self._run, reason, error, output))
 
 
 def _mark(value: Any) -> bytes | str:
-    """What tells whether a value has changed: looked at whenever a call ends, so it must cost little."""
+    """Return a fingerprint of a value to detect changes; cheap, since every call computes it."""
     try:
         return to_json(value, inf_nan_mode="constants")
     except ValueError:
@@ -359,8 +394,8 @@ def _mark(value: Any) -> bytes | str:
 
 
 def _text(value: object) -> str:
-    """A value as JSON, at one go: nobody can change it in between."""
+    """Return a value as JSON text in one step, so that no thread can change it in between."""
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        return json.dumps(plain(value))
+        return json.dumps(to_json_data(value))

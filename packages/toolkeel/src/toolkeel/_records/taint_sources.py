@@ -19,11 +19,11 @@ _MARK = "user.toolkeel.stranger"
 
 @record
 class Source:
-    """One thing that a run has touched.
+    """One source of taint.
 
     Args:
         label: ``private``, ``stranger`` or ``secret``.
-        tool: Whose result it was.
+        tool: Name of the tool whose result it was.
         what: Which result, such as an address; may be empty.
     """
 
@@ -36,15 +36,15 @@ class Source:
 
 
 class Taint:
-    """All that a run and those within it have touched, and what a person has let pass.
+    """The taint of a tree of runs, and what a person has permitted.
 
     Args:
-        root: The `RunContext` the others are within: the person speaks there.
+        root: The `RunContext` of the outermost run, where the person is.
 
     Attributes:
-        sources: In the order in which they were touched, each once.
-        trusted: Sources a person trusts for this run.
-        targets: Targets a person allows for this run, with the tool.
+        sources: In the order in which they were added, without duplicates.
+        trusted: Sources that a person trusts for this run.
+        targets: Pairs of tool and target that a person permits for this run.
     """
 
     __slots__ = ("root", "sources", "targets", "trusted")
@@ -56,17 +56,17 @@ class Taint:
         self.targets: set[tuple[str, str]] = set()
 
     def add(self, source: Source) -> bool:
-        """Note a source; whether it is a new one."""
+        """Add a source; return True if it is new."""
         if source in self.sources:
             return False
         self.sources.append(source)
         return True
 
-    def until(self, seen: int) -> dict[str, list[Source]]:
-        """The labels and their sources that count, of the first so many.
+    def sources_before(self, seen: int) -> dict[str, list[Source]]:
+        """Return the labels, with their untrusted sources, among the first `seen` sources.
 
         Args:
-            seen: How many there were when the request was sent that made the call.
+            seen: Number of sources visible to the request that produced the call.
         """
         found: dict[str, list[Source]] = {}
         for source in self.sources[:seen]:
@@ -75,13 +75,13 @@ class Taint:
         return found
 
 
-def as_details(sources: Iterable[Source]) -> list[dict[str, str]]:
-    """Sources as JSON, for the details of a message: a transcript carries its labels."""
+def dump_sources(sources: Iterable[Source]) -> list[dict[str, str]]:
+    """Return sources as JSON, for the details of a message: a transcript carries its labels."""
     return [{"label": s.label, "tool": s.tool, "what": s.what} for s in sources]
 
 
-def of_details(details: Mapping[str, object]) -> list[Source]:
-    """Back from `as_details`; what is not of that form is left out."""
+def load_sources(details: Mapping[str, object]) -> list[Source]:
+    """Return the sources that `dump_sources` wrote; skip malformed ones."""
     found = details.get("taint")
     return [
         Source(str(item["label"]), str(item.get("tool", "")), str(item.get("what", "")))
@@ -91,18 +91,18 @@ def of_details(details: Mapping[str, object]) -> list[Source]:
 
 
 def mark_file(path: str, whose: str) -> None:
-    """Note at a file that it holds strangers' text, where the file system keeps such notes.
+    """Mark a file as containing strangers' text, where the file system supports attributes.
 
     Args:
         path: The file.
-        whose: Where the text is from, in words.
+        whose: Origin of the text, in words.
     """
     with suppress(OSError, ValueError, AttributeError):  # macOS and Windows keep none
         os.setxattr(path, _MARK, whose[:200].encode("utf-8", "replace"))
 
 
-def mark_of(path: str) -> str:
-    """Where the strangers' text in a file is from; empty if none is known to be there."""
+def read_file_mark(path: str) -> str:
+    """Return the origin of the strangers' text in a file; empty if the file is not marked."""
     with suppress(OSError, ValueError, AttributeError):
         return os.getxattr(path, _MARK).decode("utf-8", "replace") or "unknown"
     return ""

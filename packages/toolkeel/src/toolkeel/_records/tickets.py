@@ -10,13 +10,19 @@ from time import time
 from typing import Any, Final, Literal, TypeAlias, get_args
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel._records.record_json import Way, load_record, one_of, several, teach
+from toolkeel._records.record_json import (
+    Codec,
+    literal_codec,
+    load_record,
+    register_codecs,
+    tuple_codec,
+)
 
 LIFETIME = 24 * 3600.0
 """Seconds a ticket can be decided."""
-PATIENCE = 30 * LIFETIME
+EXTERNAL_LIFETIME = 30 * LIFETIME
 """The same of a ticket that waits for a result from outside: to answer it allows nothing."""
-CLOCKS: Final = 3600.0
+CLOCK_TOLERANCE: Final = 3600.0
 """Seconds by which the clocks of two machines may differ."""
 
 Reach = Literal["call", "target", "source"]
@@ -29,26 +35,26 @@ VERDICTS = get_args(DecisionKind)
 
 @record
 class Ticket:
-    """One call that waits for a decision.
+    """A call that waits for a decision.
 
-    It names everything that will run, and its digest binds the decision to exactly that: a call
-    whose tool, definition or arguments differ by a byte is another call. Its seal binds the
-    decision to what was seen: a ticket that was changed since is another ticket.
+    A ticket names everything that will run. Its digest binds a decision to exactly that: a call whose
+    tool, definition or arguments differ by a byte is another call. Its seal binds the decision to what
+    the person was shown: a ticket that has changed since is another ticket.
 
     Args:
         id: 128 random bits, in hex.
         call_id: The call's id in the transcript.
         tool: Name of the tool.
         arguments: Final arguments, validated, as JSON.
-        digest: SHA-256 of tool, definition and arguments; see `digest_of`.
-        expires: Seconds since the epoch after which it can no longer be decided.
-        reason: Why it asks.
+        digest: SHA-256 of tool, definition and arguments; see `call_digest`.
+        expires: Time after which it cannot be decided, in seconds since the epoch.
+        reason: Why a decision is needed.
         effects: The tool's hints, by name.
-        origin: The digest of the call as the model made it, if a person has edited it since.
-        labels: What the run has touched, each with its source, if that is a reason.
-        external: Whether nothing here runs the call: it is answered or denied.
-        form: JSON Schema of the arguments, if they are a form to be filled in: a server's question in
-            the middle of a call. Editing fills it in, denying declines, None cancels.
+        origin: Digest of the call as the model made it, if a person has edited it since.
+        labels: Taint labels with their sources, if they are a reason.
+        external: True if no code here runs the call: a person answers or denies it.
+        form: JSON Schema of the arguments, if they are a form to fill in: a server's question in the
+            middle of a call. Editing fills it in, denying declines, None cancels.
     """
 
     id: str
@@ -66,18 +72,22 @@ class Ticket:
 
     @property
     def verdicts(self) -> tuple[DecisionKind, ...]:
-        """What may be decided about it."""
+        """The verdicts that are possible for this ticket."""
         return ("deny", "answer") if self.external else VERDICTS
 
     @property
     def expired(self) -> bool:
-        """Whether it is too late, or it claims to be good for longer than tickets are."""
+        """True if the ticket has expired, or claims a longer lifetime than tickets have."""
         now = time()
-        return not now < self.expires <= now + (PATIENCE if self.external else LIFETIME) + CLOCKS
+        return (
+            not now
+            < self.expires
+            <= now + (EXTERNAL_LIFETIME if self.external else LIFETIME) + CLOCK_TOLERANCE
+        )
 
     @property
     def seal(self) -> str:
-        """SHA-256 of the whole ticket: of all a person sees, and of how long it is good for."""
+        """SHA-256 of the complete ticket: of all that a person is shown, and of its expiry."""
         return _sha256(self.to_dict())
 
     def approve(self, reach: Reach = "call") -> Decision:
@@ -92,7 +102,7 @@ class Ticket:
         return Decision(self.id, self.seal, "approve", reach=reach)
 
     def deny(self, reason: str = "") -> Decision:
-        """Refuse the call; the model is told the reason."""
+        """Refuse the call; the model gets the reason."""
         return Decision(self.id, self.seal, "deny", reason)
 
     def edit(self, arguments: Mapping[str, object]) -> Decision:
@@ -102,13 +112,13 @@ class Ticket:
         return Decision(self.id, self.seal, "edit", arguments=arguments)
 
     def answer(self, value: object) -> Decision:
-        """Give the call's result: in a person's words, or from where it was done. Nothing runs.
+        """Supply the call's result, from a person or an external system; the tool does not run.
 
         Args:
-            value: Text, or other JSON data; it is held to the result that the tool promises.
+            value: Text or other JSON data; it is validated against the tool's declared output.
 
         Raises:
-            TypeError, ValueError: it has no JSON form.
+            TypeError, ValueError: the value cannot be represented in JSON.
         """
         try:
             value = json.loads(json.dumps(value, allow_nan=False))
@@ -118,30 +128,30 @@ class Ticket:
         return Decision(self.id, self.seal, "answer", value=value)
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON-ready data."""
+        """Return the ticket as JSON-ready data."""
         return {**_fields(self), "labels": list(self.labels)}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Ticket:
-        """Back from `to_dict`.
+        """Return the ticket that `to_dict` wrote.
 
         Raises:
-            ValueError: if `data` is not a ticket.
+            ValueError: `data` is not a ticket.
         """
         return load_record(data, cls)
 
 
 @record
 class Decision:
-    """The answer to one ticket; made by `Ticket.approve`, `deny` and `edit`.
+    """The decision on one ticket; made by `Ticket.approve`, `deny`, `edit` and `answer`.
 
     Args:
         ticket: The ticket's id.
-        seal: The ticket's seal: what was decided on, as it was seen.
+        seal: The seal of the ticket as it was shown.
         verdict: What was decided.
-        reason: For the model, if it was denied.
-        arguments: What to run instead, if it was edited.
-        reach: How far an approval goes.
+        reason: For the model, if the call was denied.
+        arguments: What to run instead, if the call was edited.
+        reach: How far an approval extends.
         value: The call's result, if it was answered.
     """
 
@@ -154,15 +164,15 @@ class Decision:
     value: object = None
 
     def to_dict(self) -> dict[str, object]:
-        """As JSON-ready data: one process decides, another goes on."""
+        """Return the decision as JSON-ready data, to send it to the process that resumes the run."""
         return _fields(self)
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Decision:
-        """Back from `to_dict`.
+        """Return the decision that `to_dict` wrote.
 
         Raises:
-            ValueError: if `data` is not a decision.
+            ValueError: `data` is not a decision.
         """
         return load_record(data, cls)
 
@@ -172,14 +182,14 @@ def _fields(item: Ticket | Decision) -> dict[str, object]:
     return {k: dict(v) if isinstance(v, Mapping) else v for k, v in found.items()}
 
 
-_TICKET = Way((Mapping,), lambda ticket: ticket.to_dict(), Ticket.from_dict)
-teach(
+_TICKET = Codec((Mapping,), lambda ticket: ticket.to_dict(), Ticket.from_dict)
+register_codecs(
     {
         "Ticket": _TICKET,
-        "tuple[Ticket, ...]": several(_TICKET),
-        "Decision": Way((Mapping,), lambda decision: decision.to_dict(), Decision.from_dict),
-        "DecisionKind": one_of(*VERDICTS),
-        "Reach": one_of(*REACHES),
+        "tuple[Ticket, ...]": tuple_codec(_TICKET),
+        "Decision": Codec((Mapping,), lambda decision: decision.to_dict(), Decision.from_dict),
+        "DecisionKind": literal_codec(*VERDICTS),
+        "Reach": literal_codec(*REACHES),
     }
 )
 
@@ -188,18 +198,20 @@ Approver: TypeAlias = Callable[[Ticket], Answer | Awaitable[Answer]]
 """Asked while the run waits. Anything but a clear yes means no; None, that the run ends and waits."""
 
 
-def digest_of(tool: str, definition: Mapping[str, object], arguments: Mapping[str, object]) -> str:
-    """The digest of what would run.
+def call_digest(
+    tool: str, definition: Mapping[str, object], arguments: Mapping[str, object]
+) -> str:
+    """Return the digest of a call.
 
     Args:
         tool: Name of the tool.
         definition: Its description and schema.
         arguments: Final arguments, as JSON.
 
-    >>> a = digest_of("rm", {}, {"path": "a", "force": True})
-    >>> a == digest_of("rm", {}, {"force": True, "path": "a"})
+    >>> a = call_digest("rm", {}, {"path": "a", "force": True})
+    >>> a == call_digest("rm", {}, {"force": True, "path": "a"})
     True
-    >>> a == digest_of("rm", {}, {"force": True, "path": "b"})
+    >>> a == call_digest("rm", {}, {"force": True, "path": "b"})
     False
     """
     return _sha256([tool, definition, arguments])
@@ -213,19 +225,19 @@ def _sha256(data: object) -> str:
 
 
 def new_id() -> str:
-    """An id nobody can guess: 128 random bits, in hex."""
+    """Return an unguessable id: 128 random bits, in hex."""
     return os.urandom(16).hex()
 
 
 @record
 class Edit:
-    """A change that somebody made to a call.
+    """A change to the arguments of a call.
 
     Args:
-        by: Who: ``a person``, ``the guard small``, ``a step``.
+        by: Who made it: ``a person``, ``the guard small``, ``a step``.
         arguments: All arguments afterwards, as JSON; secrets are masked.
-        changes: What is different, one phrase each: ``amount from 500 to 5``.
-        told: Whether the model is told: of steps it is not, which are part of the program.
+        changes: The differences, one phrase each: ``amount from 500 to 5``.
+        told: True if the model is informed; it is not of steps, which are part of the program.
     """
 
     by: str

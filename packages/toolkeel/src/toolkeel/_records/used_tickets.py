@@ -1,4 +1,4 @@
-"""Which decisions count for which tickets, and which tickets were decided: none serves twice."""
+"""Matching of decisions to tickets, and marks of decided tickets, so that none serves twice."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from pathlib import Path
 from time import monotonic, time
 
 from toolkeel._common.data_folder import data_folder
-from toolkeel._records.tickets import PATIENCE, Decision, Ticket
+from toolkeel._records.tickets import EXTERNAL_LIFETIME, Decision, Ticket
 from toolkeel.errors import SetupError
 
 _ID = re.compile("[0-9a-f]{32}")
-LAST = 1000
+MAX_MARKS = 1000
 """Marks that are kept however old they are."""
 
 
 def is_id(text: str) -> bool:
-    """Whether a text can be the id of a ticket; only then it may name a file."""
+    """Return True if a text has the form of a ticket id; only then may it name a file."""
     return _ID.fullmatch(text) is not None
 
 
-def note_decided(folder: Path | None, tickets: Iterable[str]) -> None:
-    """Leave a mark for each ticket, which other processes see.
+def mark_decided(folder: Path | None, tickets: Iterable[str]) -> None:
+    """Write a mark for each ticket, visible to other processes.
 
     Args:
-        folder: Where the marks are; it is made, and by default one of the user's data folder. Marks
-            of tickets long expired are removed.
-        tickets: Ids of those whose decisions are used now.
+        folder: Folder of the marks, created if missing; by default one in the user's data folder.
+            Marks of tickets that expired long ago are removed.
+        tickets: Ids of the tickets whose decisions are used now.
 
     Raises:
-        SetupError: one of them was used before, here or in another process; or it cannot be noted.
-            No new mark is left then.
+        SetupError: a ticket was used before, in this or another process, or a mark cannot be written.
+            No new mark is left in that case.
     """
     wanted = list(tickets)
     if not all(map(is_id, wanted)):
@@ -60,12 +60,12 @@ def note_decided(folder: Path | None, tickets: Iterable[str]) -> None:
 
 
 def _sweep(folder: Path) -> None:
-    """Remove old marks; the last stay, since a clock that runs ahead makes all of them old."""
+    """Remove old marks except the latest, since a clock that runs ahead makes all of them old."""
     with contextlib.suppress(OSError):  # another process may do the same
         marks = [mark for mark in folder.iterdir() if is_id(mark.name)]
-        made = {mark: mark.stat().st_mtime for mark in marks} if len(marks) > LAST else {}
-        for mark in sorted(made, key=made.__getitem__)[:-LAST]:
-            if made[mark] < time() - 2 * PATIENCE:
+        made = {mark: mark.stat().st_mtime for mark in marks} if len(marks) > MAX_MARKS else {}
+        for mark in sorted(made, key=made.__getitem__)[:-MAX_MARKS]:
+            if made[mark] < time() - 2 * EXTERNAL_LIFETIME:
                 mark.unlink()
 
 
@@ -73,13 +73,13 @@ _spent: dict[str, float] = {}
 """Tickets decided in this process, until they would have expired anyway: by the clock that nobody sets."""
 
 
-def accepted(
+def match_decisions(
     tickets: Iterable[Ticket], decisions: Iterable[Decision]
 ) -> dict[str, tuple[Ticket, Decision]]:
-    """The decisions that count, by ticket: each for one that waits.
+    """Return the valid decisions with their tickets, by ticket id.
 
     Raises:
-        SetupError: for one that is for no such ticket; nothing is guessed, and none is used up.
+        SetupError: a decision is for no ticket that waits; no decision is used up in that case.
     """
     for old in [key for key, expires in _spent.items() if expires < monotonic()]:
         del _spent[old]
@@ -97,10 +97,10 @@ def accepted(
 
 
 def check_decision(ticket: Ticket, decision: Decision) -> None:
-    """See that a ticket can be decided now, and like this.
+    """Raise unless a ticket can be decided now and with this verdict.
 
     Raises:
-        SetupError: it came too late, or nothing here runs the call that it lets run.
+        SetupError: the ticket has expired, or the decision approves a call that nothing here runs.
     """
     if ticket.expired:
         raise SetupError(f"the ticket for {ticket.tool!r} has expired; it must be asked anew")
@@ -111,11 +111,11 @@ def check_decision(ticket: Ticket, decision: Decision) -> None:
         )
 
 
-def spend(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
-    """Use decisions up that were `accepted`: none of them serves again.
+def mark_used(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
+    """Mark decisions from `match_decisions` as used, so that none of them serves again.
 
     Raises:
-        SetupError: one was used meanwhile; then none is used up.
+        SetupError: one was used meanwhile; no decision is used up in that case.
     """
     for ticket, _ in decisions.values():
         if ticket.id in _spent:
@@ -124,10 +124,10 @@ def spend(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
     _spent.update({ticket.id: ticket.expires + ahead for ticket, _ in decisions.values()})
 
 
-def by_call(
+def decisions_by_call(
     tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
 ) -> dict[tuple[str, str], tuple[Ticket | None, Decision | None]]:
-    """What `accepted` gave, by call and digest, for the calls of these tickets; None if nothing."""
+    """Return tickets and decisions by call id and digest; None for a part that is missing."""
     return {
         (ticket.call_id, ticket.origin or ticket.digest): decisions.get(ticket.id, (ticket, None))
         for ticket in tickets

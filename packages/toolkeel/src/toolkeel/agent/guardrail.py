@@ -84,7 +84,9 @@ class Guardrail:
             error.__cause__ = failure
         if run.recorder is not None:
             told = "" if error is None else str(error)
-            run.recorder.judged(self.called, "allowed" if error is None else "tripped", told)
+            run.recorder.record_verdict(
+                self.called, "allowed" if error is None else "tripped", told
+            )
         if error is not None:
             raise error
 
@@ -132,7 +134,7 @@ async def judge_said(
         await _judge(guardrails, list(said), run, "input")
     except Exception:
         if run.recorder is not None:
-            run.recorder.hide(len(said))
+            run.recorder.hide_last_messages(len(said))
         raise
 
 
@@ -153,7 +155,7 @@ async def judge_output(
             start -= 1
         window.cut(Cut(start, len(messages), (), "guardrail"))
         if run.recorder is not None:
-            run.recorder.hide(len(messages) - start)
+            run.recorder.hide_last_messages(len(messages) - start)
         raise
 
 

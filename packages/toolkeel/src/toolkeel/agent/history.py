@@ -13,8 +13,8 @@ from hashlib import sha256
 from typing import Protocol, runtime_checkable
 
 from toolkeel._records.entries import Compacted
-from toolkeel._records.kept_results import PREFIX
 from toolkeel._records.record import record
+from toolkeel._records.result_store import PREFIX
 from toolkeel.call.truncate import shorten
 from toolkeel.context import RunContext
 from toolkeel.messages import (
@@ -239,7 +239,7 @@ class TranscriptWindow:
             used, (start, stop) = used + cut.usage, view.span(cut)
             if start < stop:
                 if run.recorder is not None:
-                    run.recorder.compacted(_entry(cut), start, stop)
+                    run.recorder.record_cut(_entry(cut), start, stop)
                 self.cut(cut)
         return used
 

@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from pydantic_core import to_json
 
 from toolkeel._records.record import record
-from toolkeel._records.recorder import GOES_ON
+from toolkeel._records.recorder import RESUMABLE
 from toolkeel.agent.handoff import tool_name
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.resume import Resumed
@@ -92,7 +92,7 @@ def agent_tool(
         body = ask_with
     name = names[0] or tool_name(nesting.agent)
     options.setdefault("timeout", TIMEOUT)
-    options["metadata"] = {**options.get("metadata", {}), GOES_ON: True}
+    options["metadata"] = {**options.get("metadata", {}), RESUMABLE: True}
     options.setdefault("effects", Effects(safe_after=LABELS))  # its own calls are judged
     return Tool.from_function(None, body, name, names[1], parameters, **options)
 

@@ -232,7 +232,7 @@ class RunLoop(Generic[T]):
             parent, call = run.recorder.within
             names = active.plan.agent, active.plan.model.name
             began = RunBegan(run.id, *names, text, parent=parent, call=call)
-            run.recorder.began(began, run.transcript, run.loop_state.instruction_count)
+            run.recorder.start(began, run.transcript, run.loop_state.instruction_count)
         tools = await active.gather_tools()
         if isinstance(start, RunState):
             resuming.resume(run, start, self._decisions, tools, active.plan.used_tickets)
@@ -254,7 +254,7 @@ class RunLoop(Generic[T]):
         left = resuming.as_left(run, self._start, self._calls.waits if self._is_set_up else None)
         how = "waiting" if left.pending else reason
         saved = inner_saved(left) if how == "waiting" else None
-        run.recorder.ended(how, problem, run.state, saved)
+        run.recorder.record_end(how, problem, run.state, saved)
 
     def _emit_start(self) -> None:
         run, plan = self.context, self._active.plan
@@ -375,7 +375,7 @@ class RunLoop(Generic[T]):
         """Return how an inner run had ended already when its program was killed, if it had."""
         results: list[ToolMessage] = []
         transcript, recorder = self.context.transcript, self.context.recorder
-        if recorder is None or not recorder.regained or unanswered(transcript):
+        if recorder is None or not recorder.is_resumed or unanswered(transcript):
             return None
         for message in reversed(transcript):
             if isinstance(message, ToolMessage):

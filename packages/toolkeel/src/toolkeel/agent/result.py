@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, cast
 from typing_extensions import TypeVar
 
 from toolkeel._common.other_libraries_words import telling
-from toolkeel._records.record import in_notebook, record
+from toolkeel._records.record import notebook_html, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.run_state import RunState
@@ -77,7 +77,7 @@ class RunResult(Generic[T]):
     limit: str
     run: FinishedRun
 
-    _repr_html_ = in_notebook
+    _repr_html_ = notebook_html
 
     @property
     def has_output(self) -> bool:

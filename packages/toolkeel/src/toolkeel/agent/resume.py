@@ -9,8 +9,13 @@ from pathlib import Path
 from typing import TypeVar
 
 from toolkeel._records.record import record
-from toolkeel._records.tickets import Decision, Ticket, digest_of
-from toolkeel._records.used_tickets import accepted, by_call, note_decided, spend
+from toolkeel._records.tickets import Decision, Ticket, call_digest
+from toolkeel._records.used_tickets import (
+    decisions_by_call,
+    mark_decided,
+    mark_used,
+    match_decisions,
+)
 from toolkeel.agent.run_state import InnerRun, RunState, plain_values
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.toolset import Toolset
@@ -52,7 +57,7 @@ def decided(prompt: object, decisions: Iterable[Decision]) -> Decisions:
         SetupError: for a decision that counts for no call that waits.
     """
     state = prompt.state if isinstance(prompt, Resumed) else prompt
-    given = accepted(state.pending if isinstance(state, RunState) else (), decisions)
+    given = match_decisions(state.pending if isinstance(state, RunState) else (), decisions)
     return {**prompt.decisions, **given} if isinstance(prompt, Resumed) else given
 
 
@@ -63,7 +68,7 @@ def found(prompt: P | Resumed, run: RunContext) -> P | RunState:
     state, inner = prompt.state, prompt.inner
     if inner.run and run.recorder is not None:
         run.id = inner.run
-        run.recorder.go_on(inner.run, len(state.messages), inner.turn, state.values)
+        run.recorder.resume(inner.run, len(state.messages), inner.turn, state.values)
     return state
 
 
@@ -96,9 +101,9 @@ def resume(
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_waiting(state, given, tools)
     if given and not run.scope.parent_id and run.recorder is None:
-        note_decided(folder, given)
-        spend(given)
-    run.loop_state.decisions = by_call(own, given)
+        mark_decided(folder, given)
+        mark_used(given)
+    run.loop_state.decisions = decisions_by_call(own, given)
     for call_id, inner in state.inner.items():
         run.loop_state.inner_runs[call_id] = Resumed(inner, given)
         if inner.decision is not None:
@@ -164,7 +169,7 @@ def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
     if tool.arguments.mask is not None:
         return False
     shown = json.loads(json.dumps(dict(ticket.arguments)))
-    return digest_of(tool.name, definition_of(tool), shown) != ticket.digest
+    return call_digest(tool.name, definition_of(tool), shown) != ticket.digest
 
 
 def inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:

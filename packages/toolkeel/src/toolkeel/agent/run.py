@@ -14,7 +14,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._common.unread_events import UnreadEvents
-from toolkeel._records.record import InNotebooks
+from toolkeel._records.record import NotebookDisplay
 from toolkeel.agent.loop import RunLoop
 from toolkeel.agent.result import RunResult
 from toolkeel.call.arguments.partial import PartialItem
@@ -29,7 +29,7 @@ S = TypeVar("S")
 T = TypeVar("T", default=str)
 
 
-class Run(InNotebooks, RunLoop[T], Generic[T]):
+class Run(NotebookDisplay, RunLoop[T], Generic[T]):
     """A run of an agent: await it, stream its events, say something to it, save its state.
 
     `Agent.start` and `Agent.stream` make it. It exists before the run starts and after every end.
@@ -101,7 +101,7 @@ class Run(InNotebooks, RunLoop[T], Generic[T]):
         if self.reason is not None and self._session is not None:
             return False
         if recorder is not None:
-            recorder.said(message, when)
+            recorder.queue_message(message, when)
         queue.append(message)
         return self.reason is None
 
@@ -111,7 +111,7 @@ class Run(InNotebooks, RunLoop[T], Generic[T]):
         taken = [*run.loop_state.inbox, *run.loop_state.follow_ups]
         del run.loop_state.inbox[:], run.loop_state.follow_ups[:]
         if run.recorder is not None:
-            run.recorder.unsaid(taken)
+            run.recorder.unqueue_messages(taken)
         return taken
 
     def listen(self) -> None:

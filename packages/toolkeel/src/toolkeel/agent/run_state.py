@@ -21,14 +21,14 @@ from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.record_json import (
     DEPTH,
+    Codec,
     Json,
-    Way,
     dump_record,
     load_record,
-    nested,
     read_fields,
-    several,
-    teach,
+    record_codec,
+    register_codecs,
+    tuple_codec,
 )
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut
@@ -174,17 +174,17 @@ def _load_inner(data: object) -> InnerRun:
     return InnerRun(_load_state(fields["state"]), decision)
 
 
-teach(
+register_codecs(
     {
-        "Mapping[str, InnerRun]": Way(
+        "Mapping[str, InnerRun]": Codec(
             (Mapping,),
             lambda inner: {id: _dump_inner(one) for id, one in inner.items()},
             lambda data: {id: _load_inner(one) for id, one in data.items()},
         ),
-        "Mapping[str, int]": Way(
+        "Mapping[str, int]": Codec(
             (Mapping,), dict, lambda data: read_fields(data, dict.fromkeys(data, (int,)))
         ),
-        "tuple[Cut, ...]": several(nested(Cut)),
+        "tuple[Cut, ...]": tuple_codec(record_codec(Cut)),
     }
 )
 

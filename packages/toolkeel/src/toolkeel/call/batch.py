@@ -143,7 +143,7 @@ class Batch:
 
     async def _run_call(self, index: int) -> Fatal:
         if self._run.recorder is not None:
-            self._run.recorder.begins(self.calls[index])
+            self._run.recorder.enter_call(self.calls[index])
         self._results[index], fatal = await run_call(self.calls[index], self._tools, self._run)
         if isinstance(fatal, Suspend):
             self._suspended[index] = fatal

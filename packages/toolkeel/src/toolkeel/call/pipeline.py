@@ -165,7 +165,7 @@ def _finish(
     if run.recorder is not None:
         if run.taint is not None:  # what is written now is not changed later
             [message] = carry(run, [message])
-        run.recorder.call_ended(call, message, run.state)
+        run.recorder.record_result(call, message, run.state)
     return message, fatal
 
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Se
 from typing import Any, cast
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel._records.record import InNotebooks
+from toolkeel._records.record import NotebookDisplay
 from toolkeel.call.arguments.mask import cover
 from toolkeel.call.batch import Batch, check_calls, check_run
 from toolkeel.call.body.run_body import invoke
@@ -37,7 +37,7 @@ LISTED = 20
 
 
 @checked
-class Toolset(InNotebooks):
+class Toolset(NotebookDisplay):
     """Tools in order, each under one name.
 
     Usable without an agent and without an event loop: `run_sync` takes the calls of any client's
@@ -301,7 +301,7 @@ class Toolset(InNotebooks):
                 return await self.run(calls, run)
             finally:
                 WITHIN_BODY.reset(token)
-        if run.recorder is not None and (by_code := run.recorder.by_code(calls)) is not None:
+        if run.recorder is not None and (by_code := run.recorder.code_runner(calls)) is not None:
             return await by_code(calls, self, run)
         if run.taint is not None:
             run.loop_state.visible_taint = len(run.taint.sources)

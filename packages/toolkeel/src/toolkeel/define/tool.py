@@ -23,7 +23,7 @@ from typing import (
 
 from toolkeel._common.checked_arguments import Kind, above, at_least, kinds_of
 from toolkeel._common.other_libraries_words import telling
-from toolkeel._records.record import NOTHING, InNotebooks, record
+from toolkeel._records.record import NOTHING, NotebookDisplay, record
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema, Request, compile_function
 from toolkeel.define.executor_names import EXECUTOR_NAMES, ExecutorName
@@ -204,7 +204,7 @@ class _Raw(type):
 @dataclasses.dataclass(
     frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
 )
-class Tool(InNotebooks, Generic[P, R], metaclass=_Raw):
+class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
     """A function that models can call. Still callable as the plain function.
 
     Made by `@tool` or `from_schema`, which ``Tool(name, description, parameters, on_invoke)`` is

@@ -22,7 +22,7 @@ from toolkeel._records.record_json import Json
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.sqlite import make_folder, sync_folder
 
-LARGE: Final = 100_000
+LARGE_BYTES: Final = 100_000
 """Characters of a text from which on it is a file of its own."""
 _MARK: Final = "$artifact"
 _ESCAPED = re.compile(r"\$+artifact")
@@ -40,7 +40,7 @@ class Artifacts:
         self.folder = folder
         self._kept: dict[str, bytes] = {}
 
-    def text_of(self, entry: Json) -> tuple[str, dict[str, bytes]]:
+    def dump_entry(self, entry: Json) -> tuple[str, dict[str, bytes]]:
         """An entry as text, and what has to be saved before it is written, by its digest.
 
         Args:
@@ -48,11 +48,11 @@ class Artifacts:
         """
         text = json_text(entry)
         large: dict[str, bytes] = {}
-        if len(text) > LARGE or _MARK in text:
+        if len(text) > LARGE_BYTES or _MARK in text:
             text = json_text(_moved_out(entry, large))
         return text, large
 
-    def entry_of(self, text: str) -> Json:
+    def load_entry(self, text: str) -> Json:
         """Back from `text_of`.
 
         Raises:
@@ -93,12 +93,12 @@ class Artifacts:
         Raises:
             SessionError: it is gone, or is not what it was.
         """
-        data = self.found(digest)
+        data = self.find(digest)
         if data is None or hashlib.sha256(data).hexdigest() != digest:
             raise SessionError(f"the large value {digest[:12]} of the session is gone or damaged")
         return data
 
-    def found(self, digest: str) -> bytes | None:
+    def find(self, digest: str) -> bytes | None:
         """The bytes of one value; None if it is gone."""
         data = self._kept.get(digest)
         if data is None and self.folder is not None:
@@ -125,7 +125,7 @@ class Artifacts:
 
 def _moved_out(value: Any, large: dict[str, bytes]) -> Any:
     """`value` with references for its long texts; keys that look like references are escaped."""
-    if isinstance(value, str) and len(value) > LARGE:
+    if isinstance(value, str) and len(value) > LARGE_BYTES:
         data = value.encode("utf-8", "surrogatepass")
         digest = hashlib.sha256(data).hexdigest()
         large[digest] = data

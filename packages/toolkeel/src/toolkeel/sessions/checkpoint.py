@@ -11,68 +11,77 @@ from typing import TypeVar
 
 from toolkeel._records import entries
 from toolkeel._records.entries_json import dump_entry, load_entry
-from toolkeel._records.record_json import Json, Kinds, dump_record, load_record, plain, read_fields
+from toolkeel._records.record_json import (
+    Json,
+    Kinds,
+    dump_record,
+    load_record,
+    read_fields,
+    to_json_data,
+)
 from toolkeel.agent.history import Cut, View
 from toolkeel.messages import Usage
-from toolkeel.sessions.journal_state import SAID, Fold
+from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
 
 T = TypeVar("T")
 
 
-def checkpoint_of(fold: Fold) -> entries.Checkpoint:
+def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
     """A fold as an entry; only while it `rests`."""
-    kept = next((place for place, seq in enumerate(fold.seqs) if seq), None)
+    kept = next((place for place, seq in enumerate(fold.entry_numbers) if seq), None)
     saved: Json = {
-        "window": fold.seqs[kept] if kept is not None else 0,
+        "window": fold.entry_numbers[kept] if kept is not None else 0,
         "first": fold.view.places[kept] if kept is not None else fold.view.total,
         "cuts": [dump_entry(_compacted(cut)) for cut in fold.cuts],
-        "state": plain(fold.state),
+        "state": to_json_data(fold.state),
         "usage": dump_record(fold.usage),
         "taint": {label: list(sources) for label, sources in fold.taint.items()},
-        "began": dump_entry(fold.began),
+        "began": dump_entry(fold.last_run),
         "reason": fold.reason,
         "turn": fold.turn,
         "agent": fold.agent,
         "path": list(fold.path),
-        "runs": fold.runs,
+        "runs": fold.run_count,
         "queued": [dump_entry(each) for each in fold.queued.values()],
     }
     return entries.Checkpoint(saved)
 
 
-def resumed(checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries.Entry]]) -> Fold:
+def restore_state(
+    checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries.Entry]]
+) -> JournalState:
     """The fold that a checkpoint was made of.
 
     Args:
-        checkpoint: What `checkpoint_of` gave.
+        checkpoint: What `make_checkpoint` gave.
         written: Those from `window_of` on, up to the checkpoint.
 
     Raises:
         ValueError: it is no checkpoint.
     """
     saved = read_fields(checkpoint.fold, {**_SAVED, "path": (list,)}, _SAVED)
-    fold = Fold()
+    fold = JournalState()
     fold.view = View((), saved["first"])
     for seq, entry in written:
-        if isinstance(entry, (*SAID, entries.RunBegan)):
-            fold.see(seq, entry)
+        if isinstance(entry, (*MESSAGE_ENTRIES, entries.RunBegan)):
+            fold.apply(seq, entry)
     for each in map(load_entry, saved["cuts"]):
         cut = _a(entries.Compacted, each)
         fold.cut(Cut(cut.start, cut.stop, cut.messages, cut.policy, name=cut.name))
-    fold.inner.clear()
+    fold.nested_runs.clear()
     fold.state = dict(saved["state"])
     fold.usage = load_record(saved["usage"], Usage)
     fold.taint = {label: tuple(sources) for label, sources in saved["taint"].items()}
-    fold.began = _a(entries.RunBegan, load_entry(saved["began"]))
+    fold.last_run = _a(entries.RunBegan, load_entry(saved["began"]))
     fold.reason, fold.turn = saved["reason"], saved["turn"]
-    fold.agent, fold.runs = saved["agent"], saved["runs"]
+    fold.agent, fold.run_count = saved["agent"], saved["runs"]
     fold.path = tuple(map(str, saved.get("path", ())))
     queued = [_a(entries.Queued, load_entry(each)) for each in saved["queued"]]
     fold.queued = {each.id: each for each in queued}
     return fold
 
 
-def window_of(checkpoint: entries.Checkpoint) -> int:
+def window_start(checkpoint: entries.Checkpoint) -> int:
     """The first entry to read besides a checkpoint; 0 if there is none."""
     window = checkpoint.fold.get("window")
     return window if isinstance(window, int) else 0

@@ -18,9 +18,9 @@ from contextvars import ContextVar
 from dataclasses import replace
 from typing import NamedTuple, Self
 
-from toolkeel._records.entries import CallEnded, CallIntended, key_of
-from toolkeel._records.record_json import plain
-from toolkeel._records.recorder import GOES_ON, ByCode, RunRecorder
+from toolkeel._records.entries import CallEnded, CallIntended, call_key_of
+from toolkeel._records.record_json import to_json_data
+from toolkeel._records.recorder import RESUMABLE, CodeRunner, RunRecorder
 from toolkeel._records.tickets import Ticket
 from toolkeel.call.batch import check_calls
 from toolkeel.call.toolset import Toolset
@@ -32,19 +32,19 @@ from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.sessions.journal import SessionJournal
 
 
-class Making(NamedTuple):
+class RunningCall(NamedTuple):
     """A call whose body may make calls: who writes it, its intent, and the call around it."""
 
     recorder: RunRecorder
     call: ToolCall
     intended: CallIntended
-    outer: Making | None
+    outer: RunningCall | None
 
 
-_making: ContextVar[Making | None] = ContextVar("toolkeel_making", default=None)
+_making: ContextVar[RunningCall | None] = ContextVar("toolkeel_making", default=None)
 
 
-def making() -> Making | None:
+def running_call() -> RunningCall | None:
     """The innermost call whose body is at work in this context; None if none is."""
     found = _making.get()
     while found is not None and id(found.call) not in found.recorder.calls:
@@ -59,47 +59,49 @@ class SessionRecorder(RunRecorder):
         code: Runs those.
     """
 
-    code: JournalledCode
+    code: CodeCallJournal
 
-    def inner(self, run: str, call: ToolCall) -> Self:
-        """See `RunRecorder.inner`."""
-        made = super().inner(run, call)
+    def nested(self, run: str, call: ToolCall) -> Self:
+        """See `RunRecorder.nested`."""
+        made = super().nested(run, call)
         made.code = self.code
         return made
 
-    def begins(self, call: ToolCall) -> None:
-        """See `RunRecorder.begins`."""
+    def enter_call(self, call: ToolCall) -> None:
+        """See `RunRecorder.enter_call`."""
         if (made := self.calls.get(id(call))) is not None:
-            _making.set(Making(self, call, made, making()))
+            _making.set(RunningCall(self, call, made, running_call()))
 
-    def by_code(self, calls: Sequence[ToolCall]) -> ByCode | None:
-        """See `RunRecorder.by_code`."""
-        new = calls and id(calls[0]) not in self.calls and making() is not None
+    def code_runner(self, calls: Sequence[ToolCall]) -> CodeRunner | None:
+        """See `RunRecorder.code_runner`."""
+        new = calls and id(calls[0]) not in self.calls and running_call() is not None
         return self.code.run if new else None
 
-    def call_ended(self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]) -> None:
-        """See `RunRecorder.call_ended`; what is called when the call around it has ended is not written."""
+    def record_result(
+        self, call: ToolCall, message: ToolMessage, state: Mapping[str, object]
+    ) -> None:
+        """See `RunRecorder.record_result`; what is called when the call around it has ended is not written."""
         made = self.calls.get(id(call))
         if made is None or not made.within:
-            super().call_ended(call, message, state)
+            super().record_result(call, message, state)
             return
         del self.calls[id(call)]
-        outer = making()
-        if outer is not None and key_of(outer.intended) == made.within:
+        outer = running_call()
+        if outer is not None and call_key_of(outer.intended) == made.within:
             place = made.run, made.turn, made.position
-            self.changed(state)
+            self.record_state_changes(state)
             self.journal.append(CallEnded(*place, message, made.within))
             if not made.repeatable:
                 self.journal.flush()
 
-    def calls_ended(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
-        """See `RunRecorder.calls_ended`."""
-        super().calls_ended(tickets, state)
-        _making.set(making())
+    def record_turn_results(self, tickets: Sequence[Ticket], state: Mapping[str, object]) -> None:
+        """See `RunRecorder.record_turn_results`."""
+        super().record_turn_results(tickets, state)
+        _making.set(running_call())
 
 
-class JournalledCode:
-    """Runs what bodies call, and writes it; see `toolkeel._records.recorder.ByCode`.
+class CodeCallJournal:
+    """Runs what bodies call, and writes it; see `toolkeel._records.recorder.CodeRunner`.
 
     Args:
         journal: Of the session, whose fold knows what was called before a crash.
@@ -108,9 +110,11 @@ class JournalledCode:
     def __init__(self, journal: SessionJournal) -> None:
         self._journal = journal
         self._lock = threading.Lock()
-        self._numbers = Counter({outer: len(made) for outer, made in journal.fold.made.items()})
+        self._numbers = Counter(
+            {outer: len(made) for outer, made in journal.state.code_calls.items()}
+        )
         self._before: defaultdict[str, list[tuple[str, str, int]]] = defaultdict(list)
-        for outer, made in journal.fold.made.items():
+        for outer, made in journal.state.code_calls.items():
             self._before[outer] = [(key, *known) for key, known in made.items()]
 
     async def run(
@@ -128,7 +132,7 @@ class JournalledCode:
             effects = _effects(tools, call)
             intended, seq = self._intended(call, effects, run)
             if seq:
-                ended = await asyncio.to_thread(self._journal.entry, seq)
+                ended = await asyncio.to_thread(self._journal.read_entry, seq)
                 assert isinstance(ended, CallEnded)
                 known[place] = replace(ended.message, tool_call_id=call.id)
                 continue
@@ -139,7 +143,7 @@ class JournalledCode:
         if waits:
             await self._journal.commit()
         if len(fresh) == 1:  # else each in the context of its own task
-            recorder.begins(fresh[0])
+            recorder.enter_call(fresh[0])
         try:
             ran = iter(await tools.run(fresh, run) if fresh else ())
         finally:
@@ -151,9 +155,9 @@ class JournalledCode:
         self, call: ToolCall, effects: Effects, run: RunContext
     ) -> tuple[CallIntended, int]:
         """The intent of a call, and the entry of its outcome if that is known."""
-        outer = making()
+        outer = running_call()
         assert outer is not None
-        within, digest = key_of(outer.intended), digest_of_code(call)
+        within, digest = call_key_of(outer.intended), code_call_digest(call)
         with self._lock:
             number, seq = self._place_and_outcome(within, digest)
         shown = "" if effects.repeatable else _text(_masked(call, run))
@@ -174,7 +178,9 @@ def _effects(tools: Toolset, call: ToolCall) -> Effects:
     """What a call may do; nothing, if there is no such tool. A run within may begin again."""
     try:
         tool = tools.find(call.name).tool
-        return replace(tool.effects, idempotent=True) if GOES_ON in tool.metadata else tool.effects
+        return (
+            replace(tool.effects, idempotent=True) if RESUMABLE in tool.metadata else tool.effects
+        )
     except CallError:
         return Effects(read_only=True)
 
@@ -189,10 +195,10 @@ def _masked(call: ToolCall, run: RunContext) -> ToolCall:
 
 def _text(call: ToolCall) -> str:
     given = call.arguments
-    return given if isinstance(given, str) else json.dumps(plain(given), ensure_ascii=False)
+    return given if isinstance(given, str) else json.dumps(to_json_data(given), ensure_ascii=False)
 
 
-def digest_of_code(call: ToolCall) -> str:
+def code_call_digest(call: ToolCall) -> str:
     """What a call is known by when code makes it again."""
     text = f"{call.name} {_text(call)}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -14,11 +14,11 @@ from typing import Any, Final
 from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
-from toolkeel._records.record_json import DEPTH, plain
-from toolkeel.sessions.checkpoint import checkpoint_of
+from toolkeel._records.record_json import DEPTH, to_json_data
+from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import SessionJournal, Storage, folded
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session import Session
 from toolkeel.sessions.sql_queries import SessionInfo
 
@@ -57,14 +57,14 @@ def import_lines(kept: Storage, to: tuple[str, str], lines: Iterable[str]) -> Se
     rows = iter(lines)
     _check_header(next(rows, ""))
     entries = list(_entries(rows))
-    undone = folded(Fold(), enumerate(entries, 1)).decided
-    journal = SessionJournal(kept.database, kept.artifacts, None, Fold())
+    undone = apply_entries(JournalState(), enumerate(entries, 1)).decisions
+    journal = SessionJournal(kept.database, kept.artifacts, None, JournalState())
     try:
         for entry in entries:
             if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
                 journal.append(entry)
-        if journal.fold.rests:
-            journal.append(checkpoint_of(journal.fold))
+        if journal.state.is_at_rest:
+            journal.append(make_checkpoint(journal.state))
         return journal.commit_new(*to)
     except (ValueError, OverflowError) as error:  # what the database has no room for
         raise SessionError(f"the entries cannot be kept: {error}") from None
@@ -90,7 +90,7 @@ def _entries(lines: Iterable[str]) -> Iterator[Entry]:
         try:
             data = json.loads(line, parse_constant=refuse_constant)
             data.pop("at", None)
-            if plain(data, 2 * DEPTH) != data:
+            if to_json_data(data, 2 * DEPTH) != data:
                 raise ValueError(f"a value is no number, or lies deeper than {2 * DEPTH}")
             entry = load_entry(data)
         except (ValueError, AttributeError, RecursionError) as error:

@@ -166,14 +166,14 @@ def _is_said(message: Message) -> bool:
     return isinstance(message, SystemMessage | UserMessage) and not is_note(message)
 
 
-INSTRUCTIONS = """Summarise the conversation so far for yourself, since you will not see it again.
+INSTRUCTIONS = """Summarize the conversation so far for yourself, since you will not see it again.
 Keep, under a heading each: what the person wants; constraints they named; what was done and found,
 with names, numbers and paths; decisions and why; what is open, and the next step. Leave out what is
 settled and no longer matters. Write only the summary."""
 
 
 @checked
-class Summarise:
+class Summarize:
     """Show the model a summary by a model in place of what does not fit into a budget.
 
     It acts as `KeepTokens` does, with a summary of what that leaves out. The summary is checked: an

@@ -26,9 +26,15 @@ from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
 from toolkeel.messages import UserMessage, unanswered
 from toolkeel.sessions import sql_queries
-from toolkeel.sessions.checkpoint import checkpoint_of
+from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal import SessionJournal, Storage, load_fold, open_journal, read_entries
+from toolkeel.sessions.journal import (
+    SessionJournal,
+    Storage,
+    load_state,
+    open_journal,
+    read_entries,
+)
 from toolkeel.sessions.sql_queries import Post, SessionInfo
 from toolkeel.sessions.sqlite import Database
 
@@ -37,22 +43,22 @@ Fields: TypeAlias = tuple[str, Kind, dict[str, Any]]
 """A post as it is left: who, of which kind, and the body."""
 _ENTRY_OF: Final[dict[Kind, str]] = {"message": Queued.kind, "decision": Decided.kind}
 DEFAULT_REASON: Final = "somebody asked to stop"
-LOOK: Final = 0.25
+POLL_SECONDS: Final = 0.25
 """Seconds between two looks into the inbox while a run goes on."""
 
 
-def leave(database: Database, session: int, who: str, kind: Kind, body: dict[str, Any]) -> None:
+def add_post(database: Database, session: int, who: str, kind: Kind, body: dict[str, Any]) -> None:
     """Leave a post for a session; it is durable when this returns.
 
     Raises:
         SessionError: the session is deleted.
     """
     fields = who, kind, json_text(body)
-    do = partial(sql_queries.post, id=session, at=time(), fields=fields)
+    do = partial(sql_queries.insert_post, id=session, at=time(), fields=fields)
     database.write_now(do, separate=True)
 
 
-def leave_if_unchanged(
+def post_if_unchanged(
     database: Database,
     session: int,
     fields: Fields,
@@ -79,15 +85,15 @@ def leave_if_unchanged(
         sql_queries.lock_session(connection, session)
         if sql_queries.has_changed(connection, session, read, kinds):
             return False
-        sql_queries.post(connection, session, time(), (who, kind, text))
+        sql_queries.insert_post(connection, session, time(), (who, kind, text))
         return True
 
     return database.write_now(post, separate=True)
 
 
-def posted(database: Database, session: int) -> list[Post]:
+def read_posts(database: Database, session: int) -> list[Post]:
     """What was left and not taken yet."""
-    return database.read(lambda connection: sql_queries.posts(connection, session))
+    return database.read(lambda connection: sql_queries.read_posts(connection, session))
 
 
 @record
@@ -106,7 +112,7 @@ class CancelRequest:
     head: int
 
 
-def leave_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
+def post_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
     """Leave a cancel; see `CancelRequest`.
 
     Raises:
@@ -115,14 +121,14 @@ def leave_cancel(database: Database, session: int, who: str, reason: str, sender
 
     def post(connection: sqlite3.Connection) -> None:
         sql_queries.lock_session(connection, session)
-        head = sql_queries.by_id(connection, session).head
+        head = sql_queries.get_session(connection, session).head
         body = json_text({"reason": reason, "sender": sender, "head": head})
-        sql_queries.post(connection, session, time(), (who, "cancel", body))
+        sql_queries.insert_post(connection, session, time(), (who, "cancel", body))
 
     database.write_now(post, separate=True)
 
 
-def take_all(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
+def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
     """Take posts into the journal, one after the other; yield those that cancel.
 
     Raises:
@@ -134,36 +140,38 @@ def take_all(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[C
         try:
             body = json.loads(post.body)
             if post.kind == "cancel":
-                journal.drop(post)
+                journal.drop_post(post)
                 head = int(body.get("head", 0))
                 yield CancelRequest(str(body.get("reason", "")), str(body.get("sender", "")), head)
             elif post.kind == "decision":
                 decision = Decision.from_dict(body["decision"])
-                journal.take(post, Decided(run, decision, post.who))
+                journal.take_post(post, Decided(run, decision, post.who))
             else:
                 message = load_message(body["message"])
-                journal.take(post, Queued(run, new_id(), message, post.who))
+                journal.take_post(post, Queued(run, new_id(), message, post.who))
         except (ValueError, KeyError, TypeError) as error:
             raise SessionError(f"the inbox holds what nobody can read: {error}") from None
 
 
-def say(text: str) -> dict[str, Any]:
+def message_body(text: str) -> dict[str, Any]:
     """A message as it is left."""
     return {"message": dump_message(UserMessage(text))}
 
 
-async def watch(journal: SessionJournal, database: Database, session: int, run: RunContext) -> None:
+async def watch_inbox(
+    journal: SessionJournal, database: Database, session: int, run: RunContext
+) -> None:
     """While a run goes on: what is said joins it before its next request; a cancel stops it."""
-    look = partial(posted, database, session)
+    look = partial(read_posts, database, session)
     while True:
-        await asyncio.sleep(LOOK)
+        await asyncio.sleep(POLL_SECONDS)
         try:
             posts = [post for post in await asyncio.to_thread(look) if post.kind != "decision"]
         except SessionError:  # the database is away; the next commit of the run says so
             continue
         if not posts:
             continue
-        for request in take_all(journal, run.id, posts):
+        for request in take_posts(journal, run.id, posts):
             deliver(journal, run)
             if not withdraw(journal, run, request.sender) and is_of_last_run(journal, request):
                 run.cancel.cancel(request.reason or DEFAULT_REASON)
@@ -173,7 +181,7 @@ async def watch(journal: SessionJournal, database: Database, session: int, run: 
 
 def is_of_last_run(journal: SessionJournal, request: CancelRequest) -> bool:
     """Return whether a cancel is for the run that is the session's last."""
-    return not request.sender or request.sender in journal.fold.senders
+    return not request.sender or request.sender in journal.state.senders
 
 
 def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bool:
@@ -185,7 +193,7 @@ def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bo
         sender: Whose.
     """
     withdrawn = False
-    for queued in [each for each in journal.fold.queued.values() if each.who == sender != ""]:
+    for queued in [each for each in journal.state.queued.values() if each.who == sender != ""]:
         if run is None or run.recorder is None:
             journal.append(Unqueued(queued.run, queued.id))
             withdrawn = True
@@ -194,7 +202,7 @@ def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bo
             for place, message in enumerate(waiting):
                 if message is queued.message:
                     del waiting[place]
-                    run.recorder.unsaid([message])
+                    run.recorder.unqueue_messages([message])
                     withdrawn = True
                     break
     return withdrawn
@@ -202,18 +210,18 @@ def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bo
 
 def cancel_last_run(journal: SessionJournal, reason: str) -> None:
     """End the session's last run, which no process has and which has not ended, as canceled."""
-    fold = journal.fold
+    fold = journal.state
     for call in unanswered(fold.view.messages):
         place = len(fold.view.messages)
-        journal.append(CallEnded(fold.began.run, fold.turn, place, no_result(call)))
-    journal.append(RunEnded(fold.began.run, "cancelled", reason or DEFAULT_REASON))
+        journal.append(CallEnded(fold.last_run.run, fold.turn, place, no_result(call)))
+    journal.append(RunEnded(fold.last_run.run, "cancelled", reason or DEFAULT_REASON))
 
 
 def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
     """Apply a cancel while no run goes on: to a message that waits, or to a run that has not ended."""
     if withdraw(journal, None, request.sender):
         return
-    if journal.fold.unfinished and is_of_last_run(journal, request):
+    if journal.state.has_unfinished_run and is_of_last_run(journal, request):
         cancel_last_run(journal, request.reason)
 
 
@@ -223,18 +231,18 @@ def apply_cancels(storage: Storage, id: int) -> None:
     So a cancel that comes while a process holds the session for a moment does not wait for a run.
     """
     database = storage.database
-    while requests := [post for post in posted(database, id) if post.kind == "cancel"]:
+    while requests := [post for post in read_posts(database, id) if post.kind == "cancel"]:
         if not storage.locks.try_acquire(id):
             return  # that process does it
         try:
-            journal = open_journal(storage, database.read(partial(sql_queries.by_id, id=id)))
+            journal = open_journal(storage, database.read(partial(sql_queries.get_session, id=id)))
             senders = {json.loads(post.body).get("sender") for post in requests} - {""}
-            fold = journal.fold
-            posts = [p for p in posted(database, id) if p.kind == "cancel" or p.who in senders]
-            for request in take_all(journal, fold.began.run, posts):
+            fold = journal.state
+            posts = [p for p in read_posts(database, id) if p.kind == "cancel" or p.who in senders]
+            for request in take_posts(journal, fold.last_run.run, posts):
                 apply_cancel(journal, request)
-            if fold.rests:
-                journal.append(checkpoint_of(fold))
+            if fold.is_at_rest:
+                journal.append(make_checkpoint(fold))
             if (closed := journal.close()) is not None:
                 closed.result()
         finally:
@@ -244,44 +252,48 @@ def apply_cancels(storage: Storage, id: int) -> None:
 # — what is there once —
 
 
-def known_decisions(storage: Storage, info: SessionInfo) -> tuple[dict[str, Decided], int]:
+def read_decisions(storage: Storage, info: SessionInfo) -> tuple[dict[str, Decided], int]:
     """Return the decisions on what waits, by ticket id, and the last post that was read."""
-    fold = load_fold(storage.database, storage.artifacts, info)
-    found, last = dict(fold.decided), 0
-    for post in posted(storage.database, info.id):
+    fold = load_state(storage.database, storage.artifacts, info)
+    found, last = dict(fold.decisions), 0
+    for post in read_posts(storage.database, info.id):
         last = post.id
         if post.kind == "decision":
             decision = Decision.from_dict(json.loads(post.body)["decision"])
-            if not fold.refuses(decision):
-                found.setdefault(decision.ticket, Decided(fold.began.run, decision, post.who))
+            if not fold.rejects(decision):
+                found.setdefault(decision.ticket, Decided(fold.last_run.run, decision, post.who))
     return found, last
 
 
 def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided | None:
     """Return the entry that decided a ticket whose call has run since."""
-    fold = load_fold(storage.database, storage.artifacts, info)
-    if ticket in (*fold.waiting, *fold.outcomes):
+    fold = load_state(storage.database, storage.artifacts, info)
+    if ticket in (*fold.open_tickets, *fold.outcome_tickets):
         return None
     entries = read_entries(storage.database, storage.artifacts, info, 0, info.head)
     decided = (each.entry for each in entries if isinstance(each.entry, Decided))
     return next((each for each in decided if each.decision.ticket == ticket), None)
 
 
-def decide(storage: Storage, info: SessionInfo, decision: Decision, who: str) -> Decided | None:
+def post_decision(
+    storage: Storage, info: SessionInfo, decision: Decision, who: str
+) -> Decided | None:
     """Post a decision; return the one that counts, if another process or person was first."""
     fields: Fields = who, "decision", {"decision": decision.to_dict()}
     while True:
-        known, last = known_decisions(storage, info)
+        known, last = read_decisions(storage, info)
         first = known.get(decision.ticket) or _past_decision(storage, info, decision.ticket)
         if first is not None:
-            leave(storage.database, info.id, *fields)  # the journal records it, too
+            add_post(storage.database, info.id, *fields)  # the journal records it, too
             return first
-        if leave_if_unchanged(storage.database, info.id, fields, (info.head, last)):
+        if post_if_unchanged(storage.database, info.id, fields, (info.head, last)):
             return None
-        info = storage.database.read(partial(sql_queries.by_id, id=info.id))
+        info = storage.database.read(partial(sql_queries.get_session, id=info.id))
 
 
-def say_once(storage: Storage, info: SessionInfo, text: str, sender: tuple[str, int]) -> bool:
+def post_message_once(
+    storage: Storage, info: SessionInfo, text: str, sender: tuple[str, int]
+) -> bool:
     """Post a message unless its sender has posted one; return whether it was posted.
 
     Args:
@@ -291,18 +303,18 @@ def say_once(storage: Storage, info: SessionInfo, text: str, sender: tuple[str, 
         sender: Who says it, and the entry after which one of theirs counts.
     """
     who, after = sender
-    fields: Fields = who, "message", say(text)
+    fields: Fields = who, "message", message_body(text)
     while True:
         entries = read_entries(storage.database, storage.artifacts, info, after, info.head)
         known = [each.entry.who for each in entries if isinstance(each.entry, Queued)]
-        posts = posted(storage.database, info.id)
+        posts = read_posts(storage.database, info.id)
         known += [post.who for post in posts if post.kind == "message"]
         if who in known:
             return False
         read = info.head, posts[-1].id if posts else 0
-        if leave_if_unchanged(storage.database, info.id, fields, read):
+        if post_if_unchanged(storage.database, info.id, fields, read):
             return True
-        info = storage.database.read(partial(sql_queries.by_id, id=info.id))
+        info = storage.database.read(partial(sql_queries.get_session, id=info.id))
 
 
 # — messages for a run —
@@ -312,8 +324,8 @@ def deliver(journal: SessionJournal, run: RunContext) -> None:
     """Hand what is queued to the run, which takes it into its transcript before its next request."""
     if run.recorder is None:
         return
-    for queued in journal.fold.queued.values():
-        if run.recorder.queue(queued):
+    for queued in journal.state.queued.values():
+        if run.recorder.track_queued(queued):
             (
                 run.loop_state.follow_ups if queued.when == "follow_up" else run.loop_state.inbox
             ).append(queued.message)

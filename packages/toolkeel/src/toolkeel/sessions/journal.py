@@ -16,19 +16,19 @@ from toolkeel._records.record import record
 from toolkeel.messages import UserMessage
 from toolkeel.sessions import sql_queries
 from toolkeel.sessions.artifacts import Artifacts
-from toolkeel.sessions.checkpoint import resumed, window_of
+from toolkeel.sessions.checkpoint import restore_state, window_start
 from toolkeel.sessions.errors import SessionError
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_queries import Post, Row, SessionInfo
 from toolkeel.sessions.sqlite import Database
 
-EXCERPT = 80
+EXCERPT_LENGTH = 80
 """Characters of what was said that a list of sessions shows."""
 
 
 @record
-class Stored:
+class StoredEntry:
     """An entry with its number and when it was written, in seconds since the epoch."""
 
     seq: int
@@ -59,9 +59,9 @@ class SessionJournal:
     """
 
     def __init__(
-        self, database: Database, artifacts: Artifacts, info: SessionInfo | None, fold: Fold
+        self, database: Database, artifacts: Artifacts, info: SessionInfo | None, fold: JournalState
     ) -> None:
-        self.fold = fold
+        self.state = fold
         self._database = database
         self._artifacts = artifacts
         self._info = info
@@ -80,7 +80,7 @@ class SessionJournal:
 
     def append(self, entry: Entry) -> None:
         """Add an entry, as it is now; any thread may. See `Journal.append`."""
-        text, large = self._artifacts.text_of(dump_entry(entry))
+        text, large = self._artifacts.dump_entry(dump_entry(entry))
         with self._lock:
             self._append(entry, text, large)
 
@@ -88,7 +88,7 @@ class SessionJournal:
         if self._closed:  # a body that nobody waits for any more
             return
         self._head += 1
-        self.fold.see(self._head, entry)
+        self.state.apply(self._head, entry)
         self._rows.append((self._head, time(), entry.kind, text))
         self._large.update(large)
         self._note(entry)
@@ -98,18 +98,18 @@ class SessionJournal:
         with self._lock:
             return post.id in self._claimed
 
-    def take(self, post: Post, entry: Entry) -> None:
+    def take_post(self, post: Post, entry: Entry) -> None:
         """Make an entry of a post and remove the post, in one transaction.
 
         Nothing happens if the post is claimed: a read of the inbox that overtakes a slow commit
         shows it again.
         """
-        text, large = self._artifacts.text_of(dump_entry(entry))
+        text, large = self._artifacts.dump_entry(dump_entry(entry))
         with self._lock:
             if self._claim(post):
                 self._append(entry, text, large)
 
-    def drop(self, post: Post) -> None:
+    def drop_post(self, post: Post) -> None:
         """Remove a post without an entry, in the transaction of the next entries."""
         with self._lock:
             self._claim(post)
@@ -132,7 +132,7 @@ class SessionJournal:
             facts |= {"turns": self._turns, "first": self._first, "ended": ""}
         elif isinstance(entry, ModelReplied) and entry.message.text:
             facts["last"] = _excerpt(entry.message.text)
-        elif isinstance(entry, RunEnded) and entry.run == self.fold.began.run:
+        elif isinstance(entry, RunEnded) and entry.run == self.state.last_run.run:
             facts["ended"] = entry.reason
         elif isinstance(entry, Checkpoint):
             facts["checkpoint"] = self._head
@@ -158,7 +158,7 @@ class SessionJournal:
             rows, large, facts = self._rows, self._large, self._facts_now()
 
         def make_session(connection: sqlite3.Connection) -> SessionInfo:
-            self._info = sql_queries.make_new(connection, scope, name, time())
+            self._info = sql_queries.create_session(connection, scope, name, time())
             self._store(rows, large, (), facts, connection)
             return self._info
 
@@ -174,7 +174,7 @@ class SessionJournal:
             self._closed = True
         return self._write()
 
-    def entry(self, seq: int) -> Entry:
+    def read_entry(self, seq: int) -> Entry:
         """An entry that was written before."""
         return _read_entry(self._database, self._artifacts, self._info_now, seq)
 
@@ -193,7 +193,7 @@ class SessionJournal:
         return self._last
 
     def _facts_now(self) -> dict[str, object]:
-        usage = self.fold.usage
+        usage = self.state.usage
         spent = {"tokens": usage.total_tokens, "requests": usage.requests}
         return {**self._facts, **spent, "head": self._head, "updated": time()}
 
@@ -218,24 +218,26 @@ class SessionJournal:
         for digest, data in large.items():
             self._artifacts.save(digest, data)
         id = self._info_now.id
-        sql_queries.append(connection, id, rows)
+        sql_queries.insert_entries(connection, id, rows)
         if large:
-            sql_queries.refer(connection, id, {digest: len(data) for digest, data in large.items()})
-        sql_queries.take(connection, taken)
-        sql_queries.update(connection, id, facts)
+            sql_queries.insert_references(
+                connection, id, {digest: len(data) for digest, data in large.items()}
+            )
+        sql_queries.delete_posts(connection, taken)
+        sql_queries.update_session(connection, id, facts)
 
 
 def _excerpt(text: str) -> str:
     known = (
-        text[: 2 * EXCERPT].encode("utf-8", "replace").decode()
+        text[: 2 * EXCERPT_LENGTH].encode("utf-8", "replace").decode()
     )  # half a surrogate pair is no text
     line = " ".join(known.replace("\0", " ").split())
-    return line if len(line) <= EXCERPT else line[: EXCERPT - 1] + "…"
+    return line if len(line) <= EXCERPT_LENGTH else line[: EXCERPT_LENGTH - 1] + "…"
 
 
 def read_entries(
     database: Database, artifacts: Artifacts, info: SessionInfo, after: int, upto: int
-) -> Iterator[Stored]:
+) -> Iterator[StoredEntry]:
     """Entries of a session, in order; read a page at a time, so that no read goes on for long.
 
     Args:
@@ -247,15 +249,15 @@ def read_entries(
     """
     while after < upto:
         read: Callable[[sqlite3.Connection], list[Row]] = partial(
-            sql_queries.page, id=info.id, after=after, upto=upto
+            sql_queries.read_page, id=info.id, after=after, upto=upto
         )
         rows = database.read(read)
         for seq, at, _, text in rows:
             try:
-                entry = load_entry(artifacts.entry_of(text))
+                entry = load_entry(artifacts.load_entry(text))
             except ValueError as error:
                 raise SessionError(f"entry {seq} of {info.name!r} is damaged: {error}") from None
-            yield Stored(seq, at, entry)
+            yield StoredEntry(seq, at, entry)
         if not rows:
             return
         after = rows[-1][0]
@@ -267,7 +269,7 @@ def _read_entry(database: Database, artifacts: Artifacts, info: SessionInfo, seq
     raise SessionError(f"entry {seq} of {info.name!r} is gone")
 
 
-def folded(fold: Fold, entries: Iterable[tuple[int, Entry]]) -> Fold:
+def apply_entries(fold: JournalState, entries: Iterable[tuple[int, Entry]]) -> JournalState:
     """A fold that has seen entries.
 
     Raises:
@@ -275,13 +277,13 @@ def folded(fold: Fold, entries: Iterable[tuple[int, Entry]]) -> Fold:
     """
     try:
         for seq, entry in entries:
-            fold.see(seq, entry)
+            fold.apply(seq, entry)
     except (ValueError, TypeError, LookupError) as error:
         raise SessionError(f"the entries do not belong together: {error}") from None
     return fold
 
 
-def load_fold(database: Database, artifacts: Artifacts, info: SessionInfo) -> Fold:
+def load_state(database: Database, artifacts: Artifacts, info: SessionInfo) -> JournalState:
     """Where a session stands: from its last checkpoint and the window the model is shown.
 
     Raises:
@@ -292,15 +294,15 @@ def load_fold(database: Database, artifacts: Artifacts, info: SessionInfo) -> Fo
         found = read_entries(database, artifacts, info, after, upto)
         return ((each.seq, each.entry) for each in found)
 
-    fold, at = Fold(), info.checkpoint
+    fold, at = JournalState(), info.checkpoint
     kept = _read_entry(database, artifacts, info, at) if at else None
     if isinstance(kept, Checkpoint):
-        first = window_of(kept)
+        first = window_start(kept)
         try:
-            fold = resumed(kept, read(first - 1, at - 1) if first else ())
+            fold = restore_state(kept, read(first - 1, at - 1) if first else ())
         except ValueError as error:
             raise SessionError(f"a checkpoint of {info.name!r} is damaged: {error}") from None
-    return folded(fold, read(at, info.head))
+    return apply_entries(fold, read(at, info.head))
 
 
 def open_journal(storage: Storage, info: SessionInfo) -> SessionJournal:
@@ -309,5 +311,5 @@ def open_journal(storage: Storage, info: SessionInfo) -> SessionJournal:
     Raises:
         SessionError: it cannot be read.
     """
-    fold = load_fold(storage.database, storage.artifacts, info)
+    fold = load_state(storage.database, storage.artifacts, info)
     return SessionJournal(storage.database, storage.artifacts, info, fold)

@@ -18,20 +18,20 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.history import Cut, View
 from toolkeel.messages import Message, ToolMessage, Usage
 
-SAID = (entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded)
+MESSAGE_ENTRIES = (entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded)
 """Entries that hold a message of the transcript."""
 NO_FAILURE = ("limit_reached", "cancelled", "skipped")
 """Ends of calls that are no failure of the tool."""
-NEVER_BEGAN = (
+NEVER_STARTED = (
     *("unknown_tool", "malformed_arguments", "truncated_call", "invalid_arguments", "disabled"),
     *("limit_reached", "skipped"),
 )
 """Ends of calls that limits do not count."""
-DEPTH = 200
+MAX_DEPTH = 200
 """How many runs may lie within each other."""
 
 
-class Fold:
+class JournalState:
     """Where a session stands, after the entries that it was shown; or a run within one of its runs.
 
     Args:
@@ -68,36 +68,38 @@ class Fold:
         cuts: What the model is shown in place of other messages.
     """
 
-    def __init__(self, top: Fold | None = None) -> None:
+    def __init__(self, top: JournalState | None = None) -> None:
         self.view = View()
-        self.seqs: list[int] = []
+        self.entry_numbers: list[int] = []
         self.state: dict[str, object] = {}
-        self.usage = self.spent = Usage()
+        self.usage = self.run_usage = Usage()
         self.cost = 0.0
-        self.called: dict[str, str] = {}
-        self.failed: Counter[str] = Counter()
+        self.run_calls: dict[str, str] = {}
+        self.run_failures: Counter[str] = Counter()
         self.taint: dict[str, tuple[str, ...]] = {}
-        self.began = entries.RunBegan("")
+        self.last_run = entries.RunBegan("")
         self.reason = ""
         self.turn = 0
-        self.asked = False
+        self.awaits_reply = False
         self.agent = self.instructions = ""
         self.path: tuple[str, ...] = ()
-        self.waiting: dict[str, Ticket] = {}
+        self.open_tickets: dict[str, Ticket] = {}
         self.queued: dict[str, entries.Queued] = {}
         self._top = top
-        self.outcomes: dict[str, Ticket] = {} if top is None else top.outcomes
-        self.decided: dict[str, entries.Decided] = {} if top is None else top.decided
-        self.intended: dict[str, entries.CallIntended] = {} if top is None else top.intended
-        self.made: dict[str, dict[str, tuple[str, int]]] = {} if top is None else top.made
-        self.inner: dict[str, Fold] = {} if top is None else top.inner
+        self.outcome_tickets: dict[str, Ticket] = {} if top is None else top.outcome_tickets
+        self.decisions: dict[str, entries.Decided] = {} if top is None else top.decisions
+        self.open_calls: dict[str, entries.CallIntended] = {} if top is None else top.open_calls
+        self.code_calls: dict[str, dict[str, tuple[str, int]]] = (
+            {} if top is None else top.code_calls
+        )
+        self.nested_runs: dict[str, JournalState] = {} if top is None else top.nested_runs
         self.senders: set[str] = set()
-        self.suspended: object = None
-        self.runs = 0
+        self.suspended_state: object = None
+        self.run_count = 0
         self.cuts: list[Cut] = []
         self._positions: list[int] = []
 
-    def see(self, seq: int, entry: entries.Entry) -> None:
+    def apply(self, seq: int, entry: entries.Entry) -> None:
         """Take one more entry into account.
 
         Args:
@@ -106,8 +108,8 @@ class Fold:
         """
         run: str = getattr(entry, "run", "")
         if isinstance(entry, entries.RunBegan) and entry.parent:
-            self.inner[run] = Fold(self)
-        inner = self if isinstance(entry, entries.Decided) else self.inner.get(run, self)
+            self.nested_runs[run] = JournalState(self)
+        inner = self if isinstance(entry, entries.Decided) else self.nested_runs.get(run, self)
         for each in (inner, *self._around(inner)):
             each._spend(entry)
         if (take := _TAKE.get(type(entry))) is not None:
@@ -115,54 +117,63 @@ class Fold:
         if isinstance(entry, entries.Tainted) and inner is not self:
             self._tainted(seq, entry)
 
-    def _around(self, fold: Fold) -> Iterator[Fold]:
+    def _around(self, fold: JournalState) -> Iterator[JournalState]:
         """Those of the runs that one is within, up to the session's.
 
         Raises:
             ValueError: there is no end of them: a file may say that a run is within itself.
         """
-        for _ in range(DEPTH):
+        for _ in range(MAX_DEPTH):
             if fold is self:
                 return
-            fold = self.inner.get(fold.began.parent, self)
+            fold = self.nested_runs.get(fold.last_run.parent, self)
             yield fold
-        raise ValueError(f"more than {DEPTH} runs are within each other")
+        raise ValueError(f"more than {MAX_DEPTH} runs are within each other")
 
-    def within(self) -> list[Fold]:
+    def open_nested_runs(self) -> list[JournalState]:
         """Those of the runs that are calls of its last one, which have no outcome."""
-        open = {key for key, call in self.intended.items() if call.run == self.began.run}
-        return [each for each in self.inner.values() if each.began.call in open]
+        open = {key for key, call in self.open_calls.items() if call.run == self.last_run.run}
+        return [each for each in self.nested_runs.values() if each.last_run.call in open]
 
     def _spend(self, entry: entries.Entry) -> None:
         used = _usage(entry)
         self.usage = self.usage + used
         if isinstance(entry, entries.RunBegan) and not entry.parent:
-            self.spent, self.cost, self.called, self.failed = Usage(), 0.0, {}, Counter()
+            self.run_usage, self.cost, self.run_calls, self.run_failures = (
+                Usage(),
+                0.0,
+                {},
+                Counter(),
+            )
         elif isinstance(entry, entries.Spent):
             self.cost += entry.cost
         elif isinstance(entry, entries.ModelAsked):
-            self.spent = self.spent + Usage(1)
+            self.run_usage = self.run_usage + Usage(1)
         elif isinstance(entry, entries.CallIntended):
-            self.called[entries.key_of(entry)] = entry.tool
+            self.run_calls[entries.call_key_of(entry)] = entry.tool
         elif isinstance(entry, entries.CallEnded):
-            self._count(entries.key_of(entry), entry.message)
+            self._count(entries.call_key_of(entry), entry.message)
         elif isinstance(entry, entries.Waits) and not entry.outcome:
-            for key in self._meant(entry):
-                self.called.pop(key, None)
+            for key in self._waiting_keys(entry):
+                self.run_calls.pop(key, None)
         elif used is not _NONE:
-            self.spent = self.spent + replace(used, requests=0)
+            self.run_usage = self.run_usage + replace(used, requests=0)
 
     def _count(self, key: str, result: ToolMessage) -> None:
-        if result.kind in NEVER_BEGAN:
-            self.called.pop(key, None)
+        if result.kind in NEVER_STARTED:
+            self.run_calls.pop(key, None)
         if result.failed and result.kind not in NO_FAILURE:
-            self.failed[result.name] += 1
+            self.run_failures[result.name] += 1
 
-    def _meant(self, entry: entries.Waits) -> list[str]:
+    def _waiting_keys(self, entry: entries.Waits) -> list[str]:
         """The keys of the calls that wait, of the run that says so; none, if one within it waits."""
-        if any(entry.ticket.id in each.waiting for each in self.inner.values() if each is not self):
+        if any(
+            entry.ticket.id in each.open_tickets
+            for each in self.nested_runs.values()
+            if each is not self
+        ):
             return []
-        what, calls = (entry.run, entry.ticket.call_id, ""), self.intended.items()
+        what, calls = (entry.run, entry.ticket.call_id, ""), self.open_calls.items()
         return [key for key, call in calls if (call.run, call.call_id, call.within) == what]
 
     @property
@@ -171,86 +182,88 @@ class Fold:
 
         A call without an outcome counts when it runs again.
         """
-        spent = {"requests": self.spent.requests, "tokens": self.spent.total_tokens}
-        called = [tool for key, tool in self.called.items() if key not in self.intended]
+        spent = {"requests": self.run_usage.requests, "tokens": self.run_usage.total_tokens}
+        called = [tool for key, tool in self.run_calls.items() if key not in self.open_calls]
         made = {f"calls {tool}": count for tool, count in Counter(called).items()}
-        return spent | made | {f"failures {tool}": count for tool, count in self.failed.items()}
+        return (
+            spent | made | {f"failures {tool}": count for tool, count in self.run_failures.items()}
+        )
 
     @property
-    def unknown(self) -> tuple[entries.CallIntended, ...]:
+    def unknown_calls(self) -> tuple[entries.CallIntended, ...]:
         """Calls of which nobody knows whether they happened: the run was killed meanwhile."""
-        return tuple(self.intended.values())
+        return tuple(self.open_calls.values())
 
-    def _say(self, seq: int, message: Message) -> None:
+    def _add_message(self, seq: int, message: Message) -> None:
         self.view.add(message)
-        self.seqs.append(seq)
+        self.entry_numbers.append(seq)
 
     # — one for each kind —
 
     def _run_began(self, seq: int, entry: entries.RunBegan) -> None:
-        self.began, self.reason, self.turn, self.asked = entry, "", 0, False
+        self.last_run, self.reason, self.turn, self.awaits_reply = entry, "", 0, False
         self.senders.clear()
         self.path = self.path if entry.agent == self.agent else ()
         self.agent, self.instructions = entry.agent or self.agent, entry.instructions
-        self.runs += 1
+        self.run_count += 1
 
     def _person_said(self, seq: int, entry: entries.PersonSaid) -> None:
-        self._say(seq, entry.message)
+        self._add_message(seq, entry.message)
 
     def _steered(self, seq: int, entry: entries.Steered) -> None:
         self.queued.pop(entry.id, None)
         self.senders.add(entry.who)
-        self._say(seq, entry.message)
+        self._add_message(seq, entry.message)
 
     def _model_asked(self, seq: int, entry: entries.ModelAsked) -> None:
-        self.reason, self.turn, self.asked = "", entry.turn, True
+        self.reason, self.turn, self.awaits_reply = "", entry.turn, True
 
     def _model_replied(self, seq: int, entry: entries.ModelReplied) -> None:
-        self.turn, self.asked = entry.turn, False
+        self.turn, self.awaits_reply = entry.turn, False
         self._positions.clear()
-        self._say(seq, entry.message)
+        self._add_message(seq, entry.message)
 
     def _call_intended(self, seq: int, entry: entries.CallIntended) -> None:
-        self.reason, key = "", entries.key_of(entry)
-        self.intended[key] = entry
+        self.reason, key = "", entries.call_key_of(entry)
+        self.open_calls[key] = entry
         if entry.within:
-            self.made.setdefault(entry.within, {})[key] = entry.digest, 0
+            self.code_calls.setdefault(entry.within, {})[key] = entry.digest, 0
 
     def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
         """Results come as their calls end, and stand in the order of the calls."""
-        key = entries.key_of(entry)
+        key = entries.call_key_of(entry)
         self._close(key)
         if entry.within:
-            if key in (made := self.made.get(entry.within, {})):
+            if key in (made := self.code_calls.get(entry.within, {})):
                 made[key] = made[key][0], seq
             return
         self._forget(lambda ticket: ticket.call_id == entry.message.tool_call_id)
         insort(self._positions, entry.position)
         behind = len(self._positions) - 1 - self._positions.index(entry.position)
         place = len(self.view.messages) - behind
-        self._say(seq, entry.message)
+        self._add_message(seq, entry.message)
         self.view.messages.insert(place, self.view.messages.pop())
-        self.seqs.insert(place, self.seqs.pop())
+        self.entry_numbers.insert(place, self.entry_numbers.pop())
 
     def _close(self, key: str) -> None:
         """Of a call it is known what became of it, or that it has not begun: so of all within it."""
         keys = [key]
         while keys:
             key = keys.pop()
-            self.intended.pop(key, None)
-            for ticket in [each for each in self.outcomes.values() if each.digest == key]:
-                del self.outcomes[ticket.id]
-            keys += self.made.pop(key, ())
-            for run in [id for id, each in self.inner.items() if each.began.call == key]:
-                self.inner.pop(run)._forget(lambda ticket: True)
-                keys += [open for open, call in self.intended.items() if call.run == run]
+            self.open_calls.pop(key, None)
+            for ticket in [each for each in self.outcome_tickets.values() if each.digest == key]:
+                del self.outcome_tickets[ticket.id]
+            keys += self.code_calls.pop(key, ())
+            for run in [id for id, each in self.nested_runs.items() if each.last_run.call == key]:
+                self.nested_runs.pop(run)._forget(lambda ticket: True)
+                keys += [open for open, call in self.open_calls.items() if call.run == run]
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
         """Tickets of a run wait no longer, neither in those around it."""
-        for ticket in [each for each in self.waiting.values() if done(each)]:
-            for each in (self, self._top or self, *self.inner.values()):
-                each.waiting.pop(ticket.id, None)
-            self.decided.pop(ticket.id, None)
+        for ticket in [each for each in self.open_tickets.values() if done(each)]:
+            for each in (self, self._top or self, *self.nested_runs.values()):
+                each.open_tickets.pop(ticket.id, None)
+            self.decisions.pop(ticket.id, None)
 
     def _state_changed(self, seq: int, entry: entries.StateChanged) -> None:
         if entry.removed:
@@ -266,29 +279,29 @@ class Fold:
     def _waits(self, seq: int, entry: entries.Waits) -> None:
         ticket = entry.ticket
         if entry.outcome:
-            self.outcomes[ticket.id] = ticket
+            self.outcome_tickets[ticket.id] = ticket
             return
-        if meant := self._meant(entry):
+        if meant := self._waiting_keys(entry):
             self._forget(lambda other: other.call_id == ticket.call_id)
-        self.waiting[ticket.id] = ticket
+        self.open_tickets[ticket.id] = ticket
         for key in meant:  # it has not begun, or it begins again
-            del self.intended[key]
+            del self.open_calls[key]
 
     def _decided(self, seq: int, entry: entries.Decided) -> None:
         """The first decision counts. That a call has not happened makes it one that never began."""
-        if self.refuses(entry.decision):
+        if self.rejects(entry.decision):
             return
-        first = self.decided.setdefault(entry.decision.ticket, entry).decision
-        ticket = self.outcomes.get(first.ticket)
+        first = self.decisions.setdefault(entry.decision.ticket, entry).decision
+        ticket = self.outcome_tickets.get(first.ticket)
         if ticket is not None and first.verdict == "approve" and first.seal == ticket.seal:
-            del self.outcomes[ticket.id]
-            self.intended.pop(ticket.digest, None)
-            for each in (self, *self.inner.values()):
-                each.called.pop(ticket.digest, None)
+            del self.outcome_tickets[ticket.id]
+            self.open_calls.pop(ticket.digest, None)
+            for each in (self, *self.nested_runs.values()):
+                each.run_calls.pop(ticket.digest, None)
 
-    def refuses(self, decision: Decision) -> bool:
+    def rejects(self, decision: Decision) -> bool:
         """Return whether a decision does not count, since nothing here could run what it approves."""
-        waits = self.waiting.get(decision.ticket)
+        waits = self.open_tickets.get(decision.ticket)
         return waits is not None and decision.verdict not in waits.verdicts
 
     def _queued(self, seq: int, entry: entries.Queued) -> None:
@@ -311,35 +324,41 @@ class Fold:
         if self._top is None:  # a run within goes on from its whole transcript
             start, stop = self.view.span(cut)
             self.view.cut(cut)
-            self.seqs[start:stop] = [0] * len(cut.messages)
+            self.entry_numbers[start:stop] = [0] * len(cut.messages)
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)
 
     def _run_ended(self, seq: int, entry: entries.RunEnded) -> None:
-        self.reason, self.asked = entry.reason, False
-        self.suspended = entry.output if entry.reason == "waiting" else None
+        self.reason, self.awaits_reply = entry.reason, False
+        self.suspended_state = entry.output if entry.reason == "waiting" else None
         if entry.reason != "waiting" and self._top is None:
-            self.waiting.clear()
-            self.outcomes.clear()
-            self.decided.clear()
-            self.intended.clear()
-            self.made.clear()
-            self.inner.clear()
+            self.open_tickets.clear()
+            self.outcome_tickets.clear()
+            self.decisions.clear()
+            self.open_calls.clear()
+            self.code_calls.clear()
+            self.nested_runs.clear()
 
     # — at rest —
 
     @property
-    def unfinished(self) -> bool:
+    def has_unfinished_run(self) -> bool:
         """Whether the last run has not ended: it goes on, waits, or its process was killed."""
-        return bool(self.began.run) and self.reason in ("", "waiting")
+        return bool(self.last_run.run) and self.reason in ("", "waiting")
 
     @property
-    def rests(self) -> bool:
+    def is_at_rest(self) -> bool:
         """Whether a checkpoint can stand for it: the last run has ended, and nobody is asked.
 
         What a run has spent is in none, so one that was killed and goes on must be read whole.
         """
-        return not (self.unfinished or self.intended or self.inner or self.waiting or self.outcomes)
+        return not (
+            self.has_unfinished_run
+            or self.open_calls
+            or self.nested_runs
+            or self.open_tickets
+            or self.outcome_tickets
+        )
 
 
 def _usage(entry: entries.Entry) -> Usage:
@@ -349,22 +368,22 @@ def _usage(entry: entries.Entry) -> Usage:
 
 
 _NONE = Usage()
-_TAKE: dict[type, Callable[[Fold, int, Any], None]] = {
-    entries.RunBegan: Fold._run_began,
-    entries.PersonSaid: Fold._person_said,
-    entries.Steered: Fold._steered,
-    entries.ModelAsked: Fold._model_asked,
-    entries.ModelReplied: Fold._model_replied,
-    entries.CallIntended: Fold._call_intended,
-    entries.CallEnded: Fold._call_ended,
-    entries.StateChanged: Fold._state_changed,
-    entries.Tainted: Fold._tainted,
-    entries.Waits: Fold._waits,
-    entries.Decided: Fold._decided,
-    entries.Queued: Fold._queued,
-    entries.Unqueued: Fold._unqueued,
-    entries.HandedOver: Fold._handed_over,
-    entries.Compacted: Fold._compacted,
-    entries.RunEnded: Fold._run_ended,
+_TAKE: dict[type, Callable[[JournalState, int, Any], None]] = {
+    entries.RunBegan: JournalState._run_began,
+    entries.PersonSaid: JournalState._person_said,
+    entries.Steered: JournalState._steered,
+    entries.ModelAsked: JournalState._model_asked,
+    entries.ModelReplied: JournalState._model_replied,
+    entries.CallIntended: JournalState._call_intended,
+    entries.CallEnded: JournalState._call_ended,
+    entries.StateChanged: JournalState._state_changed,
+    entries.Tainted: JournalState._tainted,
+    entries.Waits: JournalState._waits,
+    entries.Decided: JournalState._decided,
+    entries.Queued: JournalState._queued,
+    entries.Unqueued: JournalState._unqueued,
+    entries.HandedOver: JournalState._handed_over,
+    entries.Compacted: JournalState._compacted,
+    entries.RunEnded: JournalState._run_ended,
 }
 """What each kind changes; the others change nothing."""

@@ -28,7 +28,7 @@ from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.session_lock import WriterLocks
 from toolkeel.sessions.sql_tables import APPLICATION, TABLES, VERSION
-from toolkeel.sessions.sqlite import PATIENCE, Database, database
+from toolkeel.sessions.sqlite import BUSY_SECONDS, Database, shared_database
 
 T = TypeVar("T")
 _MORE: Final = """
@@ -47,7 +47,7 @@ def is_postgres(path: str) -> bool:
 
 def open_database(path: str) -> Database:
     """The database at a path, or at the address of a server: one in a process."""
-    return database(path, PostgresDatabase if is_postgres(path) else None)
+    return shared_database(path, PostgresDatabase if is_postgres(path) else None)
 
 
 def _driver() -> Any:
@@ -136,7 +136,7 @@ class PostgresDatabase(Database):
     begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
     def __init__(self, path: str) -> None:
-        self.held: set[int] = set()
+        self.held_locks: set[int] = set()
         self._lost = False
         self._room = BoundedSemaphore(READERS)
         self.display_name = _display_name(path)
@@ -151,7 +151,7 @@ class PostgresDatabase(Database):
             raise
         return cast("sqlite3.Connection", made)
 
-    def alone(self, connection: sqlite3.Connection) -> None:
+    def lock_writes(self, connection: sqlite3.Connection) -> None:
         """See `Database`; until the transaction ends."""
         connection.execute(_BIND.format("", "xact_"), (APPLICATION, -1))
 
@@ -210,7 +210,7 @@ class PostgresDatabase(Database):
 
     def _connect_again(self) -> None:
         """See that the connection is there; a new one takes the locks that are still free."""
-        end = monotonic() + PATIENCE
+        end = monotonic() + BUSY_SECONDS
         with suppress(sqlite3.Error):
             self._connection.execute("SELECT 1")
             return
@@ -223,7 +223,7 @@ class PostgresDatabase(Database):
                 if monotonic() > end:
                     raise
                 sleep(0.1)
-        self.held = {id for id in self.held if _try_lock(id, self._connection)}
+        self.held_locks = {id for id in self.held_locks if _try_lock(id, self._connection)}
 
     def _clear_log(self) -> None:
         """What was deleted goes from its disk when the server vacuums."""
@@ -291,7 +291,7 @@ class PostgresArtifacts(Artifacts):
             "INSERT INTO large (digest, data) VALUES (?, ?) ON CONFLICT DO NOTHING", (digest, data)
         )
 
-    def found(self, digest: str) -> bytes | None:
+    def find(self, digest: str) -> bytes | None:
         """See `Artifacts`."""
         ask = "SELECT data FROM large WHERE digest = ?"
         row = self._database.read(lambda connection: connection.execute(ask, (digest,)).fetchone())
@@ -329,7 +329,7 @@ class PostgresLocks(WriterLocks):
     def _try(self, session: int, connection: sqlite3.Connection) -> bool:
         taken = _try_lock(session, connection)
         if taken:
-            self._database.held.add(session)
+            self._database.held_locks.add(session)
         return taken
 
     def _give_back(self, session: int, asked: Future[bool]) -> None:
@@ -341,7 +341,7 @@ class PostgresLocks(WriterLocks):
             self._database.write(partial(self._free, session))
 
     def _free(self, session: int, connection: sqlite3.Connection) -> None:
-        self._database.held.discard(session)
+        self._database.held_locks.discard(session)
         connection.execute(_BIND.format("", "un"), (APPLICATION, session))
 
 

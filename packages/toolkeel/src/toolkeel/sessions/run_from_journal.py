@@ -14,30 +14,30 @@ from toolkeel.agent.session_interface import SAVED
 from toolkeel.agent.transcript import no_result
 from toolkeel.context import RunContext
 from toolkeel.messages import unanswered
-from toolkeel.sessions.checkpoint import checkpoint_of
-from toolkeel.sessions.code_calls import JournalledCode, SessionRecorder
+from toolkeel.sessions.checkpoint import make_checkpoint
+from toolkeel.sessions.code_calls import CodeCallJournal, SessionRecorder
 from toolkeel.sessions.journal import SessionJournal
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 
 
-def decisions_that_count(
-    fold: Fold, known: Mapping[str, Decision]
+def select_decisions(
+    fold: JournalState, known: Mapping[str, Decision]
 ) -> tuple[tuple[Decision, ...], bool]:
     """The decisions that count for what waits, and whether there is something to do with it.
 
     One that comes too late does not count: its call is asked about anew.
     """
-    late = {ticket.id for ticket in fold.waiting.values() if ticket.expired}
-    counted = tuple(known[id] for id in fold.waiting if id in known and id not in late)
+    late = {ticket.id for ticket in fold.open_tickets.values() if ticket.expired}
+    counted = tuple(known[id] for id in fold.open_tickets if id in known and id not in late)
     return counted, bool(counted or late)
 
 
-def hand_over(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
+def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
     """Give a run what the session knows, and what writes it."""
-    fold = journal.fold
+    fold = journal.state
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
     run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, fold.state)
-    recorder.places, recorder.code = fold.view.places, JournalledCode(journal)
+    recorder.places, recorder.code = fold.view.places, CodeCallJournal(journal)
     for key, value in fold.state.items():
         run.state.setdefault(key, value)
     for label, sources in fold.taint.items():
@@ -46,22 +46,22 @@ def hand_over(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
             run.get_taint().add(Source(label, tool, what))
 
 
-def last_goes_on(journal: SessionJournal, says: bool) -> bool:
+def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
     """Whether the session's last run goes on, rather than a new one begins after it.
 
     Args:
         journal: Is told how a run has ended that does not go on.
         says: Whether a person says something now.
     """
-    fold = journal.fold
+    fold = journal.state
     waits = unanswered(fold.view.messages)
-    if fold.unfinished and (waits or not says):
+    if fold.has_unfinished_run and (waits or not says):
         return True
-    if fold.began.run and not fold.reason:  # its program was killed before the model answered
-        journal.append(RunEnded(fold.began.run, "cancelled", "its program ended"))
+    if fold.last_run.run and not fold.reason:  # its program was killed before the model answered
+        journal.append(RunEnded(fold.last_run.run, "cancelled", "its program ended"))
     for call in waits:
         place = len(fold.view.messages)
-        journal.append(CallEnded(fold.began.run, fold.turn, place, no_result(call)))
+        journal.append(CallEnded(fold.last_run.run, fold.turn, place, no_result(call)))
     return False
 
 
@@ -70,9 +70,9 @@ async def end_run(journal: SessionJournal) -> None:
 
     Another one may write then, so a cancellation meanwhile waits for that, too.
     """
-    fold = journal.fold
-    if fold.rests:
-        journal.append(checkpoint_of(fold))
+    fold = journal.state
+    if fold.is_at_rest:
+        journal.append(make_checkpoint(fold))
     if (closed := journal.close()) is None:
         return
     written = asyncio.wrap_future(closed)
@@ -87,7 +87,7 @@ async def end_run(journal: SessionJournal) -> None:
         raise cancelled
 
 
-def _within(fold: Fold, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
+def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
     """The runs that are calls of a run, by the keys of those, where they stand.
 
     Args:
@@ -95,16 +95,16 @@ def _within(fold: Fold, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun
         decisions: By which such calls were let through, by their ids.
     """
     found = {}
-    for each in fold.within():
+    for each in fold.open_nested_runs():
         if not each.view.messages:  # killed before it was asked anything: it begins anew
             continue
-        call = fold.intended[each.began.call].call_id
+        call = fold.open_calls[each.last_run.call].call_id
         let = decisions.get(call, InnerRun(RunState(())))
         queued = [(queued.when, queued.message) for queued in each.queued.values()]
         state = RunState(
             tuple(each.view.messages),
-            tuple(each.waiting.values()),
-            _within(each, let.state.inner),
+            tuple(each.open_tickets.values()),
+            _nested_states(each, let.state.inner),
             dict(each.state),
             instructions=each.instructions,
             agent=each.agent,
@@ -115,22 +115,24 @@ def _within(fold: Fold, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun
             counts=each.counts,
             cost=each.cost,
         )
-        found[each.began.call] = InnerRun(state, let.decision, each.began.run, each.turn, call)
+        found[each.last_run.call] = InnerRun(
+            state, let.decision, each.last_run.run, each.turn, call
+        )
     return found
 
 
-def state_of(fold: Fold, goes_on: bool) -> RunState:
+def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
     """The session as a run at rest, for the run that comes: the same one that goes on, or a new one."""
-    text = fold.suspended
+    text = fold.suspended_state
     saved = RunState.from_json(text, SAVED) if isinstance(text, str) else RunState(())
-    messages, waiting = tuple(fold.view.messages), tuple(fold.waiting.values())
+    messages, waiting = tuple(fold.view.messages), tuple(fold.open_tickets.values())
     state = RunState(messages, waiting, agent=fold.agent, path=fold.path)
     if not goes_on:
         return state
-    told, spent = fold.instructions, fold.spent
+    told, spent = fold.instructions, fold.run_usage
     known = saved.counts if text else fold.counts  # of calls made in code, too
     counts = {**known, "requests": spent.requests, "tokens": spent.total_tokens}
-    inner = _within(fold, saved.inner)
+    inner = _nested_states(fold, saved.inner)
     return replace(
         state, inner=inner, instructions=told, usage=spent, cost=fold.cost, counts=counts
     )

@@ -23,38 +23,38 @@ from toolkeel.sessions import sql_queries
 from toolkeel.sessions.errors import SessionBusy, SessionError
 from toolkeel.sessions.inbox import (
     DEFAULT_REASON,
+    add_post,
     apply_cancel,
     apply_cancels,
-    decide,
     deliver,
-    known_decisions,
-    leave,
-    leave_cancel,
-    posted,
-    say,
-    say_once,
-    take_all,
-    watch,
+    message_body,
+    post_cancel,
+    post_decision,
+    post_message_once,
+    read_decisions,
+    read_posts,
+    take_posts,
+    watch_inbox,
 )
 from toolkeel.sessions.journal import (
     SessionJournal,
     Storage,
-    Stored,
-    load_fold,
+    StoredEntry,
+    load_state,
     open_journal,
     read_entries,
 )
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.run_from_journal import (
-    decisions_that_count,
+    attach_journal,
+    build_run_state,
     end_run,
-    hand_over,
-    last_goes_on,
-    state_of,
+    resumes_last_run,
+    select_decisions,
 )
-from toolkeel.sessions.session_lock import Writer, record_writer, user_name, writer_of
+from toolkeel.sessions.session_lock import Writer, read_writer, record_writer, user_name
 from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel.sessions.unknown_outcomes import recover
+from toolkeel.sessions.unknown_outcomes import resolve_unknown_calls
 
 
 class Session:
@@ -74,7 +74,7 @@ class Session:
 
     def __init__(
         self,
-        kept: Storage,
+        storage: Storage,
         name: str,
         scope: str = "",
         *,
@@ -83,11 +83,11 @@ class Session:
     ) -> None:
         self.name = name
         self.scope = scope
-        self._storage = kept
+        self._storage = storage
         self.resumes_only = False
         self._wait = wait
         self._history = history
-        self._told = 0
+        self._recorded_pid = 0
 
     def __repr__(self) -> str:
         return f"Session({self.name!r}, scope={self.scope!r})"
@@ -113,15 +113,17 @@ class Session:
 
     def _find_info(self) -> SessionInfo | None:
         return self._storage.database.read(
-            partial(sql_queries.find, scope=self.scope, name=self.name)
+            partial(sql_queries.find_session, scope=self.scope, name=self.name)
         )
 
     def _find_or_make(self) -> SessionInfo:
-        make = partial(sql_queries.make, scope=self.scope, name=self.name, now=time())
+        make = partial(
+            sql_queries.get_or_create_session, scope=self.scope, name=self.name, now=time()
+        )
         return self._find_info() or self._storage.database.write_now(make)
 
     @checked
-    def entries(self, after: int = 0, upto: int | None = None) -> list[Stored]:
+    def entries(self, after: int = 0, upto: int | None = None) -> list[StoredEntry]:
         """Its journal behind entry `after`, in order; up to the entry `upto`, if it is given."""
         info = self.info
         last = info.head if upto is None else min(upto, info.head)
@@ -141,42 +143,42 @@ class Session:
             number of the last.
         """
         info = self.info
-        look = partial(sql_queries.activity, id=info.id, upto=info.head, parts=parts)
+        look = partial(sql_queries.count_activity, id=info.id, upto=info.head, parts=parts)
         return self._storage.database.read(look)
 
-    def fold(self) -> Fold:
+    def load_state(self) -> JournalState:
         """Where it stands: read from its last checkpoint, not from its beginning."""
-        return load_fold(self._storage.database, self._storage.artifacts, self.info)
+        return load_state(self._storage.database, self._storage.artifacts, self.info)
 
     @property
     def messages(self) -> list[Message]:
         """The whole transcript, also what the model is no longer shown."""
-        fold = Fold()
+        fold = JournalState()
         for each in self.entries():
             if each.entry.kind not in ("compacted", "handed_over"):
-                fold.see(each.seq, each.entry)
+                fold.apply(each.seq, each.entry)
         return fold.view.messages
 
     @property
     def state(self) -> dict[str, object]:
         """What its tools wrote."""
-        return self.fold().state
+        return self.load_state().state
 
     @property
     def usage(self) -> Usage:
         """What all its runs spent."""
-        return self.fold().usage
+        return self.load_state().usage
 
     @property
     def pending(self) -> tuple[Ticket, ...]:
         """What waits for a person: calls, and questions whether a call has happened."""
-        fold = self.fold()
-        return (*fold.outcomes.values(), *fold.waiting.values())
+        fold = self.load_state()
+        return (*fold.outcome_tickets.values(), *fold.open_tickets.values())
 
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
         """What was said to it and no run has taken yet: who, and what."""
-        posts = posted(self._storage.database, self.info.id)
+        posts = read_posts(self._storage.database, self.info.id)
         said = [(post.who, json.loads(post.body)) for post in posts if post.kind == "message"]
         return tuple((who, load_message(body["message"]).text) for who, body in said)
 
@@ -186,7 +188,7 @@ class Session:
 
         The first decision on a ticket counts: who comes second finds here what the first one said.
         """
-        return known_decisions(self._storage, self.info)[0]
+        return read_decisions(self._storage, self.info)[0]
 
     @property
     def writer(self) -> Writer | None:
@@ -198,7 +200,7 @@ class Session:
             self._storage.locks.release(info.id)
             apply_cancels(self._storage, info.id)
             return None
-        return writer_of(self._storage.database, info.id)
+        return read_writer(self._storage.database, info.id)
 
     # — what others say —
 
@@ -208,7 +210,7 @@ class Session:
         its next request, else the next run.
         """
         id = self._find_or_make().id
-        leave(self._storage.database, id, who or user_name(), "message", say(text))
+        add_post(self._storage.database, id, who or user_name(), "message", message_body(text))
 
     def say_once(self, text: str, who: str, after: int = 0) -> bool:
         """Say something, unless `who` has said something since the entry `after`.
@@ -216,7 +218,7 @@ class Session:
         Returns:
             Whether it was said now. Of several processes that do this at once, one says it.
         """
-        return say_once(self._storage, self._find_or_make(), text, (who, after))
+        return post_message_once(self._storage, self._find_or_make(), text, (who, after))
 
     @checked
     def decide(self, decision: Decision, who: str = "") -> Decided | None:
@@ -225,7 +227,7 @@ class Session:
         Returns:
             What somebody has decided before; None if this one counts.
         """
-        return decide(self._storage, self._find_or_make(), decision, who or user_name())
+        return post_decision(self._storage, self._find_or_make(), decision, who or user_name())
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
@@ -242,7 +244,7 @@ class Session:
 
     def _cancel(self, reason: str, who: str, sender: str) -> None:
         if (info := self._find_info()) is not None:
-            leave_cancel(self._storage.database, info.id, who or user_name(), reason, sender)
+            post_cancel(self._storage.database, info.id, who or user_name(), reason, sender)
             apply_cancels(self._storage, info.id)
 
     # — what the model is shown —
@@ -252,7 +254,7 @@ class Session:
         """Have a policy look at it now; whether the model is shown less from here on.
 
         Args:
-            history: Such as `KeepTurns`, `KeepTokens` or `Summarise`.
+            history: Such as `KeepTurns`, `KeepTokens` or `Summarize`.
 
         Raises:
             SessionError: its last run has not ended, or another one goes on.
@@ -261,13 +263,13 @@ class Session:
         if not self._storage.locks.try_acquire(info.id):
             raise SessionBusy(f"a run of the session {self.name!r} goes on")
         try:
-            fold = self.fold()
-            if not fold.rests:
+            fold = self.load_state()
+            if not fold.is_at_rest:
                 raise SessionError(f"the last run of the session {self.name!r} has not ended")
             journal = SessionJournal(
                 self._storage.database, self._storage.artifacts, self.info, fold
             )
-            shortened = await _shorten(journal, fold.began.run, history)
+            shortened = await _shorten(journal, fold.last_run.run, history)
             await end_run(journal)
         finally:
             self._storage.locks.release(info.id)
@@ -288,7 +290,9 @@ class Session:
             journal = await asyncio.to_thread(open_journal, self._storage, info)
             self._record_writer(info.id)
             going = await self._begin(journal, info, run, (said, decisions))
-            watching = asyncio.create_task(watch(journal, self._storage.database, info.id, run))
+            watching = asyncio.create_task(
+                watch_inbox(journal, self._storage.database, info.id, run)
+            )
             try:
                 yield going
             finally:
@@ -305,14 +309,14 @@ class Session:
         if self._wait:
             await self._storage.locks.acquire(info.id)
         elif not self._storage.locks.try_acquire(info.id):
-            held = writer_of(self._storage.database, info.id)
+            held = read_writer(self._storage.database, info.id)
             told = f"process {held.pid} ({held.program}) of {held.user}" if held else "somebody"
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
     def _record_writer(self, id: int) -> None:
         """Say who writes: once in a process, since the lock says whether somebody does."""
-        if self._told != os.getpid():
-            self._told = os.getpid()
+        if self._recorded_pid != os.getpid():
+            self._recorded_pid = os.getpid()
             record_writer(self._storage.database, id)
 
     async def _begin(
@@ -323,26 +327,28 @@ class Session:
         given: tuple[Sequence[Message], Sequence[Decision]],
     ) -> Going:
         said, decisions = given
-        fold = journal.fold
-        take_into = fold.began.run if fold.unfinished else run.id
-        for request in take_all(journal, take_into, posted(self._storage.database, info.id)):
-            if fold.unfinished or request.sender:
+        fold = journal.state
+        take_into = fold.last_run.run if fold.has_unfinished_run else run.id
+        for request in take_posts(journal, take_into, read_posts(self._storage.database, info.id)):
+            if fold.has_unfinished_run or request.sender:
                 apply_cancel(journal, request)
             elif request.head >= info.head:  # it came when this run had the session already
                 run.cancel.cancel(request.reason or DEFAULT_REASON)
-        goes_on = last_goes_on(journal, bool(said))
-        run.id = fold.began.run if goes_on else run.id
+        goes_on = resumes_last_run(journal, bool(said))
+        run.id = fold.last_run.run if goes_on else run.id
         known = {each.ticket: each for each in reversed(decisions)}
-        known |= {id: each.decision for id, each in fold.decided.items()}
+        known |= {id: each.decision for id, each in fold.decisions.items()}
         for decision in decisions:
             journal.append(Decided(run.id, decision))
-        pending = await recover(journal, run, known)
-        hand_over(journal, run, goes_on)
-        counted, asks = decisions_that_count(fold, known)
+        pending = await resolve_unknown_calls(journal, run, known)
+        attach_journal(journal, run, goes_on)
+        counted, asks = select_decisions(fold, known)
         if not asks and run.approver is None:
-            pending += fold.waiting.values()
+            pending += fold.open_tickets.values()
         whole = ShortenedTranscript(lambda: fold.cuts, lambda: self.messages)
-        going = Going(state_of(fold, goes_on), (), counted, tuple(pending), self._history, whole)
+        going = Going(
+            build_run_state(fold, goes_on), (), counted, tuple(pending), self._history, whole
+        )
         if not (pending or unanswered(fold.view.messages)):
             return self._say_now(journal, run, going, said, goes_on=goes_on)
         for message in said:  # it comes after the results of what waits
@@ -375,7 +381,7 @@ class Session:
 
 async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
     """Have a policy look at what the model would be shown; whether it has cut something."""
-    cuts = await history.cuts(journal.fold.view)
+    cuts = await history.cuts(journal.state.view)
     for cut in cuts:
         entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)
         journal.append(entry)

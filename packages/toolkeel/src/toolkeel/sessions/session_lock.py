@@ -171,9 +171,9 @@ def record_writer(database: Database, id: int) -> None:
     database.write(lambda connection: sql_queries.set_writer(connection, id, row))
 
 
-def writer_of(database: Database, id: int) -> Writer | None:
+def read_writer(database: Database, id: int) -> Writer | None:
     """Who said last that they write."""
-    row = database.read(partial(sql_queries.writer_of, id=id))
+    row = database.read(partial(sql_queries.read_writer, id=id))
     return Writer(*row) if row else None
 
 

@@ -21,7 +21,7 @@ from toolkeel.sessions.artifacts import Artifacts
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.export import export_lines, import_lines
 from toolkeel.sessions.journal import Storage
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 from toolkeel.sessions.postgres import (
     PostgresArtifacts,
     PostgresDatabase,
@@ -35,7 +35,7 @@ from toolkeel.sessions.sqlite import MEMORY, Database
 
 MAIN = "main"
 """The session that is meant by a path alone."""
-LONGEST = 200
+MAX_NAME_LENGTH = 200
 """Characters of a name."""
 
 
@@ -75,13 +75,15 @@ class Sessions:
         Raises:
             SessionError: that can be no name.
         """
-        if not name or len(name) > LONGEST or not name.isprintable():
-            raise SessionError(f"{name[:40]!r} cannot name a session: give 1 to {LONGEST} letters")
+        if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
+            raise SessionError(
+                f"{name[:40]!r} cannot name a session: give 1 to {MAX_NAME_LENGTH} letters"
+            )
         return Session(self._storage, name, scope, wait=wait, history=history or self._history)
 
     def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
         """What is known of them, the latest first; of all scopes if `scope` is None."""
-        return tuple(self._storage.database.read(partial(sql_queries.every, scope=scope)))
+        return tuple(self._storage.database.read(partial(sql_queries.list_sessions, scope=scope)))
 
     def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
         """A session that begins as another one: to try something else from some turn on.
@@ -103,10 +105,10 @@ class Sessions:
     def _forked(self, source: Session, to: str, turn: int | None, *, edited: bool) -> Session:
         name, info = source.name, source.info
         seq = info.head if turn is None else self._end_of(source, turn)
-        fold = Fold()
+        fold = JournalState()
         if turn is None:
-            fold = source.fold()
-        if fold.intended or (fold.began.run and fold.reason in ("", "waiting")):
+            fold = source.load_state()
+        if fold.open_calls or (fold.last_run.run and fold.reason in ("", "waiting")):
             raise SessionError(f"the last turn of {name!r} has not ended; fork from one before it")
         target = self.open(to, source.scope)
         if turn is not None:  # what a list of sessions tells of it
@@ -178,7 +180,7 @@ class Sessions:
         if not self._storage.locks.try_acquire(info.id):
             raise SessionError(f"a run of {name!r} goes on; cancel it first")
         try:
-            erase = partial(sql_queries.delete, id=info.id)
+            erase = partial(sql_queries.delete_session, id=info.id)
             left = self._storage.database.write_now(erase, erases=True)
             self._storage.database.write_now(partial(_remove, self._storage.artifacts, left))
         finally:
@@ -212,16 +214,16 @@ def _fork(
 ) -> None:
     """Begin a session as another was; its own first entry says so."""
     now, entry = time(), Forked(parent.name, seq, edited)
-    made = sql_queries.fork(connection, parent, to, seq, now)
+    made = sql_queries.fork_session(connection, parent, to, seq, now)
     row = (seq + 1, now, entry.kind, json_text(dump_entry(entry)))
-    sql_queries.append(connection, made.id, [row])
-    sql_queries.update(connection, made.id, {"head": seq + 1})
+    sql_queries.insert_entries(connection, made.id, [row])
+    sql_queries.update_session(connection, made.id, {"head": seq + 1})
 
 
 def _remove(artifacts: Artifacts, digests: list[str], connection: sqlite3.Connection) -> None:
     """Remove large values that nobody names; while this writes, nobody can begin to."""
     for digest in digests:
-        if not sql_queries.is_named(connection, digest):
+        if not sql_queries.is_referenced(connection, digest):
             artifacts.remove(digest)
 
 

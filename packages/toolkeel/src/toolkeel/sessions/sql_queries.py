@@ -72,7 +72,7 @@ _COLUMNS = (
 )
 
 
-def find(connection: sqlite3.Connection, scope: str, name: str) -> SessionInfo | None:
+def find_session(connection: sqlite3.Connection, scope: str, name: str) -> SessionInfo | None:
     """The session of a name."""
     found = connection.execute(
         f"SELECT {_COLUMNS} FROM session WHERE scope = ? AND name = ?", (scope, name)
@@ -80,7 +80,7 @@ def find(connection: sqlite3.Connection, scope: str, name: str) -> SessionInfo |
     return SessionInfo(*found) if found else None
 
 
-def by_id(connection: sqlite3.Connection, id: int) -> SessionInfo:
+def get_session(connection: sqlite3.Connection, id: int) -> SessionInfo:
     """The session of a number.
 
     Raises:
@@ -92,7 +92,7 @@ def by_id(connection: sqlite3.Connection, id: int) -> SessionInfo:
     return SessionInfo(*found)
 
 
-def every(connection: sqlite3.Connection, scope: str | None) -> list[SessionInfo]:
+def list_sessions(connection: sqlite3.Connection, scope: str | None) -> list[SessionInfo]:
     """All sessions of a scope, or of all; the one that was last written to first."""
     where, values = ("", ()) if scope is None else ("WHERE scope = ?", (scope,))
     rows = connection.execute(
@@ -101,30 +101,34 @@ def every(connection: sqlite3.Connection, scope: str | None) -> list[SessionInfo
     return [SessionInfo(*row) for row in rows]
 
 
-def make(connection: sqlite3.Connection, scope: str, name: str, now: float) -> SessionInfo:
+def get_or_create_session(
+    connection: sqlite3.Connection, scope: str, name: str, now: float
+) -> SessionInfo:
     """The session of a name, which is made if it is not there."""
     connection.execute(
         "INSERT INTO session (scope, name, created, updated) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
         (scope, name, now, now),
     )
-    found = find(connection, scope, name)
+    found = find_session(connection, scope, name)
     assert found is not None
     return found
 
 
-def make_new(connection: sqlite3.Connection, scope: str, name: str, now: float) -> SessionInfo:
+def create_session(
+    connection: sqlite3.Connection, scope: str, name: str, now: float
+) -> SessionInfo:
     """The same, where there must be none.
 
     Raises:
         SessionError: there is one of this name.
     """
-    if find(connection, scope, name) is not None:
+    if find_session(connection, scope, name) is not None:
         raise SessionError(f"there is a session {name!r} already; choose another name")
-    return make(connection, scope, name, now)
+    return get_or_create_session(connection, scope, name, now)
 
 
-def fork(
+def fork_session(
     connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, now: float
 ) -> SessionInfo:
     """A session that begins as another was after its entry `seq`.
@@ -133,7 +137,7 @@ def fork(
         SessionError: there is one of this name.
     """
     made, told = (
-        make_new(connection, *to, now),
+        create_session(connection, *to, now),
         (parent.turns, parent.first, parent.last, parent.ended),
     )
     checkpoint = _last_checkpoint(connection, parent, seq)
@@ -142,7 +146,7 @@ def fork(
         "last = ?, ended = ? WHERE id = ?",
         (parent.id, seq, seq, checkpoint, *told, made.id),
     )
-    return by_id(connection, made.id)
+    return get_session(connection, made.id)
 
 
 def _last_checkpoint(connection: sqlite3.Connection, info: SessionInfo, seq: int) -> int:
@@ -164,7 +168,7 @@ def _parts(
     parts: list[tuple[int, int, int]] = []
     at: int | None = id
     while at is not None and upto > after:
-        info = by_id(connection, at)
+        info = get_session(connection, at)
         low = max(info.base, after) + 1
         if low <= upto:
             parts.append((at, low, upto))
@@ -173,7 +177,7 @@ def _parts(
     return parts[::-1]
 
 
-def page(connection: sqlite3.Connection, id: int, after: int, upto: int) -> list[Row]:
+def read_page(connection: sqlite3.Connection, id: int, after: int, upto: int) -> list[Row]:
     """The next entries, at most `PAGE` of them."""
     rows: list[Row] = []
     for part, low, high in _parts(connection, id, after, upto):
@@ -187,7 +191,7 @@ def page(connection: sqlite3.Connection, id: int, after: int, upto: int) -> list
     return rows
 
 
-def activity(
+def count_activity(
     connection: sqlite3.Connection, id: int, upto: int, parts: int
 ) -> list[tuple[int, int, int]]:
     """How much was written when: the time from first to last entry in equal parts.
@@ -222,7 +226,7 @@ def activity(
     return [(place, *found[place]) for place in sorted(found)]
 
 
-def append(connection: sqlite3.Connection, id: int, rows: Sequence[Row]) -> None:
+def insert_entries(connection: sqlite3.Connection, id: int, rows: Sequence[Row]) -> None:
     """Add entries.
 
     Raises:
@@ -234,7 +238,7 @@ def append(connection: sqlite3.Connection, id: int, rows: Sequence[Row]) -> None
     )
 
 
-def update(connection: sqlite3.Connection, id: int, facts: dict[str, object]) -> None:
+def update_session(connection: sqlite3.Connection, id: int, facts: dict[str, object]) -> None:
     """Write what is known of a session without reading it; in the transaction of its entries."""
     names = ", ".join(f"{name} = ?" for name in facts)
     changed = connection.execute(f"UPDATE session SET {names} WHERE id = ?", (*facts.values(), id))
@@ -242,7 +246,7 @@ def update(connection: sqlite3.Connection, id: int, facts: dict[str, object]) ->
         raise SessionError(DELETED)
 
 
-def refer(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> None:
+def insert_references(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> None:
     """Note which large values the entries of a session name."""
     connection.executemany(
         "INSERT INTO artifact (session, digest, size) VALUES (?, ?, ?) ON CONFLICT DO NOTHING",
@@ -250,22 +254,22 @@ def refer(connection: sqlite3.Connection, id: int, sizes: dict[str, int]) -> Non
     )
 
 
-def delete(connection: sqlite3.Connection, id: int) -> list[str]:
+def delete_session(connection: sqlite3.Connection, id: int) -> list[str]:
     """Delete a session with all its rows; which large values nobody names any more.
 
     What a fork shares with it becomes the fork's own.
     """
     lock_session(connection, id)  # else a post that comes meanwhile would stay behind
-    gone = by_id(connection, id)
+    gone = get_session(connection, id)
     for [child] in connection.execute("SELECT id FROM session WHERE parent = ?", (id,)).fetchall():
-        _adopt(connection, gone, by_id(connection, child))
+        _adopt(connection, gone, get_session(connection, child))
     digests = [
         d for [d] in connection.execute("SELECT digest FROM artifact WHERE session = ?", (id,))
     ]
     for table in ("entry", "inbox", "holder", "artifact"):
         connection.execute(f"DELETE FROM {table} WHERE session = ?", (id,))
     connection.execute("DELETE FROM session WHERE id = ?", (id,))
-    return [digest for digest in digests if not is_named(connection, digest)]
+    return [digest for digest in digests if not is_referenced(connection, digest)]
 
 
 def _adopt(connection: sqlite3.Connection, parent: SessionInfo, child: SessionInfo) -> None:
@@ -285,7 +289,7 @@ def _adopt(connection: sqlite3.Connection, parent: SessionInfo, child: SessionIn
     )
 
 
-def is_named(connection: sqlite3.Connection, digest: str) -> bool:
+def is_referenced(connection: sqlite3.Connection, digest: str) -> bool:
     """Whether any session names a large value."""
     found = connection.execute("SELECT 1 FROM artifact WHERE digest = ? LIMIT 1", (digest,))
     return found.fetchone() is not None
@@ -308,7 +312,9 @@ def lock_session(connection: sqlite3.Connection, id: int) -> None:
         raise SessionError(DELETED)
 
 
-def post(connection: sqlite3.Connection, id: int, at: float, fields: tuple[str, str, str]) -> None:
+def insert_post(
+    connection: sqlite3.Connection, id: int, at: float, fields: tuple[str, str, str]
+) -> None:
     """Add a row to the inbox of a session.
 
     Args:
@@ -347,7 +353,7 @@ def has_changed(
     return found.fetchone() is not None
 
 
-def posts(connection: sqlite3.Connection, id: int) -> list[Post]:
+def read_posts(connection: sqlite3.Connection, id: int) -> list[Post]:
     """What came in and was not taken yet, in order."""
     rows = connection.execute(
         "SELECT id, at, who, kind, body FROM inbox WHERE session = ? ORDER BY id", (id,)
@@ -355,7 +361,7 @@ def posts(connection: sqlite3.Connection, id: int) -> list[Post]:
     return [Post(*row) for row in rows]
 
 
-def take(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
+def delete_posts(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
     """Remove posts that have become entries; in the transaction of these entries.
 
     Raises:
@@ -381,7 +387,7 @@ def set_writer(connection: sqlite3.Connection, id: int, writer: Sequence[object]
     )
 
 
-def writer_of(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
+def read_writer(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
     """Who said last that they write."""
     found: tuple[int, str, str, str, float] | None = connection.execute(
         'SELECT pid, host, "user", program, since FROM holder WHERE session = ?', (id,)

@@ -27,7 +27,7 @@ from toolkeel.sessions.sql_tables import ensure
 
 T = TypeVar("T")
 MEMORY: Final = ":memory:"
-PATIENCE: Final = 10.0
+BUSY_SECONDS: Final = 10.0
 """Seconds to wait for writers of other processes."""
 _BATCH: Final = 1000
 
@@ -129,7 +129,7 @@ class Database:
         """`write`, and wait for it."""
         return self.write(do, erases=erases, separate=separate).result()
 
-    def alone(self, connection: sqlite3.Connection) -> None:
+    def lock_writes(self, connection: sqlite3.Connection) -> None:
         """Keep other processes from writing until the transaction ends; here it does so by itself."""
 
     def read(self, do: Callable[[sqlite3.Connection], T]) -> T:
@@ -158,7 +158,7 @@ class Database:
         except queue.Empty:
             uri = f"{Path(self.path).absolute().as_uri()}?mode=ro"
             connection = sqlite3.connect(
-                uri, timeout=PATIENCE, uri=True, isolation_level=None, check_same_thread=False
+                uri, timeout=BUSY_SECONDS, uri=True, isolation_level=None, check_same_thread=False
             )
         try:
             yield connection
@@ -234,7 +234,7 @@ class Database:
 
     def _clear_log(self) -> SessionError | None:
         """What was deleted is in the log until a checkpoint; why it still is, if somebody reads on."""
-        end = monotonic() + PATIENCE
+        end = monotonic() + BUSY_SECONDS
         try:
             while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
                 if monotonic() > end:
@@ -284,7 +284,7 @@ def sync_folder(path: Path) -> None:
 
 def _connect(path: str) -> sqlite3.Connection:
     connection = sqlite3.connect(
-        path, timeout=PATIENCE, isolation_level=None, check_same_thread=False
+        path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
         mode = _write_ahead(connection)
@@ -305,7 +305,7 @@ def _connect(path: str) -> sqlite3.Connection:
 
 def _write_ahead(connection: sqlite3.Connection) -> str:
     """Switch to the write-ahead log: the one statement that does not wait for others by itself."""
-    end = monotonic() + PATIENCE
+    end = monotonic() + BUSY_SECONDS
     while True:
         try:
             return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
@@ -323,7 +323,7 @@ _abandoned: list[Database] = []
 """Of the parent: to close them would drop its locks."""
 
 
-def database(path: str, make: type[Database] | None = None) -> Database:
+def shared_database(path: str, make: type[Database] | None = None) -> Database:
     """The file's one database in this process; each ``:memory:`` is one of its own.
 
     Args:

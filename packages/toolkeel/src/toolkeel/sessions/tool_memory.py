@@ -133,7 +133,7 @@ class KeyValueStore:
         rows = [(place, key, _text(key, value), now, now, expires) for key, value in values.items()]
 
         def do(connection: sqlite3.Connection) -> None:
-            self._database.alone(
+            self._database.lock_writes(
                 connection
             )  # else two that wait for each other's rows end in error
             _insert(connection, now, rows)
@@ -170,7 +170,7 @@ class KeyValueStore:
         expires = _expiry(now, seconds)
 
         def do(connection: sqlite3.Connection) -> None:
-            self._database.alone(connection)
+            self._database.lock_writes(connection)
             found = connection.execute(
                 f"SELECT {_COLUMNS} FROM item WHERE namespace = ? AND key = ? "
                 "AND (expires IS NULL OR expires > ?)",
@@ -230,7 +230,7 @@ class KeyValueStore:
         place = _row_of(namespace, key)
 
         def do(connection: sqlite3.Connection) -> bool:
-            self._database.alone(connection)
+            self._database.lock_writes(connection)
             gone = connection.execute(
                 "DELETE FROM item WHERE namespace = ? AND key = ?", (place, key)
             )

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from contextlib import suppress
 from time import time
 
-from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, key_of
-from toolkeel._records.record_json import plain
+from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, call_key_of
+from toolkeel._records.record_json import to_json_data
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.steps.approve import ask
@@ -21,7 +21,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import CallError, Suspend
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage
 from toolkeel.sessions.journal import SessionJournal
-from toolkeel.sessions.journal_state import Fold
+from toolkeel.sessions.journal_state import JournalState
 
 QUESTION = (
     "did this happen? The program ended while it ran. Approve: it did not, run it. "
@@ -29,7 +29,7 @@ QUESTION = (
 )
 
 
-async def recover(
+async def resolve_unknown_calls(
     journal: SessionJournal, run: RunContext, decisions: Mapping[str, Decision]
 ) -> list[Ticket]:
     """Find out what became of the calls that the crash of a run has left open.
@@ -42,10 +42,10 @@ async def recover(
     Returns:
         What nobody has decided.
     """
-    fold = journal.fold
+    fold = journal.state
     undecided = []
-    for call in fold.unknown:
-        has_outcome = key_of(call) not in fold.intended  # with the call whose code made it
+    for call in fold.unknown_calls:
+        has_outcome = call_key_of(call) not in fold.open_calls  # with the call whose code made it
         if has_outcome or call.repeatable or _is_answered(fold, call):
             continue
         ticket = _open_ticket(fold, call)
@@ -64,22 +64,24 @@ async def recover(
     return undecided
 
 
-def _open_ticket(fold: Fold, call: CallIntended) -> Ticket | None:
+def _open_ticket(fold: JournalState, call: CallIntended) -> Ticket | None:
     """The ticket that asks about it already."""
-    key = key_of(call)
-    asked = (t for t in fold.outcomes.values() if t.digest == key and not t.expired)
+    key = call_key_of(call)
+    asked = (t for t in fold.outcome_tickets.values() if t.digest == key and not t.expired)
     return next(asked, None)
 
 
-def _is_answered(fold: Fold, call: CallIntended) -> bool:
+def _is_answered(fold: JournalState, call: CallIntended) -> bool:
     """Whether somebody gave its result, so that nothing has run."""
-    given = (fold.decided.get(t.id) for t in fold.waiting.values() if t.call_id == call.call_id)
+    given = (
+        fold.decisions.get(t.id) for t in fold.open_tickets.values() if t.call_id == call.call_id
+    )
     return any(each is not None and each.decision.verdict == "answer" for each in given)
 
 
-def _original_call(fold: Fold, call: CallIntended) -> ToolCall:
+def _original_call(fold: JournalState, call: CallIntended) -> ToolCall:
     """The call as the model made it, or code."""
-    said = fold.inner.get(call.run, fold).view.messages
+    said = fold.nested_runs.get(call.run, fold).view.messages
     replies = (m.tool_calls for m in reversed(said) if isinstance(m, AssistantMessage))
     calls = next(replies, ())
     if call.within or not 0 <= call.position < len(calls):  # a file may say what was never made
@@ -90,17 +92,19 @@ def _original_call(fold: Fold, call: CallIntended) -> ToolCall:
 def _ticket(call: CallIntended, made: ToolCall) -> Ticket:
     given = made.arguments
     try:
-        arguments = parse_arguments(given).value if isinstance(given, str) else plain(given)
+        arguments = parse_arguments(given).value if isinstance(given, str) else to_json_data(given)
     except CallError:
         arguments = {"arguments": str(given)}
     expires = time() + LIFETIME
-    return Ticket(new_id(), call.call_id, call.tool, arguments, key_of(call), expires, QUESTION)
+    return Ticket(
+        new_id(), call.call_id, call.tool, arguments, call_key_of(call), expires, QUESTION
+    )
 
 
 def _write_decision(
     journal: SessionJournal, call: CallIntended, ticket: Ticket, decision: Decision
 ) -> None:
-    if decision.ticket not in journal.fold.decided:
+    if decision.ticket not in journal.state.decisions:
         journal.append(Decided(call.run, decision))
     if decision.verdict == "approve" and decision.seal == ticket.seal:
         return

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import ToolContext
-from toolkeel._records.kept_results import KEPT
+from toolkeel._records.result_store import RESULTS
 from toolkeel.agent.history import Cut, ShortenedTranscript
 from toolkeel.agent.turn import read_result
 from toolkeel.agent.turn.read_result import MOST, reading_tool
@@ -26,12 +26,12 @@ def read(text: str, **arguments: object) -> ToolMessage:
     """What the tool says of a result with this text."""
     found = whole(ToolMessage(text))
     call = ToolCall("1", "read_result", {"path": NAME, **arguments})
-    KEPT.elsewhere.append(found.find)
+    RESULTS.fallbacks.append(found.find)
     try:
         [result] = Toolset([reading_tool(found)]).run_sync([call])
     finally:
-        KEPT.elsewhere.remove(found.find)
-        KEPT.drop(NAME)
+        RESULTS.fallbacks.remove(found.find)
+        RESULTS.remove(NAME)
     return result
 
 

@@ -203,7 +203,7 @@ class Chat:
         finally:
             watched.close()
             session = self.sessions[self.name]
-            for said in session.fold().queued.values() if session.exists else ():
+            for said in session.load_state().queued.values() if session.exists else ():
                 told = visible_line(said.message.text)
                 note(f"not read yet, joins what you say next: {told}", YELLOW)
         if result.has_output and shown.said != result.output:

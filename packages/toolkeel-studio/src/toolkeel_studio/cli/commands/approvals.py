@@ -21,7 +21,7 @@ from toolkeel.observe.wording import (
     visible_json,
     visible_line,
 )
-from toolkeel.sessions.approval_desk import LOOK, Desk
+from toolkeel.sessions.approval_queue import LOOK, ApprovalQueue
 from toolkeel.sessions.tool_memory import KeyValueStore
 from toolkeel_studio.cli.commands.launch import heading
 from toolkeel_studio.cli.suspended_run import Saved, load
@@ -52,7 +52,7 @@ def command(
     `toolkeel gateway --store`: in a terminal they are asked about as they come.
     """
     if store:
-        _at_desk(Desk(KeyValueStore(store)), as_json)
+        _at_desk(ApprovalQueue(KeyValueStore(store)), as_json)
         return
     if state is None:
         _list_runs(as_json)
@@ -85,7 +85,7 @@ def _list_runs(as_json: bool) -> None:
         note(f"no saved run in {folder}", YELLOW)
 
 
-def _at_desk(desk: Desk, as_json: bool) -> None:
+def _at_desk(desk: ApprovalQueue, as_json: bool) -> None:
     if can_ask() and not as_json:
         asyncio.run(_decide(desk))
         return
@@ -96,7 +96,7 @@ def _at_desk(desk: Desk, as_json: bool) -> None:
         echo("\n".join([heading(ticket), *describe_call(ticket)]))
 
 
-async def _decide(desk: Desk) -> None:
+async def _decide(desk: ApprovalQueue) -> None:
     """Ask about each call as it comes, until the person has enough (the key q, Ctrl-C)."""
     enough: list[str] = []
     ask = TerminalApprover(enough.append, nullcontext, lambda _, arguments: arguments)
@@ -113,7 +113,7 @@ async def _decide(desk: Desk) -> None:
         await asyncio.sleep(LOOK)
 
 
-def _tell(desk: Desk, ticket: Ticket, decision: Decision | None) -> None:
+def _tell(desk: ApprovalQueue, ticket: Ticket, decision: Decision | None) -> None:
     """Say what was decided; who comes second is told what the first said."""
     try:
         first = desk.decide(decision or ticket.deny(), "terminal")

@@ -18,7 +18,7 @@ from toolkeel.mcp.consent import check_consent
 from toolkeel.mcp.pins import Pins
 from toolkeel.mcp.state_files import mcp_state_folder
 from toolkeel.observe.wording import count, visible_line
-from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.sessions import ApprovalQueue, KeyValueStore
 from toolkeel_studio.cli.commands.serve import (
     Drain,
     Hosts,
@@ -128,7 +128,7 @@ def _gateway(
     written = AuditFile(audit) if audit is not None else None
     if store:
         shared = KeyValueStore(store)
-        options |= {"shared": shared, "approver": Desk(shared)}
+        options |= {"shared": shared, "approver": ApprovalQueue(shared)}
     pins = Pins(mcp_state_folder() / "pins.json")
     gateway = Gateway(_servers(file).values(), policy, pins, written, **options)
 

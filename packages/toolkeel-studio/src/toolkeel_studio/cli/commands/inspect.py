@@ -10,7 +10,7 @@ import typer
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.builtin.tools_by_place import ALL
-from toolkeel.sessions import Desk, KeyValueStore, Sessions
+from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, stdout_kept_clean
@@ -48,7 +48,7 @@ def command(
     chosen = tuple(targets or (ALL,))
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()
-    desk = Desk(KeyValueStore(store)) if store else None
+    desk = ApprovalQueue(KeyValueStore(store)) if store else None
     page = Inspector(agent, Sessions(file), target=chosen[0], port=port, audit=audit, desk=desk)
 
     def ready() -> None:

@@ -114,7 +114,9 @@ class ActiveAgent:
         text = await self.instruct()
         if run.recorder is not None:
             grown = run.loop_state.instruction_count - instruction_count
-            run.recorder.handed_over(plan.agent, text, tuple(shown or ()), (shown is None, grown))
+            run.recorder.record_handoff(
+                plan.agent, text, tuple(shown or ()), (shown is None, grown)
+            )
         tools = await self.gather_tools()
         if run.listeners:
             run.emit(HandedOver(*run.next_event_fields(), left.agent, plan.agent, plan.model.name))

@@ -11,7 +11,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from toolkeel._records.kept_results import KEPT
+from toolkeel._records.result_store import RESULTS
 from toolkeel.agent.guardrail import judge_said
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow
 from toolkeel.agent.plan import Plan
@@ -184,10 +184,10 @@ class ModelCaller:
             return
 
         async def forget() -> None:
-            KEPT.elsewhere.remove(find)
+            RESULTS.fallbacks.remove(find)
 
         self._can_read_cuts, find = True, full.find
-        KEPT.elsewhere.append(find)
+        RESULTS.fallbacks.append(find)
         self._run.loop_state.cleanups.append(forget)
 
     # — one request —
@@ -204,7 +204,7 @@ class ModelCaller:
             raise AtLimit
         self._attempt += 1
         if run.recorder is not None:
-            await run.recorder.asks(self._turn, model.name, request)
+            await run.recorder.record_request(self._turn, model.name, request)
         if run.listeners:
             run.emit(
                 TurnStarted(*run.next_event_fields(), self._turn, model.name, get_provider(model))
@@ -251,7 +251,7 @@ class ModelCaller:
             error.told = assembly is not None and bool(run.listeners) and self._delayed is None
             run.usage = run.usage + usage
         if run.recorder is not None:
-            run.recorder.failed(self._attempt, describe(error), model, usage)
+            run.recorder.record_failed_request(self._attempt, describe(error), model, usage)
         return reply
 
     def _tell(self, delta: Delta) -> None:
@@ -300,7 +300,9 @@ class ModelCaller:
             return
         if sending.cancelled() or sending.exception() is None:
             usage = Usage() if sending.cancelled() else sending.result().usage
-            recorder.failed(self._attempt, "a guardrail refused it", self._model.name, usage)
+            recorder.record_failed_request(
+                self._attempt, "a guardrail refused it", self._model.name, usage
+            )
 
 
 def _runs_elsewhere(request: ModelRequest) -> bool:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from toolkeel._records.kept_results import KEPT
+from toolkeel._records.result_store import RESULTS
 from toolkeel.agent.history import ShortenedTranscript
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -36,7 +36,7 @@ def reading_tool(whole: ShortenedTranscript) -> AnyTool:
         """
         if offset < 1 or limit < 1 or column < 1:
             raise ToolError("offset, limit and column count from 1.")
-        found = KEPT.find(path)
+        found = RESULTS.find(path)
         if found is None:
             raise ToolError(f"No result is kept as {path[:100]!r}. Make it again.")
         lines = found.read_text("utf-8", "replace").split("\n")

@@ -81,7 +81,7 @@ class RequestBudget:
         """What some usage has cost; the journal is told, so that it counts after a kill as well."""
         cost = price(used) if price else 0.0
         if cost and self._run.recorder is not None:
-            self._run.recorder.spent(cost)
+            self._run.recorder.record_cost(cost)
         return cost
 
     def _expected(self, request: ModelRequest, model: str) -> tuple[Usage, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from functools import partial
 
-from toolkeel._records.recorder import GOES_ON, RunRecorder
+from toolkeel._records.recorder import RESUMABLE, RunRecorder
 from toolkeel.agent.transcript import order_results
 from toolkeel.call.batch import Batch, skip_call
 from toolkeel.call.correction_counts import Corrections
@@ -65,7 +65,7 @@ class TurnCalls:
         self.corrections.record(results)
         if recorder is not None:
             tickets = [ticket for wait in self.waits.values() for ticket in wait.tickets]
-            recorder.calls_ended(tickets, run.state)
+            recorder.record_turn_results(tickets, run.state)
         return results
 
     def results_so_far(self) -> list[ToolMessage]:
@@ -99,7 +99,7 @@ class TurnCalls:
     ) -> None:
         """Write the calls to the journal; if that fails or is cancelled, none has started."""
         try:
-            await recorder.intends(calls, partial(_is_resumable, self.tools))
+            await recorder.record_intents(calls, partial(_is_resumable, self.tools))
         except BaseException:
             self._append([skip_call(call, self._run) for call in calls], resumed)
             raise
@@ -116,4 +116,4 @@ def _is_repeatable(tools: Toolset, call: ToolCall) -> bool:
 
 def _is_resumable(tools: Toolset, call: ToolCall) -> bool:
     """Return True if a call may run again, or is a run with a journal of its own."""
-    return _is_repeatable(tools, call) or GOES_ON in tools.find(call.name).tool.metadata
+    return _is_repeatable(tools, call) or RESUMABLE in tools.find(call.name).tool.metadata

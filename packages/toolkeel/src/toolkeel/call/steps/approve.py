@@ -16,7 +16,14 @@ from collections.abc import Callable, Mapping, Sequence
 from time import time
 from typing import Any
 
-from toolkeel._records.tickets import LIFETIME, PATIENCE, Decision, Ticket, digest_of, new_id
+from toolkeel._records.tickets import (
+    EXTERNAL_LIFETIME,
+    LIFETIME,
+    Decision,
+    Ticket,
+    call_digest,
+    new_id,
+)
 from toolkeel.call.arguments.edits import note_edit
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
@@ -172,7 +179,7 @@ class ApprovalQuestion:
         self.labels = labels
         self.answer: Decision | None = None
         self.text = json.dumps(shown, ensure_ascii=False)
-        self.digest = digest_of(prepared.tool.name, definition_of(prepared.tool), shown)
+        self.digest = call_digest(prepared.tool.name, definition_of(prepared.tool), shown)
 
     @property
     def masked(self) -> Mapping[str, object]:
@@ -196,7 +203,7 @@ class ApprovalQuestion:
         """
         call, tool = self.prepared.call, self.prepared.tool
         outside, effects = outside or tool.executor is external, effects_of(tool)
-        until = time() + (PATIENCE if outside else LIFETIME)
+        until = time() + (EXTERNAL_LIFETIME if outside else LIFETIME)
         reason = f"{self.reason}\n{change}" if change else self.reason
         about = (call.id, tool.name, self.masked, self.digest, until, reason, effects)
         return Ticket(new_id(), *about, self.origin, self.labels, outside)

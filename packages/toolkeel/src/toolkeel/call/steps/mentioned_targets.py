@@ -13,7 +13,7 @@ import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from urllib.parse import unquote
 
-from toolkeel._records.taint_sources import Taint, of_details
+from toolkeel._records.taint_sources import Taint, load_sources
 from toolkeel.call.arguments.validate import ArgumentsView
 from toolkeel.content import Text
 from toolkeel.context import RunContext
@@ -115,7 +115,7 @@ def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
     if tool is None or message.failed or tool.effects == UNKNOWN or not tool.effects.read_only:
         return False
     files = any(str(key).startswith("file:") for key in tool.effects.resources)
-    carried = any(source.label == "stranger" for source in of_details(message.details))
+    carried = any(source.label == "stranger" for source in load_sources(message.details))
     return not (tool.effects.stranger or files or carried)
 
 

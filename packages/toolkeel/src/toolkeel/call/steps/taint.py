@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 from toolkeel._records.taint_sources import (
     Source,
     Taint,
-    as_details,
+    dump_sources,
+    load_sources,
     mark_file,
-    mark_of,
-    of_details,
+    read_file_mark,
 )
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.mentioned_targets import aims, is_named, said, unnamed
@@ -68,7 +68,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
         details: object = None
         before = files_named(prepared) if files else {}
         reads = tool.effects.read_only or not tool.effects.idempotent  # else it replaces the whole
-        marks = [(path, text) for path in before if reads and (text := mark_of(path))]
+        marks = [(path, text) for path in before if reads and (text := read_file_mark(path))]
         try:
             value = await last(prepared, context)
             details = getattr(value, "details", None)
@@ -81,7 +81,10 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
             found = [Source(label, tool.name, what) for label in labels]
             found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
             found += [Source("stranger", tool.name, f"{path} ({by})"[:300]) for path, by in marks]
-            for source in (*found, *(of_details(details) if isinstance(details, Mapping) else ())):
+            for source in (
+                *found,
+                *(load_sources(details) if isinstance(details, Mapping) else ()),
+            ):
                 touch(context.run, source, context.call.id)
             if files and not tool.effects.read_only:
                 _mark_changed(prepared, context.run, before)
@@ -94,7 +97,7 @@ def _mark_changed(
 ) -> None:
     """Note at the files a call has written that the run had read strangers' text by then."""
     taint = run.taint
-    found = taint.until(len(taint.sources)).get("stranger") if taint is not None else None
+    found = taint.sources_before(len(taint.sources)).get("stranger") if taint is not None else None
     for path, seen in files_named(prepared).items() if found else ():
         if found and before.get(path) != seen:
             mark_file(path, str(found[-1]))
@@ -104,7 +107,7 @@ def touch(run: RunContext, source: Source, call_id: str = "") -> None:
     """Note that a run has touched something."""
     if run.get_taint().add(source):
         if run.recorder is not None:
-            run.recorder.tainted(source.label, str(source))
+            run.recorder.record_taint(source.label, str(source))
         if run.listeners:
             run.emit(
                 Tainted(*run.next_event_fields(), call_id, source.label, source.tool, source.what)
@@ -127,7 +130,7 @@ def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyToo
         if known is None:
             known = {tool.name: labels_of(tool) for tool in tools}
         found = [Source(label, message.name) for label in known.get(message.name, ())]
-        for source in (*of_details(message.details), *(() if message.failed else found)):
+        for source in (*load_sources(message.details), *(() if message.failed else found)):
             run.get_taint().add(source)
     if run.taint is not None:
         run.loop_state.visible_taint = len(run.taint.sources)
@@ -157,7 +160,7 @@ def carry(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
     if not new or not results:
         return results
     last = results[-1]
-    details = {**last.details, "taint": as_details(new)}
+    details = {**last.details, "taint": dump_sources(new)}
     return [*results[:-1], dataclasses.replace(last, details=details)]
 
 
@@ -204,7 +207,7 @@ def question(prepared: Prepared, run: RunContext) -> str:
     safe = tool.effects.safe_after
     labels = {
         label: s
-        for label, s in taint.until(run.loop_state.visible_taint).items()
+        for label, s in taint.sources_before(run.loop_state.visible_taint).items()
         if label not in safe
     }
     if _is_local(tool):  # asks for what it changes alone
@@ -257,7 +260,7 @@ def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
 
 def labels_seen(run: RunContext) -> tuple[str, ...]:
     """What the run has touched, for a ticket: each label with its source."""
-    found = run.taint.until(run.loop_state.visible_taint) if run.taint is not None else {}
+    found = run.taint.sources_before(run.loop_state.visible_taint) if run.taint is not None else {}
     return tuple(f"{label}: {source}" for label, sources in found.items() for source in sources)
 
 
@@ -292,7 +295,7 @@ def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[s
     taint = context.run.taint
     if taint is None or host_of(place) == host_of(first):
         return
-    found = taint.until(len(taint.sources))
+    found = taint.sources_before(len(taint.sources))
     if not found.keys() & {"private", "secret"} or _goes_home([place], tuple(trusted)):
         return
     if not is_named(place, list(said(taint.root))):

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import mcp_types as types
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel._records.tickets import LIFETIME, Ticket, digest_of, new_id
+from toolkeel._records.tickets import LIFETIME, Ticket, call_digest, new_id
 from toolkeel.call.steps.approve import ask
 from toolkeel.context import ToolContext
 from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
@@ -247,7 +247,7 @@ def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
     lines += _describe_schema(elicitation.schema)
     if problem:
         lines.append(f"not sent yet: {problem}")
-    digest = digest_of(name, {"message": elicitation.message}, fields)
+    digest = call_digest(name, {"message": elicitation.message}, fields)
     expires = time() + LIFETIME
     return Ticket(new_id(), call_id, name, fields, digest, expires, "\n".join(lines), form=form)
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from toolkeel._records.kept_results import KEPT, PREFIX
+from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel.call.toolset import Toolset
 from toolkeel.mcp.server.prompts_resources import NotFound, Resource, resource
 
@@ -18,7 +18,7 @@ _URI_PREFIX = "toolkeel://results/"
 @resource(f"{_URI_PREFIX}{{name}}", name="kept_results", media_type="text/plain")
 def stored_results(name: str) -> str:
     """Return the full text of a cut tool result, by the name in its URI."""
-    path = KEPT.find(PREFIX + name)
+    path = RESULTS.find(PREFIX + name)
     if path is None:
         raise NotFound(f"the result {name[:100]!r} is no longer stored")
     return path.read_text("utf-8", "replace")
@@ -34,5 +34,5 @@ def with_stored_results(tools: Toolset, resources: Iterable[Resource[..., object
 
 
 def _store(data: bytes) -> str:
-    name = KEPT.keep(data)
+    name = RESULTS.save(data)
     return _URI_PREFIX + name.removeprefix(PREFIX) if name else ""

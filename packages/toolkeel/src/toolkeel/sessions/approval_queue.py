@@ -1,10 +1,10 @@
-"""An approver beside (desk): calls wait in a store until somebody decides, in any terminal, page or program.
+"""An approver beside : calls wait in a store until somebody decides, in any terminal, page or program.
 
 ::
 
-    await agent.run("Tidy up.", approver=Desk(KeyValueStore("desk.db")))     # here a call waits
+    await agent.run("Tidy up.", approver=ApprovalQueue(KeyValueStore("desk.db")))     # here a call waits
 
-    desk = Desk(KeyValueStore("desk.db"))                                    # there somebody decides
+    desk = ApprovalQueue(KeyValueStore("desk.db"))                                    # there somebody decides
     for ticket in desk.waiting():
         desk.decide(ticket.approve(), "ada")
 """
@@ -48,7 +48,7 @@ class Decided:
 
 
 @checked
-class Desk:
+class ApprovalQueue:
     """Calls that wait for a person, kept in a store: an `Approver` here, and those who decide there.
 
     The first decision counts, wherever it was made; whoever comes later is told. A call that nobody

@@ -1,8 +1,8 @@
-"""Results too long to be shown, kept whole under a name that tools read by line and column.
+"""A store for results too long to show, which tools read by line and column under a name.
 
-Whatever cuts a text keeps the whole here and says its name, ``output:`` and letters nobody can
-guess; the tools ``read`` and ``grep`` open it like a file. Kept results are files of a folder for
-temporary files, gone with the process; the oldest go when there are too many.
+Whatever cuts a text saves the complete text here and shows its name: ``output:`` and random letters.
+The tools ``read`` and ``grep`` open the name like a file. Results are files in a temporary folder
+that is removed when the process ends; the oldest are evicted when there are too many.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from typing import BinaryIO
 
 PREFIX = "output:"
 """What the name of a kept result begins with."""
-MOST = 1 << 30
+MAX_BYTES = 1 << 30
 """Bytes of results that are kept at once."""
 _SPARE = "/dev/shm"  # where there may be room if the disk is full
 
 
-class KeptResults:
-    """Where results are kept whole.
+class ResultStore:
+    """Complete results, each in a temporary file.
 
     Args:
-        most: Bytes that are kept at once; beyond them the oldest results go.
+        max_bytes: Total size; above it the oldest results are evicted.
 
     Attributes:
-        elsewhere: Look up names that are not kept here, such as those of results in a run's
-            transcript: what each gives is kept from then on.
+        fallbacks: Functions that look up names missing here, such as those of results in a run's
+            transcript. A result that one of them returns is saved.
     """
 
-    def __init__(self, most: int = MOST) -> None:
-        self.most = most
-        self.elsewhere: list[Callable[[str], bytes | None]] = []
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self.fallbacks: list[Callable[[str], bytes | None]] = []
         self._folders: dict[str, str] = {}
         self._files: OrderedDict[str, Path] = OrderedDict()
         self._lock = threading.Lock()
 
-    def keep(self, data: bytes) -> str:
+    def save(self, data: bytes) -> str:
         """Keep a result; its name, or nothing if there is no room for it anywhere."""
         for spare in (False, True):
             try:
@@ -55,17 +55,17 @@ class KeptResults:
                 with file:
                     file.write(data)
             except OSError:
-                self.drop(name)
+                self.remove(name)
                 continue
-            self.shrink()
+            self.evict_oldest()
             return name
         return ""
 
     def create(self, *, spare: bool = False) -> tuple[str, BinaryIO]:
-        """Begin a result that is still coming: its name, and the file to write it to.
+        """Create an empty result, and return its name and a file to write it to.
 
         Args:
-            spare: Not on the disk of temporary files, which is full.
+            spare: True to use memory (``/dev/shm``) because the temporary disk is full.
 
         Raises:
             OSError: there is no room.
@@ -78,13 +78,13 @@ class KeptResults:
         return name, os.fdopen(descriptor, "w+b")
 
     def find(self, name: str) -> Path | None:
-        """The file that holds a result; None if none of this name is kept."""
+        """Return the path of a result, or None if there is no result of this name."""
         path = self._files.get(name)
         if path is not None and path.exists():
             return path
-        for look in list(self.elsewhere):
+        for look in list(self.fallbacks):
             if (data := look(name)) is not None:
-                made = self.keep(data)
+                made = self.save(data)
                 with self._lock:
                     path = self._files.pop(made, None)
                     if path is not None:
@@ -92,7 +92,7 @@ class KeptResults:
                 return path
         return None
 
-    def drop(self, name: str) -> None:
+    def remove(self, name: str) -> None:
         """Keep a result no longer."""
         with self._lock:
             path = self._files.pop(name, None)
@@ -100,15 +100,15 @@ class KeptResults:
             with suppress(OSError):
                 path.unlink()
 
-    def shrink(self) -> None:
+    def evict_oldest(self) -> None:
         """Let the oldest results go until the rest fits, the latest apart."""
         sizes = {name: _size(path) for name, path in list(self._files.items())}
         total = sum(sizes.values())
         for name in list(sizes)[:-1]:
-            if total <= self.most:
+            if total <= self.max_bytes:
                 break
             total -= sizes[name]
-            self.drop(name)
+            self.remove(name)
 
     def _folder(self, parent: str) -> str:
         with self._lock:
@@ -126,5 +126,5 @@ def _size(path: Path) -> int:
         return 0
 
 
-KEPT = KeptResults()
+RESULTS = ResultStore()
 """The results that this process keeps."""

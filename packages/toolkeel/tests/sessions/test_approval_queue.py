@@ -12,7 +12,7 @@ import pytest
 from tests.waiting import until
 from toolkeel import Agent, SetupError, tool
 from toolkeel._records.tickets import Decision, Ticket, new_id
-from toolkeel.sessions import Desk, KeyValueStore
+from toolkeel.sessions import ApprovalQueue, KeyValueStore
 from toolkeel.testing import Scripted, call
 
 
@@ -28,14 +28,14 @@ def file(tmp_path: Path) -> Path:
 
 def test_a_decision_of_another_process_reaches_the_call_that_waits(file: Path) -> None:
     program = (
-        "import sys\nfrom toolkeel.sessions import Desk, KeyValueStore\n"
-        "desk = Desk(KeyValueStore(sys.argv[1]))\n[one] = desk.waiting()\n"
+        "import sys\nfrom toolkeel.sessions import ApprovalQueue, KeyValueStore\n"
+        "desk = ApprovalQueue(KeyValueStore(sys.argv[1]))\n[one] = desk.waiting()\n"
         "assert one.arguments == {'path': '北京'}\n"
         "assert desk.decide(one.edit({'path': '上海'}), 'bo') is None\n"
     )
 
     async def use() -> Decision:
-        desk = Desk(KeyValueStore(file))
+        desk = ApprovalQueue(KeyValueStore(file))
         waiting = asyncio.create_task(desk(ticket()))
         await until(lambda: bool(desk.waiting()))
         other = await asyncio.create_subprocess_exec(sys.executable, "-c", program, str(file))
@@ -49,7 +49,7 @@ def test_a_decision_of_another_process_reaches_the_call_that_waits(file: Path) -
 
 def test_of_two_who_decide_the_first_counts_and_the_second_is_told(file: Path) -> None:
     async def use() -> None:
-        desk = Desk(KeyValueStore(file))
+        desk = ApprovalQueue(KeyValueStore(file))
         waiting = asyncio.create_task(desk(ticket()))
         await until(lambda: bool(desk.waiting()))
         [one] = desk.waiting()
@@ -63,7 +63,7 @@ def test_of_two_who_decide_the_first_counts_and_the_second_is_told(file: Path) -
 
 
 def test_a_call_nobody_decides_is_refused_and_cannot_be_decided_later(file: Path) -> None:
-    desk = Desk(KeyValueStore(file), wait=0.3)
+    desk = ApprovalQueue(KeyValueStore(file), wait=0.3)
     one = ticket()
     found = asyncio.run(desk(one))
     assert found.verdict == "deny" and "within 0.3 seconds" in found.reason
@@ -73,7 +73,7 @@ def test_a_call_nobody_decides_is_refused_and_cannot_be_decided_later(file: Path
 
 def test_a_call_that_is_withdrawn_waits_no_more_but_a_decision_before_it_counts(file: Path) -> None:
     async def use() -> None:
-        desk = Desk(KeyValueStore(file))
+        desk = ApprovalQueue(KeyValueStore(file))
         one, two = ticket(), ticket()
         first, second = (asyncio.create_task(desk(each)) for each in (one, two))
         await until(lambda: len(desk.waiting()) == 2)
@@ -90,7 +90,7 @@ def test_a_call_that_is_withdrawn_waits_no_more_but_a_decision_before_it_counts(
 
 def test_what_was_not_shown_so_cannot_be_decided(file: Path) -> None:
     async def use() -> None:
-        desk = Desk(KeyValueStore(file), wait=1)
+        desk = ApprovalQueue(KeyValueStore(file), wait=1)
         one = ticket()
         waiting = asyncio.create_task(desk(one))
         await until(lambda: bool(desk.waiting()))
@@ -109,7 +109,7 @@ def test_an_agent_asks_there_and_goes_on(file: Path) -> None:
         return f"{path} is gone"
 
     async def use() -> str:
-        desk = Desk(KeyValueStore(file))
+        desk = ApprovalQueue(KeyValueStore(file))
         agent = Agent(Scripted([call("remove", {"path": "a"}), "done"]), tools=[remove])
 
         async def decide() -> None:
