@@ -1,8 +1,5 @@
 """The recorder: writes what a run does to its journal, with two awaited commits per turn.
 
-Theory of operation
-===================
-
 A run may be killed at any instruction. Whoever resumes it has only the journal, so the journal must
 know of every side effect before it happens, and of every result before the model sees it. Awaiting a
 commit for each entry would make a turn slow. The recorder awaits exactly two commits per turn::
