@@ -80,13 +80,13 @@ class Durable:
         """Put a run into the queue, and return its id at once.
 
         Args:
-            prompt: What is said; None to go on without saying anything.
-            session: Which session it goes on with; a new one of the id's name by default.
-            scope: Whose session it is.
-            id: Names the run, if the caller may come twice: the same id is one run.
+            prompt: The prompt; None to resume without one.
+            session: Name of the session; by default a new one named by the id.
+            scope: Scope of the session.
+            id: Id of the run, for callers that may repeat the call: one id is one run.
 
         Raises:
-            SetupError: the id names a run of another session.
+            SetupError: the id belongs to a run of another session.
         """
         known, id = bool(id), id or new_id()
         wanted = self._order(id, session or id, scope, prompt)
@@ -98,12 +98,12 @@ class Durable:
         return id
 
     def decide(self, session: str, decision: Decision, *, scope: str = "", who: str = "") -> str:
-        """Decide what waits in a session, and have a worker go on with it.
+        """Decide a ticket of a session, and have a worker resume the run.
 
-        The same ticket decided twice is one run, and the first decision counts.
+        Deciding the same ticket twice is one run, and the first decision counts.
 
         Returns:
-            The id of the run that goes on.
+            The id of the resumed run.
         """
         id = f"decided-{decision.ticket}"
         order = self._order(id, session, scope, None)
@@ -112,11 +112,11 @@ class Durable:
         return id
 
     def result(self, id: str, timeout: float | None = None) -> DurableResult:
-        """How a run ended, or that it waits for a person; returns when it does.
+        """Wait until a run has ended or waits for a person, and return its result.
 
         Args:
-            id: As `start` and `decide` return it.
-            timeout: Seconds to wait; for ever by default.
+            id: As returned by `start` and `decide`.
+            timeout: Seconds to wait; forever by default.
 
         Raises:
             TimeoutError: it has not ended by then.
@@ -140,9 +140,9 @@ class Durable:
             pause = min(1.0, pause * 1.5)
 
     def cancel(self, id: str, reason: str = "") -> None:
-        """Cancel a run: one in the queue never begins, one that goes on or waits for a person ends.
+        """Cancel a run that is queued, active or waiting for a person.
 
-        What was decided for it runs no more.
+        Decisions on its calls have no effect afterwards.
         """
         status = self._queue.status(id)
         if status is None:
@@ -185,11 +185,11 @@ class Durable:
         self._queue.add_schedule(cron, name or session, context, missed)
 
     def unschedule(self, name: str) -> None:
-        """End a schedule; what it has begun goes on."""
+        """Remove a schedule; runs it has started continue."""
         self._queue.client.delete_schedule(name)
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self._queue.client.destroy()
 
     # — in a worker —

@@ -39,7 +39,7 @@ POLL_SECONDS: Final = 0.2
 
 
 class JSONOnly(DBOSPortableJSONSerializer):
-    """JSON, whatever a row says that it is: DBOS itself unpickles one that says it is a pickle."""
+    """A serializer that reads JSON only; DBOS unpickles a row that claims to be a pickle."""
 
 
 def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
@@ -53,7 +53,7 @@ def _refusing(read: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _refuse_pickles() -> None:
-    """See to it in each module of DBOS that reads rows; programs with another serializer see nothing."""
+    """Wrap the readers of every module of DBOS; programs with another serializer are unaffected."""
     modules = [module for name, module in sys.modules.items() if name.startswith("dbos.")]
     for name in ("deserialize_value", "deserialize_args", "deserialize_exception"):
         read: Callable[..., Any] = getattr(sys.modules["dbos._serialization"], name)
@@ -66,7 +66,7 @@ _refuse_pickles()
 
 
 def address_of(database: str) -> str:
-    """Where DBOS keeps its tables, in its words.
+    """Return the address of DBOS's tables in its own syntax.
 
     >>> address_of("/srv/who?.db.runs"), address_of("postgresql://db/app")
     ('sqlite:////srv/who%3F.db.runs', 'postgresql://db/app')
@@ -100,7 +100,7 @@ class RunQueue:
         )
 
     def put(self, order: RunOrder) -> None:
-        """Put a run into the queue; nothing happens if one of its id was there before."""
+        """Put a run into the queue; a run with the same id is not added again."""
         options = EnqueueOptions(
             workflow_name=RUN,
             queue_name=self.name,
@@ -111,15 +111,15 @@ class RunQueue:
         self.client.enqueue(options, dict(order))
 
     def status(self, id: str) -> WorkflowStatus | None:
-        """What is known of a run; None if nothing is."""
+        """Return the status of a run, or None if there is no such run."""
         found = self.client.list_workflows(workflow_ids=[id])
         return found[0] if found else None
 
     def add_schedule(self, cron: str, name: str, context: dict[str, Any], missed: bool) -> None:
-        """Have a run begun at certain times; in place of what was said under this name before.
+        """Add a schedule that starts runs, or replace the one of this name.
 
         Raises:
-            SetupError: the times cannot be understood.
+            SetupError: the times cannot be parsed.
         """
         try:
             self.client.apply_schedules(
@@ -137,7 +137,7 @@ class RunQueue:
             raise SetupError(f"the schedule {name!r} cannot be kept: {error}") from None
 
     def requeue(self, worker: str) -> int:
-        """Put what a worker has begun and not ended back into the queue; how many runs that were."""
+        """Return a worker's unfinished runs to the queue; return their number."""
         left = self.client.list_workflows(
             status="PENDING", executor_id=worker, app_version=JOURNAL, load_input=False
         )
@@ -171,10 +171,10 @@ class Worker:
         self._engine: DBOS | None = None
 
     def start(self) -> None:
-        """Take runs from now on, those that were left under this name first.
+        """Start to take runs, unfinished ones of this worker's name first.
 
         Raises:
-            SetupError: this process has a worker.
+            SetupError: this process has a worker already.
         """
         global _worker
         if _worker is not None:
@@ -202,7 +202,7 @@ class Worker:
         )
 
     async def work(self, order: RunOrder) -> dict[str, str]:
-        """Run what an order says, and be counted."""
+        """Run one order, and count it as running."""
         with self._lock:
             self.running += 1
         try:
@@ -212,12 +212,12 @@ class Worker:
                 self.running -= 1
 
     def stop(self, seconds: float) -> bool:
-        """Take no more, and wait for the runs that go on; whether all have ended.
+        """Take no more runs, and wait for those in progress; return True if all have ended.
 
-        What still goes on is put back for other workers, and does so until this process ends.
+        Unfinished runs return to the queue; they stop only when this process ends.
 
         Args:
-            seconds: How long to wait for them.
+            seconds: How long to wait.
         """
         global _worker
         assert self._engine is not None
@@ -249,7 +249,7 @@ def _unreachable(error: BaseException) -> bool:
 
 @DBOS.workflow(name=RUN)
 async def _run(order: RunOrder) -> dict[str, str]:
-    """A run: one step, which the session's journal makes safe to begin again."""
+    """Run an order in one step, which the session's journal makes safe to repeat."""
     return await DBOS.run_step_async(
         {
             "name": "go_on",
@@ -265,7 +265,7 @@ async def _run(order: RunOrder) -> dict[str, str]:
 
 @DBOS.workflow(name=TICK)
 async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
-    """What a schedule begins: it puts a run into the queue, by an id that two workers share."""
+    """Put a scheduled run into the queue, under an id that all workers share."""
     worker = _working()
     at = when if isinstance(when, str) else when.isoformat()
     order = await asyncio.to_thread(worker.tick, at, context)
@@ -273,7 +273,7 @@ async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
 
 
 def parse_end(status: WorkflowStatus) -> dict[str, str] | None:
-    """How a run ended; None if it has not."""
+    """Return how a run ended; None if it has not."""
     match status.status:
         case "SUCCESS" if isinstance(found := status.output, dict) and "reason" in found:
             return {key: str(found[key]) for key in ("reason", "text", "error") if key in found}
@@ -289,10 +289,10 @@ def parse_end(status: WorkflowStatus) -> dict[str, str] | None:
 
 
 def parse_order(status: WorkflowStatus) -> RunOrder:
-    """What a run was asked to do.
+    """Return the order of a run.
 
     Raises:
-        SetupError: its row is not as `Queue.put` writes it.
+        SetupError: the row was not written by `RunQueue.put`.
     """
     match status.input:
         case {"args": [{"session": str(), "scope": str()} as order]}:

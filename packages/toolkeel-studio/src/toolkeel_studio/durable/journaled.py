@@ -1,8 +1,8 @@
-"""One durable run as its session's journal knows it: said once, gone on with, how it ended.
+"""One durable run, as the journal of its session knows it.
 
-Whoever moves runs may begin one twice: a worker died, or another took over. So nothing is kept
-beside the journal. What was said carries the run's id, and is found again by it; calls that have an
-outcome are not run again; and how the run ended is read where it stands.
+The engine may start a run twice: a worker died, or another took over. So the state of a run is in the
+journal alone. Its prompt carries the run's id and is posted once. Calls with an outcome do not run
+again. How the run ended is read from the entries.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ WITH_TEXT: Final = ("answered", "returned")
 
 
 class RunOrder(TypedDict):
-    """A run that shall be, as JSON.
+    """An order to run an agent, as JSON.
 
     Attributes:
-        id: Of the run; who begins it again does so by the same.
-        session: Name of the session it goes on with.
-        scope: Whose that is.
-        prompt: What is said; None to go on without saying anything.
-        since: The last entry of the session that was there before.
+        id: Id of the run; a worker that starts it again uses the same.
+        session: Name of its session.
+        scope: Scope of the session.
+        prompt: The prompt; None to resume without one.
+        since: Number of the last entry of the session when the order was made.
     """
 
     id: str
@@ -52,15 +52,15 @@ class RunOrder(TypedDict):
 
 @record
 class DurableResult:
-    """How a durable run ended.
+    """The result of a durable run.
 
     Args:
-        id: Of the run.
-        session: The session it went on with.
+        id: Id of the run.
+        session: Name of its session.
         reason: As `RunResult.reason`; ``waiting`` if a person must decide first.
-        text: What it answered, as text; JSON if an output type was asked for.
-        error: What went wrong, if something did.
-        scope: Whose session it is.
+        text: The answer as text; JSON if an output type is set.
+        error: What went wrong, if anything.
+        scope: Scope of the session.
     """
 
     id: str
@@ -74,19 +74,19 @@ class DurableResult:
 async def run_order(
     agent: Agent[Any, Any], sessions: Sessions, order: RunOrder, options: dict[str, Any]
 ) -> dict[str, str]:
-    """Run what an order says to its end, or on from where it was left.
+    """Run an order to its end, or resume it.
 
     Args:
-        agent: Who answers.
-        sessions: Where the session is.
-        order: What shall be run.
-        options: Those of `Agent.run`.
+        agent: The agent.
+        sessions: The sessions.
+        order: The order.
+        options: Options of `Agent.run`.
 
     Returns:
         Reason, text and error of the end.
 
     Raises:
-        SessionError: the session cannot be read or written now; to be tried again.
+        SessionError: the session cannot be read or written now; try again.
     """
     session = sessions.open(order["session"], order["scope"])
     session.resumes_only = True  # a run that is canceled meanwhile is not gone on with
@@ -104,15 +104,15 @@ async def run_order(
 
 
 def current_end(sessions: Sessions, order: RunOrder) -> dict[str, str] | None:
-    """Return how the run of an order has ended, as its session's journal says; None if it has not."""
+    """Return how the run of an order has ended according to the journal; None if it has not."""
     session = sessions.open(order["session"], order["scope"])
     return _end(session, order) if session.exists else None
 
 
 def cancel_order(sessions: Sessions, order: RunOrder, reason: str) -> None:
-    """Cancel the run of an order, whether it has not begun, goes on, or waits.
+    """Cancel the run of an order, in any condition: queued, active or waiting.
 
-    Its prompt is said first if it was not, so that whoever begins it later finds it withdrawn.
+    Its prompt is posted first if it was not, so that a worker that starts it later finds it withdrawn.
     """
     session = sessions.open(order["session"], order["scope"])
     if order["prompt"] is None:
@@ -128,7 +128,7 @@ def _end_fields(reason: str, answer: object = "", error: str = "") -> dict[str, 
 
 
 def _deliver_prompt(session: Session, order: RunOrder) -> dict[str, str] | None:
-    """See that the prompt is said, once; how the run ended, if it has already."""
+    """Post the prompt once; return how the run has ended if it has."""
     if order["prompt"] is None:
         return (
             None if session.exists else _end_fields("failed", error=f"no session {session.name!r}")
@@ -143,19 +143,19 @@ def _entries(session: Session, order: RunOrder) -> list[StoredEntry]:
 
 
 def _message_of(entries: Sequence[StoredEntry], order: RunOrder) -> Queued | None:
-    """The entry by which a run took what the order says."""
+    """Return the entry that took the prompt of an order from the inbox, or None."""
     found = (e.entry for e in entries if isinstance(e.entry, Queued) and e.entry.who == order["id"])
     return next(found, None)
 
 
 def _joined(entries: Sequence[StoredEntry], taken: Queued) -> Steered | Unqueued | None:
-    """The entry by which a message joined a run or was withdrawn."""
+    """Return the entry by which a message joined a run or was withdrawn, or None."""
     found = (e.entry for e in entries if isinstance(e.entry, Steered | Unqueued))
     return next((each for each in found if each.id == taken.id), None)
 
 
 def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
-    """How the run that took the order has ended; None if it has not."""
+    """Return how the run that took the order has ended; None if it has not."""
     entries = _entries(session, order)
     if order["prompt"] is None:
         fold = session.load_state()

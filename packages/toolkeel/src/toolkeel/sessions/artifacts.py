@@ -41,7 +41,7 @@ class Artifacts:
         self._kept: dict[str, bytes] = {}
 
     def dump_entry(self, entry: Json) -> tuple[str, dict[str, bytes]]:
-        """An entry as text, and what has to be saved before it is written, by its digest.
+        """Return an entry as text, and the large values to save before it is written, by digest.
 
         Args:
             entry: As JSON-ready data.
@@ -53,16 +53,16 @@ class Artifacts:
         return text, large
 
     def load_entry(self, text: str) -> Json:
-        """Back from `text_of`.
+        """Return the entry that `dump_entry` wrote.
 
         Raises:
-            SessionError: what it refers to is gone.
+            SessionError: a large value is missing.
         """
         entry: Json = json.loads(text)
         return self._moved_in(entry) if _MARK in text else entry
 
     def save(self, digest: str, data: bytes) -> None:
-        """Keep one value, on the disk when this returns.
+        """Save one value; it is on the disk when this returns.
 
         Raises:
             OSError: it cannot be written.
@@ -88,10 +88,10 @@ class Artifacts:
         sync_folder(self.folder)
 
     def load(self, digest: str) -> bytes:
-        """One value.
+        """Return one value.
 
         Raises:
-            SessionError: it is gone, or is not what it was.
+            SessionError: it is missing or damaged.
         """
         data = self.find(digest)
         if data is None or hashlib.sha256(data).hexdigest() != digest:
@@ -99,7 +99,7 @@ class Artifacts:
         return data
 
     def find(self, digest: str) -> bytes | None:
-        """The bytes of one value; None if it is gone."""
+        """Return the bytes of one value, or None if it is missing."""
         data = self._kept.get(digest)
         if data is None and self.folder is not None:
             with suppress(OSError):
@@ -107,7 +107,7 @@ class Artifacts:
         return data
 
     def remove(self, digest: str) -> None:
-        """Let go of one value."""
+        """Remove one value."""
         self._kept.pop(digest, None)
         if self.folder is not None:
             (self.folder / digest).unlink(missing_ok=True)

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
-    """A fold as an entry; only while it `rests`."""
+    """Return a state as an entry; only while it `is_at_rest`."""
     kept = next((place for place, seq in enumerate(fold.entry_numbers) if seq), None)
     saved: Json = {
         "window": fold.entry_numbers[kept] if kept is not None else 0,
@@ -50,14 +50,14 @@ def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
 def restore_state(
     checkpoint: entries.Checkpoint, written: Iterable[tuple[int, entries.Entry]]
 ) -> JournalState:
-    """The fold that a checkpoint was made of.
+    """Return the state of which `make_checkpoint` made a checkpoint.
 
     Args:
-        checkpoint: What `make_checkpoint` gave.
-        written: Those from `window_of` on, up to the checkpoint.
+        checkpoint: The checkpoint.
+        written: Entries from `window_start` on, up to the checkpoint.
 
     Raises:
-        ValueError: it is no checkpoint.
+        ValueError: it is not a checkpoint.
     """
     saved = read_fields(checkpoint.fold, {**_SAVED, "path": (list,)}, _SAVED)
     fold = JournalState()
@@ -82,7 +82,7 @@ def restore_state(
 
 
 def window_start(checkpoint: entries.Checkpoint) -> int:
-    """The first entry to read besides a checkpoint; 0 if there is none."""
+    """Return the number of the first entry to read besides a checkpoint; 0 for none."""
     window = checkpoint.fold.get("window")
     return window if isinstance(window, int) else 0
 

@@ -45,7 +45,7 @@ _making: ContextVar[RunningCall | None] = ContextVar("toolkeel_making", default=
 
 
 def running_call() -> RunningCall | None:
-    """The innermost call whose body is at work in this context; None if none is."""
+    """Return the innermost call whose body runs in this context, or None."""
     found = _making.get()
     while found is not None and id(found.call) not in found.recorder.calls:
         found = found.outer
@@ -120,7 +120,7 @@ class CodeCallJournal:
     async def run(
         self, calls: Sequence[ToolCall], tools: Toolset, run: RunContext
     ) -> list[ToolMessage]:
-        """As `Toolset.run`."""
+        """Run calls that a body makes, like `Toolset.run`, and record them."""
         check_calls(calls)
         recorder = run.recorder
         assert isinstance(recorder, SessionRecorder)
@@ -154,7 +154,7 @@ class CodeCallJournal:
     def _intended(
         self, call: ToolCall, effects: Effects, run: RunContext
     ) -> tuple[CallIntended, int]:
-        """The intent of a call, and the entry of its outcome if that is known."""
+        """Return the intent of a call, and the number of its outcome's entry; 0 if unknown."""
         outer = running_call()
         assert outer is not None
         within, digest = call_key_of(outer.intended), code_call_digest(call)
@@ -165,7 +165,7 @@ class CodeCallJournal:
         return CallIntended(*place, effects.repeatable, within=within, arguments=shown), seq
 
     def _place_and_outcome(self, within: str, digest: str) -> tuple[int, int]:
-        """The place of a call within the one around it, and the entry of its outcome, if any."""
+        """Return the index of a call within the one around it, and the number of its outcome's entry."""
         for known in self._before[within]:
             if known[1] == digest:
                 self._before[within].remove(known)
@@ -175,7 +175,7 @@ class CodeCallJournal:
 
 
 def _effects(tools: Toolset, call: ToolCall) -> Effects:
-    """What a call may do; nothing, if there is no such tool. A run within may begin again."""
+    """Return the effects of a call; none if the tool does not exist. A nested run may run again."""
     try:
         tool = tools.find(call.name).tool
         return (
@@ -186,7 +186,7 @@ def _effects(tools: Toolset, call: ToolCall) -> Effects:
 
 
 def _masked(call: ToolCall, run: RunContext) -> ToolCall:
-    """A call without secrets."""
+    """Return a call without secrets."""
     if run.mask is None:
         return call
     told = run.mask.mask_event(ToolStarted(0, 0.0, run.id, call.id, call))
@@ -199,6 +199,6 @@ def _text(call: ToolCall) -> str:
 
 
 def code_call_digest(call: ToolCall) -> str:
-    """What a call is known by when code makes it again."""
+    """Return the digest by which a call is recognized when code makes it again."""
     text = f"{call.name} {_text(call)}"
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

@@ -27,7 +27,7 @@ VERSION: Final = 1
 
 
 def export_lines(session: Session) -> Iterator[str]:
-    """A session as lines of JSON, the header first."""
+    """Yield a session as lines of JSON, the header first."""
     info = session.info
     header = {
         "format": FORMAT,

@@ -104,7 +104,7 @@ class KeepTokens:
         return *short, *(view.left_out(start, stop, "keep_tokens") for start, stop in parts)
 
     def plan(self, view: View) -> tuple[list[Cut], list[tuple[int, int]]]:
-        """Which results are shown by their beginning, and which parts are left out besides."""
+        """Return the results to shorten, and the ranges of messages to leave out besides."""
         sizes = list(view.sizes(self._count))
         if sum(sizes) <= self.high:
             return [], []
@@ -114,7 +114,7 @@ class KeepTokens:
         return [cut for cut in short if cut.start not in gone], parts
 
     def _references(self, view: View, sizes: list[int]) -> list[Cut]:
-        """The oldest long results, by their beginning; `sizes` becomes what is left."""
+        """Shorten the oldest long results to their beginning; update `sizes`."""
         found, left = list[Cut](), sum(sizes)
         for index, size in enumerate(sizes):
             if left <= self.low or not view.reader:
@@ -126,7 +126,7 @@ class KeepTokens:
         return found
 
     def _turns(self, view: View, sizes: list[int]) -> tuple[int, int] | None:
-        """The oldest turns, as far as they must go; never the last. `sizes` becomes what is left."""
+        """Return the range of the oldest turns to leave out, never the last; update `sizes`."""
         messages, left = view.messages, sum(sizes)
         stays = (
             n for n, m in enumerate(messages) if not (isinstance(m, SystemMessage) or is_note(m))
@@ -142,10 +142,10 @@ class KeepTokens:
         return 0, stop
 
     def _steps(self, view: View, sizes: list[int]) -> tuple[int, int] | None:
-        """The oldest steps of the last turn, as far as they must go; never the last step."""
+        """Return the range of the oldest steps of the last turn to leave out, never the last step."""
         messages, left, stop = view.messages, sum(sizes) + NOTE, 0
         start = next(reversed(view.borders()), 0)
-        while start < len(messages) and _is_said(messages[start]):
+        while start < len(messages) and _is_prompt(messages[start]):
             start += 1
         if left - NOTE <= self.low or not view.reader or not view.parts(start):
             return None
@@ -157,12 +157,12 @@ class KeepTokens:
                 if left <= self.low:
                     break
             passed = passed or is_step
-            left -= 0 if _is_said(messages[index]) else sizes[index]
+            left -= 0 if _is_prompt(messages[index]) else sizes[index]
         return (start, stop) if stop else None
 
 
-def _is_said(message: Message) -> bool:
-    """Whether somebody said it to the model, which stays in the turn that goes on."""
+def _is_prompt(message: Message) -> bool:
+    """Return True for a message to the model that stays in the current turn."""
     return isinstance(message, SystemMessage | UserMessage) and not is_note(message)
 
 
@@ -210,7 +210,7 @@ class Summarize:
         return *short, *(cut for cut in made if cut is not None)
 
     async def _summary(self, view: View, start: int, stop: int) -> Cut | None:
-        """What stands for a part; None if the part stays as it is."""
+        """Return the replacement of a range; None if the range stays."""
         old = view.messages[start:stop]
         short = map(view.reference, range(start, stop) if view.reader else ())
         told = [cut.messages[0] if cut else old[n] for n, cut in enumerate(short)] or old
@@ -225,7 +225,7 @@ class Summarize:
         return replace(cut, usage=reply.usage)
 
     async def _ask(self, old: Sequence[Message]) -> AssistantMessage:
-        """What the model answers; nothing, if it fails."""
+        """Return the model's answer; an empty message if the model fails."""
         told = (SystemMessage(self._instructions), UserMessage("\n\n".join(map(as_line, old))))
         assembly = Assembly()
         try:

@@ -48,7 +48,7 @@ POLL_SECONDS: Final = 0.25
 
 
 def add_post(database: Database, session: int, who: str, kind: Kind, body: dict[str, Any]) -> None:
-    """Leave a post for a session; it is durable when this returns.
+    """Add a post to a session's inbox; it is durable when this returns.
 
     Raises:
         SessionError: the session is deleted.
@@ -64,16 +64,16 @@ def post_if_unchanged(
     fields: Fields,
     read: tuple[int, int],
 ) -> bool:
-    """Leave a post unless the session has others of its kind that the caller has not read.
+    """Add a post unless the session has others of its kind that the caller has not read.
 
     Args:
         database: Where the session is.
         session: Its number.
-        fields: Who, of which kind, and the body.
-        read: The last entry and the last post that the caller has read.
+        fields: Sender, kind and body.
+        read: Numbers of the last entry and the last post that the caller has read.
 
     Returns:
-        Whether it was left; if not, read again.
+        True if it was added; on False, read again.
 
     Raises:
         SessionError: the session is deleted.
@@ -92,7 +92,7 @@ def post_if_unchanged(
 
 
 def read_posts(database: Database, session: int) -> list[Post]:
-    """What was left and not taken yet."""
+    """Return the posts of a session that are not consumed, in order."""
     return database.read(lambda connection: sql_queries.read_posts(connection, session))
 
 
@@ -113,7 +113,7 @@ class CancelRequest:
 
 
 def post_cancel(database: Database, session: int, who: str, reason: str, sender: str) -> None:
-    """Leave a cancel; see `CancelRequest`.
+    """Post a cancel; see `CancelRequest`.
 
     Raises:
         SessionError: the session is deleted.
@@ -129,10 +129,10 @@ def post_cancel(database: Database, session: int, who: str, reason: str, sender:
 
 
 def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator[CancelRequest]:
-    """Take posts into the journal, one after the other; yield those that cancel.
+    """Take posts into the journal one after the other; yield those that cancel.
 
     Raises:
-        SessionError: one of them cannot be read.
+        SessionError: a post cannot be read.
     """
     for post in posts:
         if journal.is_claimed(post):
@@ -154,14 +154,14 @@ def take_posts(journal: SessionJournal, run: str, posts: list[Post]) -> Iterator
 
 
 def message_body(text: str) -> dict[str, Any]:
-    """A message as it is left."""
+    """Return the body of a post that holds a message."""
     return {"message": dump_message(UserMessage(text))}
 
 
 async def watch_inbox(
     journal: SessionJournal, database: Database, session: int, run: RunContext
 ) -> None:
-    """While a run goes on: what is said joins it before its next request; a cancel stops it."""
+    """Poll the inbox while a run is active: queue messages for it, and apply cancels."""
     look = partial(read_posts, database, session)
     while True:
         await asyncio.sleep(POLL_SECONDS)
@@ -180,17 +180,17 @@ async def watch_inbox(
 
 
 def is_of_last_run(journal: SessionJournal, request: CancelRequest) -> bool:
-    """Return whether a cancel is for the run that is the session's last."""
+    """Return True if a cancel is addressed to the session's last run."""
     return not request.sender or request.sender in journal.state.senders
 
 
 def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bool:
-    """Take messages of a sender back that have not joined a transcript; return whether there are any.
+    """Withdraw a sender's messages that have not joined a transcript; return True if there were any.
 
     Args:
         journal: Of the session.
-        run: The run that goes on and may hold them; None for none.
-        sender: Whose.
+        run: The active run, which may have the messages queued; None if no run is active.
+        sender: Whose messages; an empty name matches none.
     """
     withdrawn = False
     for queued in [each for each in journal.state.queued.values() if each.who == sender != ""]:
@@ -209,7 +209,7 @@ def withdraw(journal: SessionJournal, run: RunContext | None, sender: str) -> bo
 
 
 def cancel_last_run(journal: SessionJournal, reason: str) -> None:
-    """End the session's last run, which no process has and which has not ended, as canceled."""
+    """End the unfinished last run, which no process has, as canceled."""
     fold = journal.state
     for call in unanswered(fold.view.messages):
         place = len(fold.view.messages)
@@ -218,7 +218,7 @@ def cancel_last_run(journal: SessionJournal, reason: str) -> None:
 
 
 def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
-    """Apply a cancel while no run goes on: to a message that waits, or to a run that has not ended."""
+    """Apply a cancel while no run is active: to a queued message, or to an unfinished run."""
     if withdraw(journal, None, request.sender):
         return
     if journal.state.has_unfinished_run and is_of_last_run(journal, request):
@@ -226,9 +226,10 @@ def apply_cancel(journal: SessionJournal, request: CancelRequest) -> None:
 
 
 def apply_cancels(storage: Storage, id: int) -> None:
-    """Apply the cancels of a session that no process has; each process that lets go of it calls this.
+    """Apply the cancels of a session that no process has.
 
-    So a cancel that comes while a process holds the session for a moment does not wait for a run.
+    Each process calls this after it releases the session, so that a cancel posted meanwhile does not
+    wait for the next run.
     """
     database = storage.database
     while requests := [post for post in read_posts(database, id) if post.kind == "cancel"]:
@@ -253,7 +254,7 @@ def apply_cancels(storage: Storage, id: int) -> None:
 
 
 def read_decisions(storage: Storage, info: SessionInfo) -> tuple[dict[str, Decided], int]:
-    """Return the decisions on what waits, by ticket id, and the last post that was read."""
+    """Return the decisions on open tickets, by ticket id, and the number of the last post read."""
     fold = load_state(storage.database, storage.artifacts, info)
     found, last = dict(fold.decisions), 0
     for post in read_posts(storage.database, info.id):
@@ -266,7 +267,7 @@ def read_decisions(storage: Storage, info: SessionInfo) -> tuple[dict[str, Decid
 
 
 def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided | None:
-    """Return the entry that decided a ticket whose call has run since."""
+    """Return the entry that decided a ticket whose call has run since, or None."""
     fold = load_state(storage.database, storage.artifacts, info)
     if ticket in (*fold.open_tickets, *fold.outcome_tickets):
         return None
@@ -278,7 +279,7 @@ def _past_decision(storage: Storage, info: SessionInfo, ticket: str) -> Decided 
 def post_decision(
     storage: Storage, info: SessionInfo, decision: Decision, who: str
 ) -> Decided | None:
-    """Post a decision; return the one that counts, if another process or person was first."""
+    """Post a decision; return an earlier one on the same ticket, or None if this one counts."""
     fields: Fields = who, "decision", {"decision": decision.to_dict()}
     while True:
         known, last = read_decisions(storage, info)
@@ -294,13 +295,13 @@ def post_decision(
 def post_message_once(
     storage: Storage, info: SessionInfo, text: str, sender: tuple[str, int]
 ) -> bool:
-    """Post a message unless its sender has posted one; return whether it was posted.
+    """Post a message unless its sender has posted one; return True if it was posted.
 
     Args:
         storage: Where the session is.
         info: The session.
-        text: What is said.
-        sender: Who says it, and the entry after which one of theirs counts.
+        text: Text of the message.
+        sender: Name of the sender, and number of the entry after which earlier messages count.
     """
     who, after = sender
     fields: Fields = who, "message", message_body(text)
@@ -321,7 +322,7 @@ def post_message_once(
 
 
 def deliver(journal: SessionJournal, run: RunContext) -> None:
-    """Hand what is queued to the run, which takes it into its transcript before its next request."""
+    """Queue messages for a run, which takes them into its transcript before its next request."""
     if run.recorder is None:
         return
     for queued in journal.state.queued.values():

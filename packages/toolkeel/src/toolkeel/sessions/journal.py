@@ -29,7 +29,7 @@ EXCERPT_LENGTH = 80
 
 @record
 class StoredEntry:
-    """An entry with its number and when it was written, in seconds since the epoch."""
+    """An entry with its number and the time it was written, in seconds since the epoch."""
 
     seq: int
     at: float
@@ -38,7 +38,7 @@ class StoredEntry:
 
 @record
 class Storage:
-    """Where sessions are kept: their rows, large values and locks."""
+    """The database, artifacts and locks of a file of sessions."""
 
     database: Database
     artifacts: Artifacts
@@ -46,16 +46,16 @@ class Storage:
 
 
 class SessionJournal:
-    """What the runs of one session write, by its one writer.
+    """The journal of one session, for its one writer.
 
     Args:
-        database: Where it is kept.
-        artifacts: Where its large values are.
-        info: The session; None if it is not there yet, see `commit_new`.
-        fold: What its entries come to; grows with them.
+        database: The database of the session.
+        artifacts: Its large values.
+        info: The session; None if it does not exist yet, see `commit_new`.
+        fold: The state that its entries amount to; grows with them.
 
     Attributes:
-        fold: The same.
+        state: The same state.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class SessionJournal:
         self._lock = threading.Lock()
 
     def append(self, entry: Entry) -> None:
-        """Add an entry, as it is now; any thread may. See `Journal.append`."""
+        """Add an entry; callable from any thread. See `Journal.append`."""
         text, large = self._artifacts.dump_entry(dump_entry(entry))
         with self._lock:
             self._append(entry, text, large)
@@ -94,15 +94,15 @@ class SessionJournal:
         self._note(entry)
 
     def is_claimed(self, post: Post) -> bool:
-        """Return whether `take` or `drop` had this post, be its removal committed or not."""
+        """Return True if `take_post` or `drop_post` had this post, committed or not."""
         with self._lock:
             return post.id in self._claimed
 
     def take_post(self, post: Post, entry: Entry) -> None:
-        """Make an entry of a post and remove the post, in one transaction.
+        """Append an entry for a post and remove the post, in one transaction.
 
-        Nothing happens if the post is claimed: a read of the inbox that overtakes a slow commit
-        shows it again.
+        Nothing happens if the post is claimed: a read of the inbox that overtakes a slow commit returns it
+        again.
         """
         text, large = self._artifacts.dump_entry(dump_entry(entry))
         with self._lock:
@@ -110,12 +110,12 @@ class SessionJournal:
                 self._append(entry, text, large)
 
     def drop_post(self, post: Post) -> None:
-        """Remove a post without an entry, in the transaction of the next entries."""
+        """Remove a post in the transaction of the next entries, without an entry for it."""
         with self._lock:
             self._claim(post)
 
     def _claim(self, post: Post) -> bool:
-        """Take a post for this journal alone; return whether it is the first time."""
+        """Claim a post for this journal; return False if it is claimed already."""
         if self._closed or post.id in self._claimed:
             return False
         self._claimed.add(post.id)
@@ -123,7 +123,7 @@ class SessionJournal:
         return True
 
     def _note(self, entry: Entry) -> None:
-        """What a list of sessions shows of it."""
+        """Update what a list of sessions shows."""
         facts = self._facts
         message = entry.message if isinstance(entry, PersonSaid) else None
         if isinstance(message, UserMessage) and message.origin == "person":
@@ -138,21 +138,21 @@ class SessionJournal:
             facts["checkpoint"] = self._head
 
     async def commit(self) -> None:
-        """See `Journal.commit`."""
+        """Wait until every appended entry is durable; see `Journal.commit`."""
         if (written := self._write()) is not None:
             # Whoever is cancelled meanwhile leaves the write alone: it must not be half done.
             await asyncio.shield(asyncio.wrap_future(written))
 
     def commit_now(self) -> None:
-        """`commit` without a loop."""
+        """Block until every appended entry is durable."""
         if (written := self._write()) is not None:
             written.result()
 
     def commit_new(self, scope: str, name: str) -> SessionInfo:
-        """Make the session with all that was appended, in one transaction.
+        """Create the session with all appended entries, in one transaction.
 
         Raises:
-            SessionError: there is one of this name.
+            SessionError: a session of this name exists.
         """
         with self._lock:
             rows, large, facts = self._rows, self._large, self._facts_now()
@@ -165,21 +165,21 @@ class SessionJournal:
         return self._database.write_now(make_session)
 
     def flush(self) -> None:
-        """See `Journal.flush`."""
+        """Start to write the appended entries; see `Journal.flush`."""
         self._write()
 
     def close(self) -> Future[None] | None:
-        """Write no more, since another may from now on; the last write, to be waited for, if there is one."""
+        """Accept no more entries; return the last write to wait for, if there is one."""
         with self._lock:
             self._closed = True
         return self._write()
 
     def read_entry(self, seq: int) -> Entry:
-        """An entry that was written before."""
+        """Return an entry that is in the database."""
         return _read_entry(self._database, self._artifacts, self._info_now, seq)
 
     def _write(self) -> Future[None] | None:
-        """Hand over what was appended; the write to wait for, which comes after all before it."""
+        """Start to write what was appended; return the write, which follows all earlier ones."""
         if self._broken is not None:
             raise SessionError(f"a write of the session failed, so it ends here: {self._broken}")
         with self._lock:
@@ -238,14 +238,14 @@ def _excerpt(text: str) -> str:
 def read_entries(
     database: Database, artifacts: Artifacts, info: SessionInfo, after: int, upto: int
 ) -> Iterator[StoredEntry]:
-    """Entries of a session, in order; read a page at a time, so that no read goes on for long.
+    """Yield entries of a session in order, a page per read so that no read takes long.
 
     Args:
-        database: Where they are.
-        artifacts: Where their large values are.
+        database: Database of the session.
+        artifacts: Its large values.
         info: The session.
-        after: The last that is not wanted.
-        upto: The last that is.
+        after: Number of the entry before the first one.
+        upto: Number of the last one.
     """
     while after < upto:
         read: Callable[[sqlite3.Connection], list[Row]] = partial(
@@ -270,10 +270,10 @@ def _read_entry(database: Database, artifacts: Artifacts, info: SessionInfo, seq
 
 
 def apply_entries(fold: JournalState, entries: Iterable[tuple[int, Entry]]) -> JournalState:
-    """A fold that has seen entries.
+    """Apply entries to a state and return it.
 
     Raises:
-        SessionError: they do not belong together.
+        SessionError: the entries are inconsistent.
     """
     try:
         for seq, entry in entries:
@@ -284,7 +284,7 @@ def apply_entries(fold: JournalState, entries: Iterable[tuple[int, Entry]]) -> J
 
 
 def load_state(database: Database, artifacts: Artifacts, info: SessionInfo) -> JournalState:
-    """Where a session stands: from its last checkpoint and the window the model is shown.
+    """Load the state of a session, from its last checkpoint and the messages the model is shown.
 
     Raises:
         SessionError: it cannot be read.

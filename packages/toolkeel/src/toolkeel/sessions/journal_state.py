@@ -1,8 +1,24 @@
-"""The fold: what a journal's entries come to, one after the other.
+"""The state of a session, computed from its journal.
 
-Transcript, state, usage, what waits and what nobody knows are functions of the entries, and this is
-the function. A run that is within another has a fold of its own inside; calls and questions that are
-open, whosesoever they are, stand in one table, by keys that name their run.
+`JournalState.apply` takes one entry after the other. Transcript, tool state, usage, open tickets and
+calls of unknown outcome depend on the entries alone, so a process that reads the same journal
+computes the same state. The last run moves between these conditions::
+
+              RunBegan                     Waits, RunEnded(waiting)
+    AT REST ───────────> RUNNING ────────────────────────────────> WAITING
+       ^                 │  ^  CallIntended: in open_calls            │
+       │                 │  │  CallEnded: out of open_calls           │ Decided, then ModelAsked
+       │                 │  └─────────────────────────────────────────┘    or CallIntended
+       └─────────────────┘
+         RunEnded(any other reason) clears tickets, decisions, open calls and nested runs
+
+A killed process writes no `RunEnded`: its run stays RUNNING, and whatever is in `open_calls` has an
+unknown outcome. `Waits(outcome=True)` asks a person about such a call; an approval (it did not happen)
+removes it from `open_calls`, so that it runs again.
+
+A run nested in a call has a `JournalState` of its own in `nested_runs`. All share the tables of open
+calls, outcome tickets and decisions, under keys that name the run. When a call gets its result, every
+call and nested run below it is closed as well. `checkpoint` stores a state at rest as an entry.
 """
 
 from __future__ import annotations
@@ -32,40 +48,39 @@ MAX_DEPTH = 200
 
 
 class JournalState:
-    """Where a session stands, after the entries that it was shown; or a run within one of its runs.
+    """The state of a session after some entries, or of a run nested in one of its runs.
 
     Args:
-        top: The session's, if this is that of a run within.
+        top: The session's state, if this is that of a nested run.
 
     Attributes:
         view: The messages that the model is shown next.
-        seqs: The entry of each of them; of what replaces others, the first's.
-        state: What tools wrote.
-        usage: Of all runs, those within others too.
-        spent: Of the last run alone, those within it too; each request that was sent is counted.
-        cost: Of the same, in US dollars, where prices were asked for.
-        called: Calls of the same, by key: the tool's name.
-        failed: How many of each tool have failed.
-        taint: Labels with their sources.
-        began: The last run.
-        reason: How it ended; empty while it goes on, or if it was killed.
-        turn: Requests it has made.
-        asked: Whether a request of it has had no reply yet.
-        agent: Who is in charge.
-        path: Who was before in that run or those before it, and handed over.
-        instructions: What the agent in charge was told.
-        waiting: Tickets that nobody has decided, by id.
-        outcomes: Tickets that ask whether a call has happened, by id.
-        decided: Decisions whose calls have not run yet, by the ticket's id.
-        intended: Calls that began and have no outcome, by key.
-        made: What code has called within each of them, by the key of that one: by the key of each,
-            its digest and its outcome's entry, 0 if it has none.
-        queued: What people said that is not in the transcript yet, by id.
-        inner: Runs within the session's whose calls have no outcome, at any depth, by id.
-        senders: Whose messages have joined the last run from the inbox.
-        suspended: Where those that wait with it stand.
-        runs: How many runs there have been.
-        cuts: What the model is shown in place of other messages.
+        entry_numbers: Number of the entry of each message in `view`; 0 for a replacement.
+        state: The values that tools wrote.
+        usage: Usage of all runs, nested ones included.
+        run_usage: Usage of the last run and those nested in it; counts every request that was sent.
+        cost: Cost of the same in US dollars, where prices were needed.
+        run_calls: Calls of the same, by key: the tool's name.
+        run_failures: Number of failed calls of the same, by tool.
+        taint: Taint labels with their sources.
+        last_run: The start of the last run.
+        reason: Why it ended; empty while it runs or after its process was killed.
+        turn: Number of requests it has made.
+        awaits_reply: True if its last request has no reply yet.
+        agent: Name of the agent that owns the run.
+        path: Names of the agents that handed over before.
+        instructions: The agent's instructions.
+        open_tickets: Tickets that wait for a decision, by id.
+        outcome_tickets: Tickets that ask if a call happened, by id.
+        decisions: Decisions on calls that have not run yet, by ticket id.
+        open_calls: Calls with an intent and no outcome, by key.
+        code_calls: Calls made by the code of a call: digest and outcome's entry, by both keys.
+        queued: Messages that have not joined the transcript, by id.
+        nested_runs: States of nested runs whose calls have no outcome, at any depth, by run id.
+        senders: Senders of inbox messages that have joined the last run.
+        suspended_state: Saved counters of a waiting run.
+        run_count: Number of runs so far.
+        cuts: Replacements that the model is shown for parts of the transcript.
     """
 
     def __init__(self, top: JournalState | None = None) -> None:
@@ -100,12 +115,7 @@ class JournalState:
         self._positions: list[int] = []
 
     def apply(self, seq: int, entry: entries.Entry) -> None:
-        """Take one more entry into account.
-
-        Args:
-            seq: Its number.
-            entry: What happened.
-        """
+        """Apply one entry; `seq` is its number."""
         run: str = getattr(entry, "run", "")
         if isinstance(entry, entries.RunBegan) and entry.parent:
             self.nested_runs[run] = JournalState(self)
@@ -118,10 +128,10 @@ class JournalState:
             self._tainted(seq, entry)
 
     def _around(self, fold: JournalState) -> Iterator[JournalState]:
-        """Those of the runs that one is within, up to the session's.
+        """Yield the states of the runs around a nested run, up to the session's.
 
         Raises:
-            ValueError: there is no end of them: a file may say that a run is within itself.
+            ValueError: the runs are nested too deeply, as in a file where a run contains itself.
         """
         for _ in range(MAX_DEPTH):
             if fold is self:
@@ -131,7 +141,7 @@ class JournalState:
         raise ValueError(f"more than {MAX_DEPTH} runs are within each other")
 
     def open_nested_runs(self) -> list[JournalState]:
-        """Those of the runs that are calls of its last one, which have no outcome."""
+        """Return the states of runs nested in open calls of the last run."""
         open = {key for key, call in self.open_calls.items() if call.run == self.last_run.run}
         return [each for each in self.nested_runs.values() if each.last_run.call in open]
 
@@ -166,7 +176,7 @@ class JournalState:
             self.run_failures[result.name] += 1
 
     def _waiting_keys(self, entry: entries.Waits) -> list[str]:
-        """The keys of the calls that wait, of the run that says so; none, if one within it waits."""
+        """Return the keys of the calls that a ticket is about; none if a nested run has the ticket."""
         if any(
             entry.ticket.id in each.open_tickets
             for each in self.nested_runs.values()
@@ -178,10 +188,7 @@ class JournalState:
 
     @property
     def counts(self) -> dict[str, int]:
-        """What the limits of the last run have counted, as far as entries say it.
-
-        A call without an outcome counts when it runs again.
-        """
+        """What the limits of the last run have counted; a call without an outcome counts when it reruns."""
         spent = {"requests": self.run_usage.requests, "tokens": self.run_usage.total_tokens}
         called = [tool for key, tool in self.run_calls.items() if key not in self.open_calls]
         made = {f"calls {tool}": count for tool, count in Counter(called).items()}
@@ -191,7 +198,7 @@ class JournalState:
 
     @property
     def unknown_calls(self) -> tuple[entries.CallIntended, ...]:
-        """Calls of which nobody knows whether they happened: the run was killed meanwhile."""
+        """Calls of unknown outcome: the process was killed while they ran."""
         return tuple(self.open_calls.values())
 
     def _add_message(self, seq: int, message: Message) -> None:
@@ -230,7 +237,7 @@ class JournalState:
             self.code_calls.setdefault(entry.within, {})[key] = entry.digest, 0
 
     def _call_ended(self, seq: int, entry: entries.CallEnded) -> None:
-        """Results come as their calls end, and stand in the order of the calls."""
+        """Insert the result at the place of its call; results arrive as calls end."""
         key = entries.call_key_of(entry)
         self._close(key)
         if entry.within:
@@ -246,7 +253,7 @@ class JournalState:
         self.entry_numbers.insert(place, self.entry_numbers.pop())
 
     def _close(self, key: str) -> None:
-        """Of a call it is known what became of it, or that it has not begun: so of all within it."""
+        """Remove a call from the open calls, with all calls and runs below it."""
         keys = [key]
         while keys:
             key = keys.pop()
@@ -259,7 +266,7 @@ class JournalState:
                 keys += [open for open, call in self.open_calls.items() if call.run == run]
 
     def _forget(self, done: Callable[[Ticket], bool]) -> None:
-        """Tickets of a run wait no longer, neither in those around it."""
+        """Remove the tickets that `done` selects, here and in the runs around and inside."""
         for ticket in [each for each in self.open_tickets.values() if done(each)]:
             for each in (self, self._top or self, *self.nested_runs.values()):
                 each.open_tickets.pop(ticket.id, None)
@@ -288,7 +295,7 @@ class JournalState:
             del self.open_calls[key]
 
     def _decided(self, seq: int, entry: entries.Decided) -> None:
-        """The first decision counts. That a call has not happened makes it one that never began."""
+        """Store the first decision; one that a call has not happened makes it run again."""
         if self.rejects(entry.decision):
             return
         first = self.decisions.setdefault(entry.decision.ticket, entry).decision
@@ -300,7 +307,7 @@ class JournalState:
                 each.run_calls.pop(ticket.digest, None)
 
     def rejects(self, decision: Decision) -> bool:
-        """Return whether a decision does not count, since nothing here could run what it approves."""
+        """Return True if the ticket of a decision does not permit its verdict."""
         waits = self.open_tickets.get(decision.ticket)
         return waits is not None and decision.verdict not in waits.verdicts
 
@@ -320,7 +327,7 @@ class JournalState:
         self.cut(Cut(entry.start, entry.stop, entry.messages, entry.policy, name=entry.name))
 
     def cut(self, cut: Cut) -> None:
-        """Show the model something else in place of a part."""
+        """Replace a part of what the model is shown."""
         if self._top is None:  # a run within goes on from its whole transcript
             start, stop = self.view.span(cut)
             self.view.cut(cut)
@@ -343,15 +350,12 @@ class JournalState:
 
     @property
     def has_unfinished_run(self) -> bool:
-        """Whether the last run has not ended: it goes on, waits, or its process was killed."""
+        """True if the last run has not ended: it runs, waits, or its process was killed."""
         return bool(self.last_run.run) and self.reason in ("", "waiting")
 
     @property
     def is_at_rest(self) -> bool:
-        """Whether a checkpoint can stand for it: the last run has ended, and nobody is asked.
-
-        What a run has spent is in none, so one that was killed and goes on must be read whole.
-        """
+        """True if a checkpoint can represent the state: the last run has ended and nothing is open."""
         return not (
             self.has_unfinished_run
             or self.open_calls

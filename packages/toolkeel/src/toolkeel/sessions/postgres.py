@@ -41,12 +41,12 @@ _BIND = "SELECT pg_{}advisory_{}lock(?::int, ?::int)"
 
 
 def is_postgres(path: str) -> bool:
-    """Whether a path names a database of PostgreSQL."""
+    """Return True if a path is the address of a PostgreSQL database."""
     return path.startswith(("postgresql://", "postgres://"))
 
 
 def open_database(path: str) -> Database:
-    """The database at a path, or at the address of a server: one in a process."""
+    """Return this process's one database at a path or an address."""
     return shared_database(path, PostgresDatabase if is_postgres(path) else None)
 
 
@@ -108,10 +108,10 @@ def _in_postgres_words(sql: str) -> str:
 
 
 def _display_name(address: str) -> str:
-    """Where a database is, without who comes and by which password.
+    """Return host and name of a database, without user and password.
 
     Raises:
-        SessionError: it is no address; what is wrong with it is not told, as that quotes it.
+        SessionError: it is not an address. The error does not quote it: it may contain a password.
     """
     driver = _driver()
     try:
@@ -186,7 +186,7 @@ class PostgresDatabase(Database):
                 self._forget_idle()
 
     def _forget_idle(self) -> None:
-        """What was lost with one connection was lost with the others."""
+        """Close the idle connections, since they were lost together with one that was used."""
         with suppress(queue.Empty):
             while True:
                 self._idle.get_nowait().close()
@@ -226,7 +226,7 @@ class PostgresDatabase(Database):
         self.held_locks = {id for id in self.held_locks if _try_lock(id, self._connection)}
 
     def _clear_log(self) -> None:
-        """What was deleted goes from its disk when the server vacuums."""
+        """Do nothing: the server removes deleted data from its disk when it vacuums."""
 
 
 def _ensure(connection: _Connection, shown: str) -> None:
@@ -259,7 +259,7 @@ def _ensure(connection: _Connection, shown: str) -> None:
 
 
 def _translated(tables: str) -> str:
-    """The tables in PostgreSQL's words; texts are compared by their bytes, as SQLite does."""
+    """Return the tables in PostgreSQL's dialect; text is compared by bytes, as in SQLite."""
     for ours, theirs in (
         (
             "INTEGER PRIMARY KEY AUTOINCREMENT",

@@ -1,4 +1,4 @@
-"""From one run of a session to the next: whether the last goes on, what it is given, what it leaves (resume)."""
+"""Resuming a session: if its last run continues, what the next run starts with, what a run leaves."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from toolkeel.sessions.journal_state import JournalState
 def select_decisions(
     fold: JournalState, known: Mapping[str, Decision]
 ) -> tuple[tuple[Decision, ...], bool]:
-    """The decisions that count for what waits, and whether there is something to do with it.
+    """Return the decisions that count for open tickets, and True if a run can act on some ticket.
 
-    One that comes too late does not count: its call is asked about anew.
+    A decision on an expired ticket does not count: its call is asked about again.
     """
     late = {ticket.id for ticket in fold.open_tickets.values() if ticket.expired}
     counted = tuple(known[id] for id in fold.open_tickets if id in known and id not in late)
@@ -33,7 +33,7 @@ def select_decisions(
 
 
 def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> None:
-    """Give a run what the session knows, and what writes it."""
+    """Give a run its recorder and the session's state."""
     fold = journal.state
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
     run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, fold.state)
@@ -47,11 +47,11 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
 
 
 def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
-    """Whether the session's last run goes on, rather than a new one begins after it.
+    """Return True if the session's last run continues; close it and return False otherwise.
 
     Args:
-        journal: Is told how a run has ended that does not go on.
-        says: Whether a person says something now.
+        journal: Gets the end of a run that does not continue.
+        says: True if there is a new prompt.
     """
     fold = journal.state
     waits = unanswered(fold.view.messages)
@@ -66,10 +66,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
 
 
 async def end_run(journal: SessionJournal) -> None:
-    """The run has ended, in whatever way: what it leaves is written before this returns or raises.
-
-    Another one may write then, so a cancellation meanwhile waits for that, too.
-    """
+    """Write what a run leaves, and wait for it even if canceled, since another may write then."""
     fold = journal.state
     if fold.is_at_rest:
         journal.append(make_checkpoint(fold))
@@ -88,11 +85,11 @@ async def end_run(journal: SessionJournal) -> None:
 
 
 def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
-    """The runs that are calls of a run, by the keys of those, where they stand.
+    """Return the saved states of the runs nested in a run, by call key.
 
     Args:
-        fold: Of the run.
-        decisions: By which such calls were let through, by their ids.
+        fold: State of the run.
+        decisions: The runs whose calls were approved, by call id.
     """
     found = {}
     for each in fold.open_nested_runs():
@@ -122,7 +119,7 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
 
 
 def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
-    """The session as a run at rest, for the run that comes: the same one that goes on, or a new one."""
+    """Return the session as the state from which a run resumes or a new run starts."""
     text = fold.suspended_state
     saved = RunState.from_json(text, SAVED) if isinstance(text, str) else RunState(())
     messages, waiting = tuple(fold.view.messages), tuple(fold.open_tickets.values())

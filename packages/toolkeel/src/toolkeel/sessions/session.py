@@ -96,10 +96,10 @@ class Session:
 
     @property
     def info(self) -> SessionInfo:
-        """What is known of it without reading it.
+        """What lists of sessions show of it.
 
         Raises:
-            SessionError: nothing was ever said in it, or it was deleted.
+            SessionError: the session has no entries yet, or was deleted.
         """
         found = self._find_info()
         if found is None:
@@ -108,7 +108,7 @@ class Session:
 
     @property
     def exists(self) -> bool:
-        """Whether anything was ever said in it."""
+        """True if the session has been written to."""
         return self._find_info() is not None
 
     def _find_info(self) -> SessionInfo | None:
@@ -124,7 +124,7 @@ class Session:
 
     @checked
     def entries(self, after: int = 0, upto: int | None = None) -> list[StoredEntry]:
-        """Its journal behind entry `after`, in order; up to the entry `upto`, if it is given."""
+        """Return its journal entries after number `after`, up to `upto` if that is set."""
         info = self.info
         last = info.head if upto is None else min(upto, info.head)
         return list(
@@ -133,26 +133,25 @@ class Session:
 
     @checked
     def activity(self, parts: int) -> list[tuple[int, int, int]]:
-        """How much was written when, without reading what.
+        """Count its entries over time, without reading them.
 
         Args:
-            parts: Into how many equal parts its time is cut.
+            parts: Number of equal parts of its time span.
 
         Returns:
-            For each part in which something was written: its place, how many entries, and the
-            number of the last.
+            For each part with entries: its index, the number of entries, and the number of the last.
         """
         info = self.info
         look = partial(sql_queries.count_activity, id=info.id, upto=info.head, parts=parts)
         return self._storage.database.read(look)
 
     def load_state(self) -> JournalState:
-        """Where it stands: read from its last checkpoint, not from its beginning."""
+        """Load its state from the last checkpoint."""
         return load_state(self._storage.database, self._storage.artifacts, self.info)
 
     @property
     def messages(self) -> list[Message]:
-        """The whole transcript, also what the model is no longer shown."""
+        """The complete transcript, including what the model is no longer shown."""
         fold = JournalState()
         for each in self.entries():
             if each.entry.kind not in ("compacted", "handed_over"):
@@ -161,38 +160,35 @@ class Session:
 
     @property
     def state(self) -> dict[str, object]:
-        """What its tools wrote."""
+        """The values that its tools wrote."""
         return self.load_state().state
 
     @property
     def usage(self) -> Usage:
-        """What all its runs spent."""
+        """The usage of all its runs."""
         return self.load_state().usage
 
     @property
     def pending(self) -> tuple[Ticket, ...]:
-        """What waits for a person: calls, and questions whether a call has happened."""
+        """Tickets that wait for a person: calls to approve, and calls that may have happened."""
         fold = self.load_state()
         return (*fold.outcome_tickets.values(), *fold.open_tickets.values())
 
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
-        """What was said to it and no run has taken yet: who, and what."""
+        """Messages in its inbox that no run has taken: sender and text."""
         posts = read_posts(self._storage.database, self.info.id)
         said = [(post.who, json.loads(post.body)) for post in posts if post.kind == "message"]
         return tuple((who, load_message(body["message"]).text) for who, body in said)
 
     @property
     def decisions(self) -> dict[str, Decided]:
-        """What was decided about what waits and has not run yet, by the ticket's id.
-
-        The first decision on a ticket counts: who comes second finds here what the first one said.
-        """
+        """Decisions on calls that have not run yet, by ticket id; the first on each ticket."""
         return read_decisions(self._storage, self.info)[0]
 
     @property
     def writer(self) -> Writer | None:
-        """Who writes to it now; None if nobody does."""
+        """The process that writes to it now; None for none."""
         info = self._find_info()
         if info is None:
             return None
@@ -206,40 +202,41 @@ class Session:
 
     @checked
     def say(self, text: str, who: str = "") -> None:
-        """Say something to whoever runs it, from any process: it joins the run that goes on before
-        its next request, else the next run.
+        """Post a message; callable from any process.
+
+        It joins the active run before the run's next request, or else the next run.
         """
         id = self._find_or_make().id
         add_post(self._storage.database, id, who or user_name(), "message", message_body(text))
 
     def say_once(self, text: str, who: str, after: int = 0) -> bool:
-        """Say something, unless `who` has said something since the entry `after`.
+        """Post a message unless `who` has posted one since the entry `after`.
 
         Returns:
-            Whether it was said now. Of several processes that do this at once, one says it.
+            True if it was posted. Of several processes that call this at once, one posts.
         """
         return post_message_once(self._storage, self._find_or_make(), text, (who, after))
 
     @checked
     def decide(self, decision: Decision, who: str = "") -> Decided | None:
-        """Decide what waits; it counts when the session goes on, and the first decision counts.
+        """Decide a ticket; the session's next run acts on it. The first decision counts.
 
         Returns:
-            What somebody has decided before; None if this one counts.
+            The earlier decision, or None if this one counts.
         """
         return post_decision(self._storage, self._find_or_make(), decision, who or user_name())
 
     @checked
     def cancel(self, reason: str = "", who: str = "") -> None:
-        """Cancel the last run if it has not ended, also one that waits; nothing happens if it has.
+        """Cancel the last run if it has not ended; a waiting run, too.
 
-        A run that a process has stops within a quarter of a second; any other has ended, and what
-        was decided for it runs no more, when this returns.
+        A run that is active in a process stops within a quarter of a second. Any other has ended when this
+        returns, and decisions on its calls have no effect.
         """
         self._cancel(reason, who, "")
 
     def cancel_message(self, sender: str, reason: str = "") -> None:
-        """Cancel what `sender` said: withdraw it, or cancel the run it has joined if that has not ended."""
+        """Withdraw the message of `sender`, or cancel the unfinished run that it has joined."""
         self._cancel(reason, "", sender)
 
     def _cancel(self, reason: str, who: str, sender: str) -> None:
@@ -251,13 +248,13 @@ class Session:
 
     @checked
     async def compact(self, history: HistoryPolicy) -> bool:
-        """Have a policy look at it now; whether the model is shown less from here on.
+        """Apply a history policy now; return True if the model is shown less from here on.
 
         Args:
             history: Such as `KeepTurns`, `KeepTokens` or `Summarize`.
 
         Raises:
-            SessionError: its last run has not ended, or another one goes on.
+            SessionError: its last run has not ended, or another one is active.
         """
         info = self.info
         if not self._storage.locks.try_acquire(info.id):
@@ -314,7 +311,7 @@ class Session:
             raise SessionBusy(f"{told} writes to the session {self.name!r}; wait, or say() it")
 
     def _record_writer(self, id: int) -> None:
-        """Say who writes: once in a process, since the lock says whether somebody does."""
+        """Record this process as the writer, once; the lock shows if it still writes."""
         if self._recorded_pid != os.getpid():
             self._recorded_pid = os.getpid()
             record_writer(self._storage.database, id)
@@ -368,7 +365,7 @@ class Session:
         *,
         goes_on: bool,
     ) -> Going:
-        """No call waits: what was said before this, and this, come next."""
+        """Begin with the queued messages and the new ones; no call is open."""
         deliver(journal, run)
         now = (*run.loop_state.inbox, *said)
         run.loop_state.inbox.clear()
@@ -380,7 +377,7 @@ class Session:
 
 
 async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:
-    """Have a policy look at what the model would be shown; whether it has cut something."""
+    """Apply a policy to what the model would be shown; return True if it has cut something."""
     cuts = await history.cuts(journal.state.view)
     for cut in cuts:
         entry = Compacted(run, cut.start, cut.stop, cut.messages, cut.policy, cut.usage)

@@ -74,7 +74,7 @@ class WriterLocks:
         self._lock = threading.Lock()
 
     async def acquire(self, session: int) -> None:
-        """Wait until this is the session's one writer; cancelled, it leaves the queue."""
+        """Wait until this task is the session's one writer; leave the queue if canceled."""
         turn = self._queue_up(session)
         try:
             await asyncio.wrap_future(turn)
@@ -85,7 +85,7 @@ class WriterLocks:
             raise
 
     def try_acquire(self, session: int) -> bool:
-        """Become the session's one writer if nobody is."""
+        """Become the session's one writer if it has none; return True on success."""
         with self._lock:
             if self._queues.get(session):
                 return False
@@ -96,7 +96,7 @@ class WriterLocks:
         return False
 
     def release(self, session: int) -> None:
-        """Let the next one write."""
+        """Let the next one in the queue write."""
         self._unlock(session)
         self._leave(session, self._queues[session][0])
 
@@ -165,20 +165,20 @@ class Writer:
 
 
 def record_writer(database: Database, id: int) -> None:
-    """Say that this process writes to a session; the lock says whether it still does."""
+    """Record this process as the writer of a session; the lock shows if it still is."""
     program = os.path.basename(sys.argv[0]) if sys.argv else ""
     row = (os.getpid(), socket.gethostname(), user_name(), program, time())
     database.write(lambda connection: sql_queries.set_writer(connection, id, row))
 
 
 def read_writer(database: Database, id: int) -> Writer | None:
-    """Who said last that they write."""
+    """Return the process that last recorded itself as the writer, or None."""
     row = database.read(partial(sql_queries.read_writer, id=id))
     return Writer(*row) if row else None
 
 
 def user_name() -> str:
-    """Whose process this is; empty if the machine does not know."""
+    """Return the name of the process's user; empty if it is unknown."""
     with suppress(Exception):
         return getpass.getuser()
     return ""

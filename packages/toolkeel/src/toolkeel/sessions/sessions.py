@@ -63,17 +63,17 @@ class Sessions:
         self._storage = _storage_of(self.path)
 
     def __getitem__(self, name: str) -> Session:
-        """The session of a name; it is made when something is said in it."""
+        """Return the session of a name; it is created when it is first written to."""
         return self.open(name)
 
     @checked
     def open(
         self, name: str, scope: str = "", *, wait: bool = True, history: HistoryPolicy | None = None
     ) -> Session:
-        """The session of a name, within a scope; see `Session`.
+        """Return the session of a name within a scope; see `Session`.
 
         Raises:
-            SessionError: that can be no name.
+            SessionError: the name is empty, too long or not printable.
         """
         if not name or len(name) > MAX_NAME_LENGTH or not name.isprintable():
             raise SessionError(
@@ -82,23 +82,23 @@ class Sessions:
         return Session(self._storage, name, scope, wait=wait, history=history or self._history)
 
     def list(self, scope: str | None = "") -> tuple[SessionInfo, ...]:
-        """What is known of them, the latest first; of all scopes if `scope` is None."""
+        """Return information on the sessions, the latest first; of all scopes if `scope` is None."""
         return tuple(self._storage.database.read(partial(sql_queries.list_sessions, scope=scope)))
 
     def fork(self, name: str, to: str, *, turn: int | None = None, scope: str = "") -> Session:
-        """A session that begins as another one: to try something else from some turn on.
+        """Create a session that starts as a copy of another one, to try something else from a turn on.
 
-        What happened outside meanwhile is not undone.
+        Effects on the outside world are not undone.
 
         Args:
-            name: The other one.
-            to: The new one's name.
-            turn: How many of its turns count; all by default.
-            scope: Whose both are.
+            name: The other session.
+            to: Name of the new one.
+            turn: Number of its turns to copy; all by default.
+            scope: Scope of both.
 
         Raises:
-            SessionError: there is no such session or turn, there is one of the new name, or the
-                last turn has not ended.
+            SessionError: there is no such session or turn, the new name is taken, or the last turn has not
+                ended.
         """
         return self._forked(self.open(name, scope), to, turn, edited=False)
 
@@ -119,20 +119,20 @@ class Sessions:
         return target
 
     def edit(self, name: str, turn: int, to: str, *, scope: str = "") -> Session:
-        """A fork that stands in front of a turn, to say something else there: `fork` and go on.
+        """Fork a session before a turn, to replace that turn's prompt.
 
         Args:
             name: The session.
-            turn: Which, from 1.
-            to: The new one's name.
-            scope: Whose both are.
+            turn: The turn, from 1.
+            to: Name of the new session.
+            scope: Scope of both.
         """
         if turn < 1:
             raise SessionError("turns are counted from 1")
         return self._forked(self.open(name, scope), to, turn - 1, edited=True)
 
     def _end_of(self, session: Session, turn: int) -> int:
-        """The last entry of a turn."""
+        """Return the number of the last entry of a turn."""
         began = [
             each.seq
             for each in session.entries()
@@ -144,7 +144,7 @@ class Sessions:
 
     @checked
     def export(self, name: str, scope: str = "") -> Iterator[str]:
-        """A session as lines of JSON: a header, then one entry a line.
+        """Yield a session as lines of JSON: a header, then one entry per line.
 
         Raises:
             SessionError: there is no such session.
@@ -153,15 +153,17 @@ class Sessions:
 
     @checked
     def import_(self, lines: Iterable[str], name: str, scope: str = "") -> Session:
-        """A session of what `export` gave; nothing is run. A file that was cut counts as far as it goes.
+        """Create a session from the lines that `export` returned; nothing runs.
+
+        A truncated file is imported up to the cut.
 
         Args:
-            lines: With their line ends.
-            name: Its name here.
-            scope: Whose it is here.
+            lines: The lines with their line ends.
+            name: Name of the new session.
+            scope: Its scope.
 
         Raises:
-            SessionError: there is no session in it, or there is one of this name.
+            SessionError: the lines hold no session, or the name is taken.
         """
         made = self.open(name, scope)
         import_lines(self._storage, (scope, name), lines)
@@ -231,7 +233,7 @@ _keeping: dict[Database, Storage] = {}
 
 
 def _storage_of(path: str) -> Storage:
-    """What keeps the sessions of a file: one in a process, since its locks belong to the process."""
+    """Return this process's one storage of a file, since file locks belong to the process."""
     data = open_database(path)
     if path == MEMORY:
         locks = WriterLocks(None)
@@ -251,7 +253,7 @@ def _storage_of(path: str) -> Storage:
 
 @checked
 def session(name: str | Path) -> Session:
-    """The session of a name in the user's data folder, or the one of the file at a path.
+    """Return the session of a name in the user's data folder, or the one of the file at a path.
 
     >>> session(":memory:")
     Session('main', scope='')

@@ -73,7 +73,7 @@ _COLUMNS = (
 
 
 def find_session(connection: sqlite3.Connection, scope: str, name: str) -> SessionInfo | None:
-    """The session of a name."""
+    """Return the session of a name, or None."""
     found = connection.execute(
         f"SELECT {_COLUMNS} FROM session WHERE scope = ? AND name = ?", (scope, name)
     ).fetchone()
@@ -81,10 +81,10 @@ def find_session(connection: sqlite3.Connection, scope: str, name: str) -> Sessi
 
 
 def get_session(connection: sqlite3.Connection, id: int) -> SessionInfo:
-    """The session of a number.
+    """Return the session of an id.
 
     Raises:
-        SessionError: it is gone.
+        SessionError: it was deleted.
     """
     found = connection.execute(f"SELECT {_COLUMNS} FROM session WHERE id = ?", (id,)).fetchone()
     if not found:
@@ -93,7 +93,7 @@ def get_session(connection: sqlite3.Connection, id: int) -> SessionInfo:
 
 
 def list_sessions(connection: sqlite3.Connection, scope: str | None) -> list[SessionInfo]:
-    """All sessions of a scope, or of all; the one that was last written to first."""
+    """Return all sessions of a scope, or of every scope for None; the last written first."""
     where, values = ("", ()) if scope is None else ("WHERE scope = ?", (scope,))
     rows = connection.execute(
         f"SELECT {_COLUMNS} FROM session {where} ORDER BY updated DESC, id DESC", values
@@ -104,7 +104,7 @@ def list_sessions(connection: sqlite3.Connection, scope: str | None) -> list[Ses
 def get_or_create_session(
     connection: sqlite3.Connection, scope: str, name: str, now: float
 ) -> SessionInfo:
-    """The session of a name, which is made if it is not there."""
+    """Return the session of a name; create it if it does not exist."""
     connection.execute(
         "INSERT INTO session (scope, name, created, updated) VALUES (?, ?, ?, ?) "
         "ON CONFLICT DO NOTHING",
@@ -118,10 +118,10 @@ def get_or_create_session(
 def create_session(
     connection: sqlite3.Connection, scope: str, name: str, now: float
 ) -> SessionInfo:
-    """The same, where there must be none.
+    """Create the session of a name.
 
     Raises:
-        SessionError: there is one of this name.
+        SessionError: the name is taken.
     """
     if find_session(connection, scope, name) is not None:
         raise SessionError(f"there is a session {name!r} already; choose another name")
@@ -131,10 +131,10 @@ def create_session(
 def fork_session(
     connection: sqlite3.Connection, parent: SessionInfo, to: tuple[str, str], seq: int, now: float
 ) -> SessionInfo:
-    """A session that begins as another was after its entry `seq`.
+    """Create a session that starts as another was after its entry `seq`.
 
     Raises:
-        SessionError: there is one of this name.
+        SessionError: the name is taken.
     """
     made, told = (
         create_session(connection, *to, now),
@@ -164,7 +164,7 @@ def _last_checkpoint(connection: sqlite3.Connection, info: SessionInfo, seq: int
 def _parts(
     connection: sqlite3.Connection, id: int, after: int, upto: int
 ) -> list[tuple[int, int, int]]:
-    """Which entries to read in which session, in order: a fork reads its beginning in its parent."""
+    """Return session and range of the entries to read, in order: a fork reads its start in its parent."""
     parts: list[tuple[int, int, int]] = []
     at: int | None = id
     while at is not None and upto > after:
@@ -178,7 +178,7 @@ def _parts(
 
 
 def read_page(connection: sqlite3.Connection, id: int, after: int, upto: int) -> list[Row]:
-    """The next entries, at most `PAGE` of them."""
+    """Return the next entries, at most `PAGE`."""
     rows: list[Row] = []
     for part, low, high in _parts(connection, id, after, upto):
         rows += connection.execute(
@@ -194,11 +194,10 @@ def read_page(connection: sqlite3.Connection, id: int, after: int, upto: int) ->
 def count_activity(
     connection: sqlite3.Connection, id: int, upto: int, parts: int
 ) -> list[tuple[int, int, int]]:
-    """How much was written when: the time from first to last entry in equal parts.
+    """Count entries over time, in equal parts from the first entry to the last.
 
     Returns:
-        For each part in which something was written: its place, how many entries, and the number
-        of the last.
+        For each part with entries: its index, the number of entries, and the number of the last.
     """
     kept = _parts(connection, id, 0, upto)
     spans = [
@@ -290,7 +289,7 @@ def _adopt(connection: sqlite3.Connection, parent: SessionInfo, child: SessionIn
 
 
 def is_referenced(connection: sqlite3.Connection, digest: str) -> bool:
-    """Whether any session names a large value."""
+    """Return True if any session refers to a large value."""
     found = connection.execute("SELECT 1 FROM artifact WHERE digest = ? LIMIT 1", (digest,))
     return found.fetchone() is not None
 
@@ -354,7 +353,7 @@ def has_changed(
 
 
 def read_posts(connection: sqlite3.Connection, id: int) -> list[Post]:
-    """What came in and was not taken yet, in order."""
+    """Return the posts that are not consumed, in order."""
     rows = connection.execute(
         "SELECT id, at, who, kind, body FROM inbox WHERE session = ? ORDER BY id", (id,)
     )
@@ -388,7 +387,7 @@ def set_writer(connection: sqlite3.Connection, id: int, writer: Sequence[object]
 
 
 def read_writer(connection: sqlite3.Connection, id: int) -> tuple[int, str, str, str, float] | None:
-    """Who said last that they write."""
+    """Return the process that last recorded itself as the writer, or None."""
     found: tuple[int, str, str, str, float] | None = connection.execute(
         'SELECT pid, host, "user", program, since FROM holder WHERE session = ?', (id,)
     ).fetchone()

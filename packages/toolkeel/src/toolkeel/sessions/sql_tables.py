@@ -97,7 +97,7 @@ def ensure(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
-    """The version of its tables; 0 if it has none."""
+    """Return the version of the tables; 0 if there are none."""
     [application] = connection.execute("PRAGMA application_id").fetchone()
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION and version > VERSION:

@@ -233,7 +233,7 @@ class Database:
         self._connection.execute("RELEASE work")
 
     def _clear_log(self) -> SessionError | None:
-        """What was deleted is in the log until a checkpoint; why it still is, if somebody reads on."""
+        """Remove deleted data from the log; return an error if a reader keeps it there."""
         end = monotonic() + BUSY_SECONDS
         try:
             while self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]:
@@ -324,11 +324,11 @@ _abandoned: list[Database] = []
 
 
 def shared_database(path: str, make: type[Database] | None = None) -> Database:
-    """The file's one database in this process; each ``:memory:`` is one of its own.
+    """Return this process's one database of a file; each ``:memory:`` is separate.
 
     Args:
-        path: Of the file, or the address of something else.
-        make: What opens something else.
+        path: Path of the file, or an address that `make` understands.
+        make: Class of the database; SQLite by default.
     """
     if path == MEMORY:
         return Database(path)

@@ -45,7 +45,7 @@ class Item:
 
 
 class Store(Protocol):
-    """What tools are given to remember things by."""
+    """The interface through which tools remember values."""
 
     def put(
         self,
@@ -55,21 +55,21 @@ class Store(Protocol):
         *,
         seconds: float | None = None,
     ) -> None:
-        """Keep a value; gone after `seconds`, if given."""
+        """Store a value, which expires after `seconds` if that is set."""
         ...
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """The value of a key; None if there is none."""
+        """Return the value of a key, or None."""
         ...
 
     def search(
         self, namespace: Namespace, where: Mapping[str, Any] = NOTHING, limit: int = 10
     ) -> list[Item]:
-        """Values in a namespace and those below it, the latest first."""
+        """Return values in a namespace and those below it, the latest first."""
         ...
 
     def delete(self, namespace: Namespace, key: str) -> bool:
-        """Forget a key; whether there was one."""
+        """Delete a key; return True if it existed."""
         ...
 
 
@@ -127,7 +127,7 @@ class KeyValueStore:
         *,
         seconds: float | None = None,
     ) -> None:
-        """Keep many values, all or none, in one transaction."""
+        """Store many values, all or none, in one transaction."""
         now, place = self._clock(), _row_of(namespace, *values)
         expires = _expiry(now, seconds)
         rows = [(place, key, _text(key, value), now, now, expires) for key, value in values.items()]
@@ -183,11 +183,11 @@ class KeyValueStore:
         self._database.write_now(do)
 
     def get(self, namespace: Namespace, key: str) -> Item | None:
-        """The value of a key; None if there is none."""
+        """Return the value of a key, or None."""
         return self.get_all(namespace, [key]).get(key)
 
     def get_all(self, namespace: Namespace, keys: Sequence[str]) -> dict[str, Item]:
-        """The values of many keys; those that are not there are left out."""
+        """Return the values of many keys; missing ones are omitted."""
         place, now = _row_of(namespace, *keys), self._clock()
 
         def do(connection: sqlite3.Connection) -> list[Item]:
@@ -226,7 +226,7 @@ class KeyValueStore:
         return self._database.read(do)
 
     def delete(self, namespace: Namespace, key: str) -> bool:
-        """Forget a key, on the disk too; whether there was one."""
+        """Delete a key, also from the disk; return True if it existed."""
         place = _row_of(namespace, key)
 
         def do(connection: sqlite3.Connection) -> bool:
@@ -239,7 +239,7 @@ class KeyValueStore:
         return self._database.write_now(do, erases=True)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         self._database.close()
 
 
@@ -272,12 +272,12 @@ def _first(items: Iterable[Item], where: Mapping[str, Any], limit: int) -> list[
 
 
 def _equal(value: object, wanted: object) -> bool:
-    """Equal as JSON is: true is not 1."""
+    """Compare as JSON does: true is not 1."""
     return json.dumps(value, sort_keys=True) == json.dumps(wanted, sort_keys=True)
 
 
 def _row_of(namespace: Namespace, *keys: str) -> str:
-    """A namespace as one text, whose beginning is that of all below it; keys in it are looked at, too."""
+    """Return a namespace as text that begins with the text of every namespace above it."""
     if isinstance(namespace, str) or not all(
         _is_text(part) and part and SEPARATOR not in part for part in namespace
     ):
@@ -289,7 +289,7 @@ def _row_of(namespace: Namespace, *keys: str) -> str:
 
 
 def _is_text(given: object) -> bool:
-    """Whether it is a text that UTF-8 can carry."""
+    """Return True if a value is text that UTF-8 can encode."""
     return isinstance(given, str) and given.encode("utf-8", "ignore").decode() == given
 
 

@@ -32,15 +32,15 @@ QUESTION = (
 async def resolve_unknown_calls(
     journal: SessionJournal, run: RunContext, decisions: Mapping[str, Decision]
 ) -> list[Ticket]:
-    """Find out what became of the calls that the crash of a run has left open.
+    """Find the outcome of the calls that a crash has left open.
 
     Args:
-        journal: Of the session; is told what became of them.
-        run: Goes on; its approver is asked.
-        decisions: What was decided already, by the ticket's id.
+        journal: Gets the outcomes.
+        run: The run that resumes; its approver is asked.
+        decisions: Decisions so far, by ticket id.
 
     Returns:
-        What nobody has decided.
+        The tickets without a decision.
     """
     fold = journal.state
     undecided = []
@@ -65,14 +65,14 @@ async def resolve_unknown_calls(
 
 
 def _open_ticket(fold: JournalState, call: CallIntended) -> Ticket | None:
-    """The ticket that asks about it already."""
+    """Return an open ticket that asks about the call already, or None."""
     key = call_key_of(call)
     asked = (t for t in fold.outcome_tickets.values() if t.digest == key and not t.expired)
     return next(asked, None)
 
 
 def _is_answered(fold: JournalState, call: CallIntended) -> bool:
-    """Whether somebody gave its result, so that nothing has run."""
+    """Return True if a person has supplied the call's result, so that nothing has run."""
     given = (
         fold.decisions.get(t.id) for t in fold.open_tickets.values() if t.call_id == call.call_id
     )
@@ -80,7 +80,7 @@ def _is_answered(fold: JournalState, call: CallIntended) -> bool:
 
 
 def _original_call(fold: JournalState, call: CallIntended) -> ToolCall:
-    """The call as the model made it, or code."""
+    """Return the call as the model or the code made it."""
     said = fold.nested_runs.get(call.run, fold).view.messages
     replies = (m.tool_calls for m in reversed(said) if isinstance(m, AssistantMessage))
     calls = next(replies, ())
