@@ -155,9 +155,9 @@ def _to_langchain_block(block: Block) -> dict[str, Any]:
     more: dict[str, Any] = {"filename": block.name} if isinstance(block, File) else {}
     more |= {"extras": dict(block.extra)} if block.extra else {}
     if url := getattr(block, "url", ""):
-        told = kind == "file" and block.media_type != File().media_type
+        has_media_type = kind == "file" and block.media_type != File().media_type
         return {"type": kind, "url": url, **more} | (
-            {"mime_type": block.media_type} if told else {}
+            {"mime_type": block.media_type} if has_media_type else {}
         )
     coded = data_url(block).partition(",")[2]
     return {"type": kind, "base64": coded, "mime_type": block.media_type, **more}

@@ -127,8 +127,8 @@ def _replace_import(
     names = [str(getattr(node, "module", None) or alias.name) for alias in node.names]
     mine = [name for name in names if name.split(".")[0] in own]
     if mine and not relative:
-        told = f"{mine[0]} stays: this program has a module of its own that is called so"
-        notes.append(Note(node.lineno, told))
+        text = f"{mine[0]} stays: this program has a module of its own that is called so"
+        notes.append(Note(node.lineno, text))
     if mine or relative:
         return None
     if isinstance(node, ast.Import):
@@ -197,8 +197,8 @@ def _migrate_cell(text: str) -> MigrationResult:
         return MigrationResult(
             text, (Note(error.lineno or 1, f" stays as no Python: {error.msg}"),)
         )
-    told = tuple(Note(one.line, f": {one.text}") for one in made.notes)
-    return MigrationResult(made.source.replace(_MAGIC_PREFIX, ""), told)
+    notes = tuple(Note(one.line, f": {one.text}") for one in made.notes)
+    return MigrationResult(made.source.replace(_MAGIC_PREFIX, ""), notes)
 
 
 _MENTIONS = re.compile("|".join([*LIBRARIES, *_GUIDES]))
@@ -257,8 +257,8 @@ def _find_quoted_modules(nodes: Sequence[ast.AST]) -> Iterator[Note]:
                     yield Note(node.lineno, f"{name}({text!r}): all its names stand in {ours}")
             case ast.Constant(value=str(text)):
                 for found in _QUOTED_IMPORT.finditer(text):
-                    told = f"a text holds {found[0].strip()!r:.80}, which stays"
-                    yield Note(node.lineno, told)
+                    note = f"a text holds {found[0].strip()!r:.80}, which stays"
+                    yield Note(node.lineno, note)
 
 
 _IMPORTING_CALLS = ("import_module", "__import__", "patch", "importorskip", "find_spec", "setattr")

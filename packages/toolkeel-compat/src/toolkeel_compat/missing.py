@@ -48,6 +48,6 @@ def replacement_hint(library: str, hints: Mapping[str, str], name: str) -> str:
         return ""
     for pattern, instead in hints.items():
         if re.fullmatch(pattern, name):
-            told = f": {instead}" if instead else ", and has no counterpart"
-            return f"{library}'s {name} is not here{told}"
+            ending = f": {instead}" if instead else ", and has no counterpart"
+            return f"{library}'s {name} is not here{ending}"
     return ""

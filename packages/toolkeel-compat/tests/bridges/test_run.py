@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field, ValidationError
 
 from toolkeel import RunContext, ToolContext, tool
 from toolkeel.errors import SetupError
-from toolkeel_compat.bridges.run import Ours, refused
+from toolkeel_compat.bridges.run import CoreToolRunner, explain_refusal
 from toolkeel_compat.langchain import InjectedState, InjectedStore, InjectedToolArg
 
 
@@ -28,7 +28,7 @@ def look(
 
 def test_it_is_filled_from_the_run_given_beforehand_and_from_the_call() -> None:
     run = RunContext("mine", state={}, store="store", inject={"user": "ada"})
-    ours = Ours(look, run)
+    ours = CoreToolRunner(look, run)
     message = asyncio.run(ours.run_call({"word": "a"}, call_id="c1"))
     assert message.content == "a mine store ada c1"
     message = asyncio.run(ours.run_call('{"word": "b"}', "theirs", "c2", user="bob"))
@@ -37,7 +37,7 @@ def test_it_is_filled_from_the_run_given_beforehand_and_from_the_call() -> None:
 
 
 def test_a_call_without_an_id_gets_one_and_a_failure_is_a_message() -> None:
-    ours = Ours(look, RunContext(store="s", inject={"user": "u"}))
+    ours = CoreToolRunner(look, RunContext(store="s", inject={"user": "u"}))
     message = asyncio.run(ours.run_call({"word": "a"}))
     assert message.tool_call_id
     assert asyncio.run(ours.run_call({"no": 1})).kind == "invalid_arguments"
@@ -45,7 +45,7 @@ def test_a_call_without_an_id_gets_one_and_a_failure_is_a_message() -> None:
 
 def test_what_the_program_forgot_to_give_is_its_own_fault() -> None:
     with pytest.raises(SetupError, match="user"):
-        asyncio.run(Ours(look, RunContext(store="s")).run_call({"word": "a"}))
+        asyncio.run(CoreToolRunner(look, RunContext(store="s")).run_call({"word": "a"}))
 
 
 def test_the_approver_of_the_run_is_asked_before_that_of_the_library() -> None:
@@ -60,7 +60,7 @@ def test_the_approver_of_the_run_is_asked_before_that_of_the_library() -> None:
 
     run = RunContext[Any](approver=by("run", True))
     for like, answer in ((run, "acted"), (None, "The call of 'act' was not approved")):
-        message = asyncio.run(Ours(act, like).run_call({}, approver=by("library", False)))
+        message = asyncio.run(CoreToolRunner(act, like).run_call({}, approver=by("library", False)))
         assert message.text.startswith(answer)
     assert asked == ["run", "library"]
 
@@ -73,7 +73,7 @@ def test_what_cannot_go_along_is_refused_with_what_to_write() -> None:
     with pytest.raises(
         SetupError, match="'last' has ends_run=, which cannot go along: say so there"
     ):
-        Ours(last, None, ends_run="say so there")
+        CoreToolRunner(last, None, ends_run="say so there")
 
 
 def test_what_validators_refuse_is_told_by_argument() -> None:
@@ -83,5 +83,5 @@ def test_what_validators_refuse_is_told_by_argument() -> None:
     with pytest.raises(ValidationError) as wrong:
         Even.model_validate({"number": 3})
     schema = Even.model_json_schema()
-    told = refused("halve", wrong.value, schema, {"number": 3}).text
+    told = explain_refusal("halve", wrong.value, schema, {"number": 3}).text
     assert told.startswith("The arguments of halve are invalid") and "- number: " in told

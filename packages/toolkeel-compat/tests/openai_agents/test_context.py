@@ -8,7 +8,12 @@ from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel import Usage as CoreUsage
 from toolkeel.testing import Scripted, call
 from toolkeel_compat.openai_agents import Agent, RunConfig, Runner, Usage
-from toolkeel_compat.openai_agents.context import Raw, RunContextWrapper, TokensDetails, ToolContext
+from toolkeel_compat.openai_agents.context import (
+    RawItem,
+    RunContextWrapper,
+    TokensDetails,
+    ToolContext,
+)
 
 SEEN: list[Any] = []
 
@@ -34,7 +39,7 @@ def test_both_are_filled_at_any_position_and_hidden() -> None:
     item = context.run_item
     assert item.agent is agent
     assert (item.raw_item.id, item.raw_item.call_id, item.raw_item.name) == ("c1", "c1", "look")
-    assert context.run() is run
+    assert context.core_run() is run
 
 
 def test_usage_is_what_the_run_has_spent_by_now() -> None:
@@ -50,14 +55,14 @@ def test_both_can_be_made_by_hand() -> None:
     wrapper = RunContextWrapper({"a": 1}, Usage(1, 2, 3, 5))
     assert (wrapper.context, wrapper.usage.total_tokens) == ({"a": 1}, 5)
     context = ToolContext({"a": 1}, tool_name="t", tool_call_id="c", tool_arguments="{}")
-    assert context.run().deps == {"a": 1}
+    assert context.core_run().deps == {"a": 1}
     assert context.run_item.raw_item.arguments == "{}"
     assert RunContextWrapper().usage == Usage()
 
 
 def test_the_context_of_a_call_is_made_of_the_runs() -> None:
     run = RunContextWrapper({"a": 1})
-    call = Raw(call_id="c1", name="add", arguments="{}")
+    call = RawItem(call_id="c1", name="add", arguments="{}")
     context = ToolContext.from_agent_context(run, "c1", call, "agent", run_config="config")
     assert (context.tool_name, context.tool_call_id, context.tool_arguments) == ("add", "c1", "{}")
     assert (context.context, context.agent, context.run_config) == ({"a": 1}, "agent", "config")
@@ -67,7 +72,7 @@ def test_the_context_of_a_call_is_made_of_the_runs() -> None:
 def test_what_is_added_to_a_runs_usage_is_spent_by_the_run() -> None:
     run: RunContext[Any] = RunContext()
     run.usage = CoreUsage(1, 10, 5)
-    usage = RunContextWrapper.of(run).usage
+    usage = RunContextWrapper.from_run(run).usage
     usage.add(Usage(2, 1, 2, 3, TokensDetails(cached_tokens=1)))
     assert (usage.requests, usage.total_tokens) == (3, 18)
     assert run.usage == CoreUsage(3, 11, 7, 1)

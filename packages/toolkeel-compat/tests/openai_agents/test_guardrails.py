@@ -39,7 +39,7 @@ from toolkeel_compat.openai_agents import (
     tool_input_guardrail,
     tool_output_guardrail,
 )
-from toolkeel_compat.openai_agents.guardrails import as_behavior
+from toolkeel_compat.openai_agents.guardrails import to_behavior
 
 Output = ToolGuardrailFunctionOutput
 
@@ -166,18 +166,18 @@ def test_a_guardrail_made_of_a_function_is_run_by_itself() -> None:
 
 
 def test_a_behaviour_may_be_a_record_or_the_dict_of_the_sdk() -> None:
-    assert as_behavior({"type": "allow"}) == AllowBehavior()
-    assert as_behavior(AllowBehavior("x")) == AllowBehavior("x")
-    rejected = as_behavior({"type": "reject_content", "message": "no"})
+    assert to_behavior({"type": "allow"}) == AllowBehavior()
+    assert to_behavior(AllowBehavior("x")) == AllowBehavior("x")
+    rejected = to_behavior({"type": "reject_content", "message": "no"})
     assert isinstance(rejected, RejectContentBehavior)
     assert rejected.message == "no"
-    assert as_behavior({"type": "raise_exception"}) == RaiseExceptionBehavior()
+    assert to_behavior({"type": "raise_exception"}) == RaiseExceptionBehavior()
 
 
 @pytest.mark.parametrize("unclear", [{"type": "shrug"}, {}, {"type": "allow", "bogus": 1}])
 def test_a_dict_that_says_nothing_known_is_an_error(unclear: dict[str, object]) -> None:
     with pytest.raises((KeyError, TypeError)):
-        as_behavior(unclear)
+        to_behavior(unclear)
 
 
 def test_the_three_ways_out_have_short_names() -> None:

@@ -31,7 +31,7 @@ from toolkeel_compat.openai_agents import (
     prompt_with_handoff_instructions,
     remove_all_tools,
 )
-from toolkeel_compat.openai_agents.items import items_of
+from toolkeel_compat.openai_agents.items import to_items
 
 
 @function_tool
@@ -244,7 +244,7 @@ def test_a_filter_sees_what_the_input_told_and_hands_it_on() -> None:
 def test_without_tools_what_was_said_is_left() -> None:
     call = ToolCall("c1", "look", "{}")
     reply = AssistantMessage("I look", (call,), reasoning=(Reasoning("hm"),))
-    items = tuple(items_of(None, reply) + items_of(None, ToolMessage("seen", "c1", "look")))
+    items = tuple(to_items(None, reply) + to_items(None, ToolMessage("seen", "c1", "look")))
     history = ({"role": "user", "content": "hi"}, {"type": "function_call", "call_id": "c0"})
     data = remove_all_tools(HandoffInputData(history, items, items))
     assert data.input_history == history[:1]

@@ -21,10 +21,10 @@ from toolkeel.messages import Message, Reasoning
 from toolkeel_compat.openai_agents.items import (
     ItemHelpers,
     MessageOutputItem,
-    Raw,
-    input_list,
-    items_of,
-    messages_of,
+    RawItem,
+    to_input_list,
+    to_items,
+    to_messages,
 )
 
 
@@ -32,7 +32,7 @@ def test_a_reply_is_its_thoughts_its_text_and_its_calls() -> None:
     reply = AssistantMessage(
         "so", (ToolCall("1", "add", {"a": 1}),), "tool_calls", reasoning=(Reasoning("hm"),)
     )
-    thought, said, called = items_of("agent", reply)
+    thought, said, called = to_items("agent", reply)
     assert [i.type for i in (thought, said, called)] == [
         "reasoning_item", "message_output_item", "tool_call_item",
     ]  # fmt: skip
@@ -44,7 +44,7 @@ def test_a_reply_is_its_thoughts_its_text_and_its_calls() -> None:
 
 def test_an_attribute_that_an_item_does_not_have_is_none() -> None:
     with pytest.raises(AttributeError, match="nothing"):
-        _ = Raw(type="x").nothing
+        _ = RawItem(type="x").nothing
 
 
 TEXT = st.text(st.characters(exclude_categories=["C"]), min_size=1).filter(str.strip)
@@ -70,8 +70,8 @@ def transcripts(draw: st.DrawFn) -> list[Message]:
 
 @given(transcripts())
 def test_a_transcript_as_items_is_the_same_transcript_again(said: list[Message]) -> None:
-    items = json.loads(json.dumps(input_list([SystemMessage("told"), *said])))
-    again = messages_of(items)
+    items = json.loads(json.dumps(to_input_list([SystemMessage("told"), *said])))
+    again = to_messages(items)
     assert [(type(m), m.text) for m in again] == [(type(m), m.text) for m in said]
     assert [
         (c.id, c.name, json.loads(str(c.arguments)))
@@ -83,7 +83,7 @@ def test_a_transcript_as_items_is_the_same_transcript_again(said: list[Message])
 
 
 def test_instructions_stay_with_the_agent_that_has_them() -> None:
-    assert input_list([SystemMessage("told"), UserMessage("hi")])[0]["role"] == "user"
+    assert to_input_list([SystemMessage("told"), UserMessage("hi")])[0]["role"] == "user"
 
 
 def test_pictures_and_texts_of_a_message_are_read() -> None:
@@ -91,7 +91,7 @@ def test_pictures_and_texts_of_a_message_are_read() -> None:
         {"type": "input_text", "text": "what is it?"},
         {"type": "input_image", "image_url": "https://x.test/a.png"},
     ]
-    [message] = messages_of([{"role": "user", "content": parts}])
+    [message] = to_messages([{"role": "user", "content": parts}])
     assert message.content[1] == Image(url="https://x.test/a.png")
 
 
@@ -105,9 +105,9 @@ def test_pictures_and_texts_of_a_message_are_read() -> None:
 )
 def test_an_item_that_is_not_read_is_refused_by_its_type(item: object, named: str) -> None:
     with pytest.raises(SetupError, match=named):
-        messages_of([item])
+        to_messages([item])
     with pytest.raises(SetupError, match="give a text or a list"):
-        messages_of(7)
+        to_messages(7)
 
 
 def test_a_text_becomes_a_list_of_items() -> None:
@@ -128,7 +128,7 @@ def test_items_of_responses_stay_as_they_came_with_their_ids() -> None:
             "type": "message",
         },
     ]  # fmt: skip
-    assert json.dumps(input_list(messages_of(items))) == json.dumps(items)
+    assert json.dumps(to_input_list(to_messages(items))) == json.dumps(items)
 
 
 def test_calls_that_the_provider_made_of_its_own_tools_are_items_in_their_place() -> None:
@@ -136,12 +136,12 @@ def test_calls_that_the_provider_made_of_its_own_tools_are_items_in_their_place(
     said = {"type": "message", "content": [{"type": "output_text", "text": "2"}], "id": "m"}
     kept = {"openai-responses": {"output": [ran, "call", said]}}
     reply = AssistantMessage("2", (ToolCall("1", "add", "{}"),), provider_options=kept)
-    items = items_of("agent", reply)
+    items = to_items("agent", reply)
     assert [item.type for item in items] == [
         "tool_call_item", "tool_call_item", "message_output_item",
     ]  # fmt: skip
     assert items[0].raw_item.code == "1+1" and items[1].raw_item.name == "add"
-    assert items_of("agent", AssistantMessage("3", provider_options=kept))[0].raw_item["content"]
+    assert to_items("agent", AssistantMessage("3", provider_options=kept))[0].raw_item["content"]
 
 
 def test_helpers_read_items_of_openais_own_types_too() -> None:
@@ -174,7 +174,7 @@ def test_helpers_read_items_of_openais_own_types_too() -> None:
 
 def test_what_a_program_wrote_in_the_models_name_goes_back_as_it_wrote_it() -> None:
     said = [{"role": "user", "content": "a"}, {"role": "assistant", "content": "b"}]
-    assert input_list(messages_of(said)) == said
+    assert to_input_list(to_messages(said)) == said
     part = {"type": "output_text", "text": "b", "annotations": [{"url": "https://a.example"}]}
     cited = [{"type": "message", "role": "assistant", "content": [part]}]
-    assert input_list(messages_of(cited)) == cited
+    assert to_input_list(to_messages(cited)) == cited

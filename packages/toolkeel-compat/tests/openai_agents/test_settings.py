@@ -35,9 +35,9 @@ def test_a_setting_without_a_counterpart_is_refused_by_name(name: str) -> None:
 def test_every_other_setting_reaches_the_model(name: str) -> None:
     chat = name.endswith("_penalty")
     made = ModelSettings(**{name: VALUES[name]})
-    assert made.core(chat=chat) != ModelSettings().core(chat=chat)
+    assert made.to_core(chat=chat) != ModelSettings().to_core(chat=chat)
     alone = name in ("truncation", "frequency_penalty", "presence_penalty")
-    assert (made.core(chat=not chat) == ModelSettings().core(chat=not chat)) is alone
+    assert (made.to_core(chat=not chat) == ModelSettings().to_core(chat=not chat)) is alone
 
 
 def test_every_field_is_passed_on_or_refused() -> None:
@@ -56,10 +56,10 @@ def test_the_wires_name_reasoning_and_verbosity_each_their_own_way() -> None:
     settings = ModelSettings(
         reasoning=SimpleNamespace(model_dump=lambda **_: {"effort": "high"}), verbosity="low"
     )
-    assert settings.core().provider_options == {
+    assert settings.to_core().provider_options == {
         "reasoning": {"effort": "high"}, "text": {"verbosity": "low"},
     }  # fmt: skip
-    assert settings.core(chat=True).provider_options == {
+    assert settings.to_core(chat=True).provider_options == {
         "reasoning_effort": "high", "verbosity": "low",
     }  # fmt: skip
 

@@ -154,7 +154,7 @@ def test_a_tool_approved_for_good_runs_and_others_still_wait() -> None:
     assert [item.name for item in again.interruptions] == ["pay"]
     state = again.to_state()
     state.reject(again.interruptions[0], always_reject=True, rejection_message="no more")
-    assert state.always == {"cancel_order": "", "pay": "no more"}
+    assert state.standing_decisions == {"cancel_order": "", "pay": "no more"}
     assert "no more" in results(Runner.run_sync(clerk, state))[-1]
 
 
@@ -164,7 +164,7 @@ def test_decisions_survive_as_plain_data() -> None:
     state.approve(state.get_interruptions()[0], always_approve=True)
     data = json.loads(json.dumps(state.to_json()))
     back = asyncio.run(RunState.from_json(clerk, data))
-    assert back.always == {"cancel_order": ""}
+    assert back.standing_decisions == {"cancel_order": ""}
     assert results(Runner.run_sync(clerk, back)) == ["cancelled 7"]
     with pytest.raises(SetupError, match="no 'state'"):
         asyncio.run(RunState.from_json(clerk, {}))

@@ -13,7 +13,7 @@ from toolkeel_compat.openai_agents import (
     ToolOutputText,
     function_tool,
 )
-from toolkeel_compat.openai_agents.tool_outputs import parts_of
+from toolkeel_compat.openai_agents.tool_outputs import read_parts
 
 PICTURE = "https://example.com/a.png"
 
@@ -35,8 +35,8 @@ PICTURE = "https://example.com/a.png"
     ],
 )
 def test_a_part_is_what_the_model_sees_alone_or_in_a_list(value: Any, part: Any) -> None:
-    assert parts_of(value) == (part,)
-    assert parts_of([value, "x"]) is None
+    assert read_parts(value) == (part,)
+    assert read_parts([value, "x"]) is None
 
     @function_tool
     def shown() -> Any:
@@ -49,4 +49,4 @@ def test_a_part_is_what_the_model_sees_alone_or_in_a_list(value: Any, part: Any)
 
 @pytest.mark.parametrize("value", [{"type": "image"}, {"type": "image", "image_url": 1}, {}, [], 5])
 def test_what_only_looks_like_a_part_is_a_value_like_any_other(value: Any) -> None:
-    assert parts_of(value) is None
+    assert read_parts(value) is None

@@ -23,9 +23,9 @@ from toolkeel_compat.openai_agents import (
 )
 from toolkeel_compat.openai_agents.tools import (
     FunctionTool,
-    as_strict,
     default_tool_error_function,
     function_tool,
+    mark_strict,
 )
 
 SCHEMA = {
@@ -120,7 +120,7 @@ def test_a_changed_copy_runs_as_changed() -> None:
 
 def test_openai_holds_a_tool_to_its_schema_unless_it_says_otherwise() -> None:
     loose = dataclasses.replace(weather, strict_json_schema=False)
-    strict, plain = as_strict([weather, loose])
+    strict, plain = mark_strict([weather, loose])
     assert strict.provider_options == {"strict": True} and plain is loose
 
 

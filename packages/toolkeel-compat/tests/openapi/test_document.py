@@ -10,9 +10,9 @@ import pytest
 from tests.petshop import DOCUMENT
 from toolkeel import SetupError
 from toolkeel.define.tool import Tool
-from toolkeel_compat.openapi.document import Parameter, operations, server_url
+from toolkeel_compat.openapi.document import Parameter, read_operations, read_server_url
 
-FOUND = {operation.name: operation for operation in operations(DOCUMENT)}
+FOUND = {operation.name: operation for operation in read_operations(DOCUMENT)}
 
 
 def test_every_operation_is_found_with_its_name_and_text() -> None:
@@ -85,7 +85,7 @@ def query(schema: Any, **more: Any) -> Any:
     """The schema of one query parameter after reading."""
     parameter = {"name": "q", "in": "query", "schema": schema, **more}
     found = document(x={"get": {"parameters": [parameter]}})
-    [operation] = operations(found)
+    [operation] = read_operations(found)
     return operation.schema["properties"]["q"]
 
 
@@ -130,19 +130,19 @@ def test_a_parameter_written_as_json_has_that_schema() -> None:
         "in": "query",
         "content": {"application/json": {"schema": {"type": "object"}}},
     }
-    [found] = operations(document(x={"get": {"parameters": [parameter]}}))
+    [found] = read_operations(document(x={"get": {"parameters": [parameter]}}))
     assert found.schema["properties"]["q"] == {"type": "object"}
 
 
 def test_the_first_server_is_where_it_is_with_its_variables_filled() -> None:
-    assert server_url(DOCUMENT) == "http://127.0.0.1:1/v1"
-    assert server_url({}) == server_url({"servers": [{"url": "/v1"}]}) == ""
+    assert read_server_url(DOCUMENT) == "http://127.0.0.1:1/v1"
+    assert read_server_url({}) == read_server_url({"servers": [{"url": "/v1"}]}) == ""
 
 
 @pytest.mark.parametrize("version", [{}, {"swagger": "2.0"}, {"openapi": "2.9"}])
 def test_another_kind_of_document_is_refused(version: Any) -> None:
     with pytest.raises(SetupError, match="OpenAPI 3 document is needed"):
-        operations({**version, "paths": {}})
+        read_operations({**version, "paths": {}})
 
 
 @pytest.mark.parametrize(
@@ -158,11 +158,11 @@ def test_a_reference_that_leads_nowhere_is_told(target: str, told: str) -> None:
     broken["components"]["parameters"]["Loop"] = {"$ref": "#/components/parameters/Loop"}
     broken["paths"]["/pets"]["parameters"][0] = {"$ref": target}
     with pytest.raises(SetupError, match=told):
-        operations(broken)
+        read_operations(broken)
 
 
 def test_schemas_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkeel_compat.openapi.document.LARGEST", 1000)
+    monkeypatch.setattr("toolkeel_compat.openapi.document.MAX_SCHEMAS", 1000)
     many = copy.deepcopy(DOCUMENT)
     for n in range(60):  # what refers twice to what refers twice to ...
         below = {"$ref": f"#/doubled/a{n + 1}"}
@@ -174,7 +174,7 @@ def test_schemas_that_multiply_are_refused(monkeypatch: pytest.MonkeyPatch) -> N
         "schema": {"$ref": "#/doubled/a0"},
     }
     with pytest.raises(SetupError, match="more than 1,000 parts"):
-        operations(many)
+        read_operations(many)
 
 
 @pytest.mark.parametrize("where", ["Header", "formData", "body", ""])
@@ -183,7 +183,7 @@ def test_a_parameter_that_is_nowhere_is_refused_and_no_cookie(where: str) -> Non
     parameter = {"name": "Host", "in": where, "style": "simple", "schema": {"type": "string"}}
     odd["paths"]["/pets"]["parameters"][0] = parameter
     with pytest.raises(SetupError, match="a parameter is in"):
-        operations(odd)
+        read_operations(odd)
 
 
 @pytest.mark.parametrize(
@@ -209,14 +209,14 @@ def test_a_header_that_says_whom_a_request_is_for_is_no_argument(name: str) -> N
     document = copy.deepcopy(DOCUMENT)
     parameter = {"in": "header", "name": name, "schema": {"type": "string"}}
     document["paths"]["/pets"]["get"].setdefault("parameters", []).append(parameter)
-    [listed] = [each for each in operations(document) if each.name == "listPets"]
+    [listed] = [each for each in read_operations(document) if each.name == "listPets"]
     assert name not in listed.schema["properties"]
     assert all(each.name != name for each in listed.parameters)
 
 
 @pytest.mark.parametrize("path", ["@evil.example/x", ".evil.example/x", ":1@evil.example/", "\\x"])
 def test_a_path_without_its_stroke_leads_to_no_other_server(path: str) -> None:
-    [found] = operations({"openapi": "3.1.0", "paths": {path: {"get": {}}}})
+    [found] = read_operations({"openapi": "3.1.0", "paths": {path: {"get": {}}}})
     assert found.path == f"/{path}"
 
 
@@ -235,11 +235,13 @@ def test_a_path_without_its_stroke_leads_to_no_other_server(path: str) -> None:
 )
 def test_a_document_that_is_none_is_told_as_that(broken: Any) -> None:
     with pytest.raises(SetupError, match="cannot be read"):
-        operations({"openapi": "3.1.0", "paths": broken})
+        read_operations({"openapi": "3.1.0", "paths": broken})
 
 
 def test_a_property_of_which_nothing_is_said_is_kept() -> None:
     schema = {"type": "object", "properties": {"any": True}}
     parameters = [{"name": "a", "in": "query", "schema": schema}]
-    [found] = operations({"openapi": "3.1.0", "paths": {"/x": {"get": {"parameters": parameters}}}})
+    [found] = read_operations(
+        {"openapi": "3.1.0", "paths": {"/x": {"get": {"parameters": parameters}}}}
+    )
     assert found.schema["properties"]["a"]["properties"] == {"any": True}

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolkeel import ToolError
 from toolkeel_compat.openapi.document import Operation, Parameter
-from toolkeel_compat.openapi.request import request_parts
+from toolkeel_compat.openapi.request import build_request_parts
 
 TEXT = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1)
 
@@ -27,15 +27,15 @@ def operation(where: str, style: str = "form", explode: bool = True, media: str 
 def test_an_object_whose_keys_stand_alone_names_no_other_parameter(key: str) -> None:
     made = operation("query")
     with pytest.raises(ToolError, match="another parameter"):
-        request_parts(made, {"arg": {key: "evil"}}, given={"tenant"})
-    assert request_parts(made, {"arg": {"x": "1"}}, given={"tenant"}).query == [("x", "1")]
+        build_request_parts(made, {"arg": {key: "evil"}}, reserved={"tenant"})
+    assert build_request_parts(made, {"arg": {"x": "1"}}, reserved={"tenant"}).query == [("x", "1")]
 
 
 @given(TEXT)
 def test_a_path_parameter_is_one_segment_whatever_stands_in_it(text: str) -> None:
     if text in (".", ".."):
         return
-    path = request_parts(operation("path", "simple", False), {"arg": text}).path
+    path = build_request_parts(operation("path", "simple", False), {"arg": text}).path
     head, a, segment, b = path.split("/")
     assert (head, a, b) == ("", "a", "b")
     assert unquote(segment) == text
@@ -45,7 +45,7 @@ def test_a_path_parameter_is_one_segment_whatever_stands_in_it(text: str) -> Non
 @pytest.mark.parametrize("text", ["", ".", ".."])
 def test_a_path_parameter_cannot_climb(text: str) -> None:
     with pytest.raises(ToolError, match="cannot stand in a path"):
-        request_parts(operation("path", "simple", False), {"arg": text})
+        build_request_parts(operation("path", "simple", False), {"arg": text})
 
 
 @pytest.mark.parametrize(
@@ -68,18 +68,18 @@ def test_a_path_parameter_cannot_climb(text: str) -> None:
 def test_a_query_parameter_is_written_in_its_style(
     style: str, explode: bool, value: Any, pairs: list[tuple[str, str]]
 ) -> None:
-    assert request_parts(operation("query", style, explode), {"arg": value}).query == pairs
+    assert build_request_parts(operation("query", style, explode), {"arg": value}).query == pairs
 
 
 def test_headers_and_cookies_hold_one_line_each() -> None:
-    header = request_parts(operation("header", "simple", False), {"arg": ["a", "b"]})
+    header = build_request_parts(operation("header", "simple", False), {"arg": ["a", "b"]})
     assert header.headers == {"name": "a,b"}
-    chinese = request_parts(operation("header", "simple", False), {"arg": "北京"})
+    chinese = build_request_parts(operation("header", "simple", False), {"arg": "北京"})
     assert chinese.headers["name"].isascii()
-    cookie = request_parts(operation("cookie"), {"arg": "a; b=c"})
+    cookie = build_request_parts(operation("cookie"), {"arg": "a; b=c"})
     assert cookie.headers == {"Cookie": "name=a%3B%20b%3Dc"}
     with pytest.raises(ToolError, match="one line"):
-        request_parts(operation("header", "simple", False), {"arg": "a\r\nHost: evil"})
+        build_request_parts(operation("header", "simple", False), {"arg": "a\r\nHost: evil"})
 
 
 @pytest.mark.parametrize(
@@ -94,12 +94,12 @@ def test_headers_and_cookies_hold_one_line_each() -> None:
     ],
 )
 def test_a_body_is_written_as_its_media_type_wants(media: str, body: Any, sent: Any) -> None:
-    parts = request_parts(operation("", media=media), {"body": body})
+    parts = build_request_parts(operation("", media=media), {"body": body})
     expected, typed = sent
     assert parts.body == expected
     assert parts.headers == ({"Content-Type": media} if typed else {})
 
 
 def test_a_call_without_a_body_sends_none_and_a_hidden_argument_is_left_out() -> None:
-    parts = request_parts(operation("query", media="application/json"), {"arg": "x"}, ["arg"])
+    parts = build_request_parts(operation("query", media="application/json"), {"arg": "x"}, ["arg"])
     assert (parts.query, parts.body, parts.headers) == ([], {}, {})

@@ -1,9 +1,9 @@
-"""Tool objects of other libraries become ours, and ours theirs.
+"""Convert tool objects of other libraries to ours, and ours to theirs.
 
-run            what bridges share: our tools run for another library's call, what validators refuse
-langchain      LangChain's tool objects become ours, and ours theirs: ``pip install 'toolkeel[langchain]'``
-openai_agents  the OpenAI Agents SDK's tools become ours, and ours theirs
-pydantic_ai    Pydantic AI's tools become ours, and ours theirs: ``pip install 'toolkeel[pydantic-ai]'``
+run            shared by the bridges: run our tools for another library, explain validation errors
+langchain      LangChain's tools: ``pip install 'toolkeel[langchain]'``
+openai_agents  the OpenAI Agents SDK's tools: ``pip install 'toolkeel[openai-agents]'``
+pydantic_ai    Pydantic AI's tools: ``pip install 'toolkeel[pydantic-ai]'``
 """
 
 from typing import TYPE_CHECKING

@@ -1,4 +1,4 @@
-"""LangChain's tool objects become ours, and ours theirs: ``pip install 'toolkeel[langchain]'``."""
+"""Convert LangChain's tools to ours, and ours to LangChain's: ``pip install 'toolkeel[langchain]'``."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage
-from toolkeel_compat.bridges.run import Ours, refused
+from toolkeel_compat.bridges.run import CoreToolRunner, explain_refusal
 from toolkeel_compat.content_blocks import to_content, to_langchain_content
 from toolkeel_compat.langchain.command import Command, make_command_step
 from toolkeel_compat.langchain.runtime import InjectedState, InjectedStore, ToolRuntime
@@ -31,8 +31,8 @@ RESERVED = ("config", "runtime", "run_manager", "callbacks")
 """Parameters that LangChain and LangGraph fill themselves."""
 
 
-def _langgraph(module: str) -> Any:
-    """A module of LangGraph; None if it is not installed: LangChain's tools run without it."""
+def _import_langgraph(module: str) -> Any:
+    """Import a module of LangGraph; None if it is not installed, as LangChain's tools run without it."""
     try:
         return import_module(f"langgraph.{module}")
     except ImportError:
@@ -40,7 +40,7 @@ def _langgraph(module: str) -> Any:
 
 
 def from_langchain(theirs: tools.BaseTool) -> AnyTool:
-    """A tool of ours that runs one of LangChain's.
+    """Convert a LangChain tool to one of ours that runs it.
 
     The model's arguments are checked here against the tool's schema, and again by LangChain.
     Injected parameters are filled from the run: its state, its store, values by name, and LangGraph's
@@ -61,13 +61,13 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
         call = {"type": "tool_call", "name": theirs.name, "args": arguments, "id": context.call.id}
         try:
             config: Any = context.run.inject.get("config")
-            return _taken(await theirs.ainvoke(call, config))
+            return _convert_result(await theirs.ainvoke(call, config))
         except tools.ToolException as error:
             raise ToolError(str(error) or "Tool execution error") from error
         except ValidationError as error:
             if error.title != getattr(theirs.args_schema, "__name__", ""):
                 raise  # the body's own
-            raise refused(theirs.name, error, shown, arguments) from error
+            raise explain_refusal(theirs.name, error, shown, arguments) from error
 
     shown = _schema(theirs)
     made = Tool.from_schema(
@@ -85,11 +85,11 @@ def from_langchain(theirs: tools.BaseTool) -> AnyTool:
     return dataclasses.replace(made, injected=(*made.injected, *_injected(theirs)))
 
 
-def _taken(result: Any) -> object:
-    """What a tool of theirs gave, in our terms.
+def _convert_result(result: Any) -> object:
+    """Convert the result of a LangChain tool.
 
     Raises:
-        SetupError: it is a list of several commands.
+        SetupError: It is a list of several commands.
     """
     if isinstance(result, messages.ToolMessage):
         content = to_content(result.content)
@@ -97,21 +97,23 @@ def _taken(result: Any) -> object:
         return ToolMessage(content, *about, artifact=result.artifact)
     if isinstance(result, list) and any(hasattr(one, "update") for one in result):
         raise SetupError("a list of commands does not come along: return one Command")
-    types = _langgraph("types")
-    return _command(result) if types and isinstance(result, types.Command) else result
+    types = _import_langgraph("types")
+    return _convert_command(result) if types and isinstance(result, types.Command) else result
 
 
-def _command(theirs: Any) -> Command:
-    """A command of theirs, with its messages as ours."""
+def _convert_command(theirs: Any) -> Command:
+    """Convert a LangGraph command and its messages."""
     update = dict(theirs._update_as_tuples())
     if "messages" in update:
-        told = messages.convert_to_messages(update["messages"])
-        update["messages"] = [_taken(m) if m.type == "tool" else (m.type, m.content) for m in told]
+        converted = messages.convert_to_messages(update["messages"])
+        update["messages"] = [
+            _convert_result(m) if m.type == "tool" else (m.type, m.content) for m in converted
+        ]
     return Command(update, theirs.goto, theirs.graph, theirs.resume)
 
 
 def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.StructuredTool:
-    """A tool of LangChain's that runs one of ours, guards and all.
+    """Convert one of our tools, with its guards, to a LangChain tool that runs it.
 
     A failure becomes a `ToolMessage` with the status ``error``, as its own tools make them. In a
     graph it sees the state, the store, the context and the call's id; what it changes in the state
@@ -127,17 +129,17 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
         SetupError: a parameter has a name that LangChain fills itself.
     """
     tool = as_tool(ours)
-    inner = Ours(tool, run)
+    inner = CoreToolRunner(tool, run)
     if taken := [*filter(properties_of(tool.parameters).__contains__, RESERVED)]:
         raise SetupError(f"{tool.name!r}: LangChain fills {taken[0]!r} itself; rename it")
 
     async def call_tool(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
-        given = _of_graph(runtime)
-        before: Any = deepcopy(given.get("state"))
-        message = await inner.run_call(arguments, config=config, **given)
+        graph_values = _read_graph(runtime)
+        before: Any = deepcopy(graph_values.get("state"))
+        message = await inner.run_call(arguments, config=config, **graph_values)
         if message.failed:
             raise tools.ToolException(message.text)
-        return _given_back(message, before, given.get("state"))
+        return _to_langchain_result(message, before, graph_values.get("state"))
 
     def call_tool_sync(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
         return run_sync(lambda: call_tool(config, runtime, **arguments))
@@ -145,7 +147,9 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     # They find what to fill by its annotation: the class, not text.
     for function in (call_tool, call_tool_sync):
         function.__annotations__["config"] = runnables.RunnableConfig
-        function.__annotations__["runtime"] = getattr(_langgraph("prebuilt"), "ToolRuntime", Any)
+        function.__annotations__["runtime"] = getattr(
+            _import_langgraph("prebuilt"), "ToolRuntime", Any
+        )
     return tools.StructuredTool(
         name=tool.name,
         description=tool.description,
@@ -161,8 +165,8 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     )
 
 
-def _of_graph(runtime: Any) -> dict[str, Any]:
-    """What a tool of ours is given of the graph that it runs in: a state of its own to change."""
+def _read_graph(runtime: Any) -> dict[str, Any]:
+    """Return the graph's state, as a copy to change, with store, context and call id."""
     if runtime is None:
         return {}
     fields = runtime.state if isinstance(runtime.state, Mapping) else vars(runtime.state)
@@ -171,8 +175,8 @@ def _of_graph(runtime: Any) -> dict[str, Any]:
     return {"state": state, **{key: value for key, value in known.items() if value is not None}}
 
 
-def _given_back(message: ToolMessage, before: Any, after: Any) -> tuple[Any, object]:
-    """A result as a tool there gives it; a command if the tool has changed the graph's state."""
+def _to_langchain_result(message: ToolMessage, before: Any, after: Any) -> tuple[Any, object]:
+    """Return content and artifact; a command if the tool changed the graph's state."""
     content: Any = to_langchain_content(message.content)
     if isinstance(content, list):  # a result there has no part of the type audio
         content = [{**p, "type": "file"} if p["type"] == "audio" else p for p in content]
@@ -181,8 +185,8 @@ def _given_back(message: ToolMessage, before: Any, after: Any) -> tuple[Any, obj
     new: Any = object()
     changed = {key: value for key, value in after.items() if before.get(key, new) != value}
     about = {"tool_call_id": message.tool_call_id, "name": message.name}
-    told = messages.ToolMessage(content, artifact=message.artifact, **about)
-    return _langgraph("types").Command(update={**changed, "messages": [told]}), None
+    result = messages.ToolMessage(content, artifact=message.artifact, **about)
+    return _import_langgraph("types").Command(update={**changed, "messages": [result]}), None
 
 
 def _schema(theirs: tools.BaseTool) -> dict[str, Any]:

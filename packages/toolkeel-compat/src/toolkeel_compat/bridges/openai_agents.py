@@ -19,7 +19,7 @@ from toolkeel.define.tool import AnyTool, Enabled, Prepared, Proceed, Step, Tool
 from toolkeel.errors import RunStopped, SetupError, TimedOut
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import arguments_text, dumps
-from toolkeel_compat.bridges.run import Ours
+from toolkeel_compat.bridges.run import CoreToolRunner
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.content_blocks import read_fields, to_block
 
@@ -29,11 +29,11 @@ with needs_extra("toolkeel_compat.bridges.openai_agents", "openai-agents"):
         ToolContext as TheirContext,
     )
 
-_ENDS = 'there Agent(tool_use_behavior={"stop_at_tool_names": [...]}) says so'
+_ENDS_RUN_HINT = 'there Agent(tool_use_behavior={"stop_at_tool_names": [...]}) says so'
 
 
 def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
-    """A tool of ours that runs one of the SDK's, its guardrails, `is_enabled` and timeouts included.
+    """Convert a tool of the SDK, with its guardrails, `is_enabled` and timeouts, to one of ours.
 
     Its body sees the run's context. What its `failure_error_function` says is the result; without
     one, a crash is told in a masked sentence. What its `custom_data_extractor` gives is the artifact.
@@ -50,24 +50,28 @@ def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
 
     async def invoke(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
         text = dumps(arguments)
-        around = _context(context, text)
+        around = _make_context(context, text)
         output = await theirs.on_invoke_tool(around, text)
         if theirs.custom_data_extractor is None:
-            return _content(output)
+            return _convert_output(output)
         item = {"type": "function_call_output", "call_id": context.call.id, "output": output}
         about = agents.FunctionToolCustomDataContext(around, theirs, output, item)
-        return ToolOutput(_content(output), await maybe_await(theirs.custom_data_extractor(about)))
+        return ToolOutput(
+            _convert_output(output), await maybe_await(theirs.custom_data_extractor(about))
+        )
 
-    steps: list[Step] = [_input(guardrail) for guardrail in theirs.tool_input_guardrails or ()]
+    steps: list[Step] = [
+        _convert_input_guardrail(guardrail) for guardrail in theirs.tool_input_guardrails or ()
+    ]
     outputs = theirs.tool_output_guardrails or ()
-    steps += [_output(guardrail) for guardrail in reversed(outputs)]
-    steps.append(partial(_in_time, theirs))
+    steps += [_convert_output_guardrail(guardrail) for guardrail in reversed(outputs)]
+    steps.append(partial(_handle_timeout, theirs))
     return Tool.from_schema(
         theirs.name,
         theirs.description,
         theirs.params_json_schema,
         invoke,
-        enabled=_enabled(theirs),
+        enabled=_convert_enabled(theirs),
         steps=steps,
         timeout=theirs.timeout_seconds,
         approval=theirs.needs_approval is not False,
@@ -75,7 +79,7 @@ def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
 
 
 def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> agents.FunctionTool:
-    """A tool of the SDK's that runs one of ours, guards and all.
+    """Convert one of our tools, with its guards, to a `FunctionTool` of the SDK.
 
     The model's arguments come as it wrote them and are checked here. A failure's text is the result.
     A call that needs a person interrupts the run, as there; an artifact becomes the item's
@@ -89,7 +93,7 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         SetupError: it ends the run.
     """
     tool = as_tool(ours)
-    inner, artifacts = Ours(tool, run, ends_run=_ENDS), dict[str, object]()
+    inner, artifacts = CoreToolRunner(tool, run, ends_run=_ENDS_RUN_HINT), dict[str, object]()
 
     async def on_invoke_tool(context: Any, arguments: str) -> Any:
         message = await inner.run_call(
@@ -97,7 +101,7 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         )
         if message.artifact is not None:
             artifacts[context.tool_call_id] = message.artifact
-        return message.text if message.failed else _output_of(message.content)
+        return message.text if message.failed else _to_sdk_output(message.content)
 
     async def needs_approval(context: Any, arguments: Mapping[str, Any], call_id: str) -> bool:
         return callable(tool.approval) and bool(await maybe_await(tool.approval(arguments)))
@@ -118,29 +122,29 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
     )
 
 
-def _context(context: ToolContext[Any], arguments: str) -> Any:
-    """The SDK's context of our running call."""
+def _make_context(context: ToolContext[Any], arguments: str) -> Any:
+    """Create the SDK's context of our running call."""
     return TheirContext(
         context.deps,
         tool_name=context.tool_name,
         tool_call_id=context.call.id,
         tool_arguments=arguments,
-        agent=_agent(context),
+        agent=_find_agent(context),
     )
 
 
-def _agent(context: ToolContext[Any]) -> Any:
-    """The SDK's own agent if one runs; else one of the running agent's name."""
+def _find_agent(context: ToolContext[Any]) -> Any:
+    """Return the running agent if it is the SDK's; else one with the running agent's name."""
     running = context.agent
     if isinstance(running, agents.Agent):
         return running
     return agents.Agent(name=str(getattr(running, "name", "toolkeel")))
 
 
-async def _in_time(
+async def _handle_timeout(
     theirs: Any, prepared: Prepared, context: ToolContext, proceed: Proceed
 ) -> object:
-    """A step: a call that took too long ends as the tool says."""
+    """Report a timeout as the tool specifies, as a step around the call."""
     try:
         return await proceed(prepared)
     except TimedOut as late:
@@ -149,46 +153,48 @@ async def _in_time(
             raise RunStopped(str(error), error) from late
         if theirs.timeout_error_function is None:
             raise
-        said = theirs.timeout_error_function(_context(context, dumps(as_json(prepared))), error)
-        raise TimedOut(str(await maybe_await(said))) from late
+        text = theirs.timeout_error_function(
+            _make_context(context, dumps(as_json(prepared))), error
+        )
+        raise TimedOut(str(await maybe_await(text))) from late
 
 
-def _enabled(theirs: Any) -> Enabled:
+def _convert_enabled(theirs: Any) -> Enabled:
     wanted = theirs.is_enabled
     if isinstance(wanted, bool):
         return wanted
 
     def enabled(context: ToolContext[Any]) -> Any:
         text = arguments_text(context.call.arguments)
-        return wanted(_context(context, text), _agent(context))
+        return wanted(_make_context(context, text), _find_agent(context))
 
     return enabled
 
 
-def _input(guardrail: Any) -> guard.InputGuard:
+def _convert_input_guardrail(guardrail: Any) -> guard.InputGuard:
     async def check(prepared: Prepared, context: ToolContext[Any]) -> guard.Verdict:
-        theirs = _context(context, dumps(as_json(prepared)))
+        theirs = _make_context(context, dumps(as_json(prepared)))
         data = agents.ToolInputGuardrailData(context=theirs, agent=theirs.agent)
         ending = agents.ToolInputGuardrailTripwireTriggered
-        return _verdict(guardrail, await guardrail.run(data), ending)
+        return _to_verdict(guardrail, await guardrail.run(data), ending)
 
     return guard.input_guard(check, guardrail.get_name())
 
 
-def _output(guardrail: Any) -> guard.OutputGuard:
+def _convert_output_guardrail(guardrail: Any) -> guard.OutputGuard:
     async def check(
         prepared: Prepared, outcome: guard.Outcome, context: ToolContext[Any]
     ) -> guard.Verdict:
-        theirs = _context(context, dumps(as_json(prepared)))
+        theirs = _make_context(context, dumps(as_json(prepared)))
         output = outcome.text if outcome.error else outcome.value
         data = agents.ToolOutputGuardrailData(context=theirs, agent=theirs.agent, output=output)
         ending = agents.ToolOutputGuardrailTripwireTriggered
-        return _verdict(guardrail, await guardrail.run(data), ending)
+        return _to_verdict(guardrail, await guardrail.run(data), ending)
 
     return guard.output_guard(check, guardrail.get_name())
 
 
-def _verdict(guardrail: Any, output: Any, ending: type[Exception]) -> guard.Verdict:
+def _to_verdict(guardrail: Any, output: Any, ending: type[Exception]) -> guard.Verdict:
     match output.behavior:
         case {"type": "allow"}:
             return guard.Allow()
@@ -198,10 +204,10 @@ def _verdict(guardrail: Any, output: Any, ending: type[Exception]) -> guard.Verd
             return guard.Stop(ending(guardrail, output))
 
 
-def _content(value: object) -> object:
-    """The SDK's structured outputs as content blocks; anything else as it is."""
+def _convert_output(value: object) -> object:
+    """Convert the SDK's structured outputs to content blocks; return other values unchanged."""
     if isinstance(value, list | tuple) and any(_is_part(item) for item in value):
-        return [_content(item) for item in value]
+        return [_convert_output(item) for item in value]
     block = to_block(value) if _is_part(value) else None
     if block is None and read_fields(value).get("file_id"):
         raise SetupError(
@@ -214,12 +220,12 @@ def _is_part(value: object) -> bool:
     return read_fields(value).get("type") in ("text", "image", "file")
 
 
-def _output_of(content: Content) -> Any:
-    """Content as the SDK's structured outputs; a text as it is."""
-    return content if isinstance(content, str) else [_part_of(block) for block in content]
+def _to_sdk_output(content: Content) -> Any:
+    """Convert content to the SDK's structured outputs; a string stays a string."""
+    return content if isinstance(content, str) else [_to_sdk_part(block) for block in content]
 
 
-def _part_of(block: Block) -> Any:
+def _to_sdk_part(block: Block) -> Any:
     if isinstance(block, Text | Data):
         return agents.ToolOutputText(text=block.text)
     if isinstance(block, Image):

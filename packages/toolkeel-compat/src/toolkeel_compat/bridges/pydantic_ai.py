@@ -1,4 +1,4 @@
-"""Pydantic AI's tools become ours, and ours theirs: ``pip install 'toolkeel[pydantic-ai]'``."""
+"""Convert Pydantic AI's tools to ours, and ours to theirs: ``pip install 'toolkeel[pydantic-ai]'``."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
 from toolkeel.errors import Crashed, SetupError, ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
-from toolkeel_compat.bridges.run import Ours, refused
+from toolkeel_compat.bridges.run import CoreToolRunner, explain_refusal
 
 with needs_extra("toolkeel_compat.bridges.pydantic_ai", "pydantic-ai"):
     import pydantic_ai  # pyright: ignore[reportMissingImports]
@@ -28,14 +28,14 @@ with needs_extra("toolkeel_compat.bridges.pydantic_ai", "pydantic-ai"):
     from pydantic_ai.models.test import TestModel  # pyright: ignore[reportMissingImports]
     from pydantic_ai.usage import RunUsage  # pyright: ignore[reportMissingImports]
 
-MENDABLE = ("invalid_arguments", "malformed_arguments", "tool_error", "unknown_tool")
+RETRYABLE = ("invalid_arguments", "malformed_arguments", "tool_error", "unknown_tool")
 """Failures after which the model shall try again; the others are final."""
 _URLS = {"image": messages.ImageUrl, "audio": messages.AudioUrl, "video": messages.VideoUrl}
 _approved: ContextVar[bool] = ContextVar("_approved", default=False)
 
 
 def from_pydantic_ai(theirs: pydantic_ai.Tool[Any]) -> AnyTool:
-    """A tool of ours that runs one of Pydantic AI's.
+    """Convert a Pydantic AI tool to one of ours that runs it.
 
     Its `RunContext` has the run's context as `deps`, and the call's id and name; its model is a
     stand-in that no tool should ask. `ModelRetry` and `ToolFailed` are told to the model; pictures,
@@ -59,10 +59,10 @@ def from_pydantic_ai(theirs: pydantic_ai.Tool[Any]) -> AnyTool:
         try:
             values = schema.validator.validate_json(dumps(arguments))
         except ValidationError as error:
-            raise refused(theirs.name, error, schema.json_schema, arguments) from error
+            raise explain_refusal(theirs.name, error, schema.json_schema, arguments) from error
         approved = theirs.requires_approval or _approved.get()
         try:
-            return _shown(await schema.call(values, _context(context, approved)))
+            return _convert_result(await schema.call(values, _make_context(context, approved)))
         except (exceptions.ModelRetry, exceptions.ToolFailed) as error:
             raise ToolError(error.message) from error
 
@@ -75,12 +75,12 @@ def from_pydantic_ai(theirs: pydantic_ai.Tool[Any]) -> AnyTool:
         timeout=theirs.timeout,
         approval=theirs.requires_approval,
         metadata=theirs.metadata or {},
-        steps=[_waiting],
+        steps=[_suspend_deferred],
     )
 
 
 def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydantic_ai.Tool[Any]:
-    """A tool of Pydantic AI's that runs one of ours, guards and all.
+    """Convert one of our tools, with its guards, to a Pydantic AI tool that runs it.
 
     The context's `deps` are our context. A failure the model can mend becomes `ModelRetry`, any
     other `ToolFailed`; an artifact becomes the metadata of a `ToolReturn`. A call that needs a
@@ -95,7 +95,7 @@ def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydan
         SetupError: it ends the run, which no tool does there.
     """
     tool = as_tool(ours)
-    inner = Ours(tool, run, ends_run="there output_type=[a_function] ends a run")
+    inner = CoreToolRunner(tool, run, ends_run="there output_type=[a_function] ends a run")
 
     async def call_tool(ctx: Any, /, **arguments: Any) -> Any:
         asked: list[Ticket] = []
@@ -109,9 +109,9 @@ def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydan
             kind = exceptions.CallDeferred if ticket.external else exceptions.ApprovalRequired
             raise kind({"reason": ticket.reason})
         if message.failed:
-            mend = message.kind in MENDABLE
+            mend = message.kind in RETRYABLE
             raise (exceptions.ModelRetry if mend else exceptions.ToolFailed)(message.text)
-        parts = _parts(message.content)
+        parts = _to_pydantic_ai_content(message.content)
         if message.artifact is None:
             return parts
         return messages.ToolReturn(return_value=parts, metadata=message.artifact)
@@ -128,8 +128,8 @@ def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydan
     return theirs
 
 
-def _context(context: ToolContext[Any], approved: bool) -> Any:
-    """Pydantic AI's context of our running call."""
+def _make_context(context: ToolContext[Any], approved: bool) -> Any:
+    """Create Pydantic AI's context of our running call."""
     return pydantic_ai.RunContext(
         deps=context.deps,
         model=TestModel(),
@@ -140,14 +140,17 @@ def _context(context: ToolContext[Any], approved: bool) -> Any:
     )
 
 
-async def _waiting(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-    """A step that lets a call wait whose body says that it must.
+async def _suspend_deferred(
+    prepared: Prepared, context: ToolContext[Any], proceed: Proceed
+) -> object:
+    """Suspend a call whose body requires approval or an external result, as a step around the call.
 
     Raises:
-        Suspend, Denied: it waits, or may not run.
+        Suspend: The call waits.
+        Denied: The call may not run.
     """
-    kept = context.run.loop_state.decisions.items()
-    mine = [ticket for (call, _), (ticket, _) in kept if call == context.call.id]
+    decisions = context.run.loop_state.decisions.items()
+    mine = [ticket for (call, _), (ticket, _) in decisions if call == context.call.id]
     outside = any(ticket is not None and ticket.external for ticket in mine)
     if prepared.tool.approval or not mine:
         try:
@@ -158,19 +161,19 @@ async def _waiting(prepared: Prepared, context: ToolContext[Any], proceed: Proce
                 crash.__cause__, (exceptions.CallDeferred, exceptions.ApprovalRequired)
             ):
                 raise
-    return await _agreed(prepared, context, proceed, outside)
+    return await _run_when_approved(prepared, context, proceed, outside)
 
 
-async def _agreed(
+async def _run_when_approved(
     prepared: Prepared, context: ToolContext[Any], proceed: Proceed, outside: bool
 ) -> object:
-    """What a call gives once somebody has agreed to it, or answered it."""
+    """Return the result of a call once it is approved, or its external result."""
     tool = dataclasses.replace(prepared.tool, executor=external) if outside else prepared.tool
     approval = Approval(True, None, ())
 
     async def agreed(passed: Prepared, context: ToolContext[Any]) -> object:
-        if (given := approval.answer(context)) is not None:
-            return given.value
+        if (answer := approval.answer(context)) is not None:
+            return answer.value
         token = _approved.set(True)
         try:
             return await proceed(passed.change())
@@ -181,24 +184,24 @@ async def _agreed(
     return await approval.around(approval.run_approved(agreed))(asked, context)
 
 
-def _shown(value: Any) -> object:
-    """What a body returned, with its parts as blocks."""
+def _convert_result(value: Any) -> object:
+    """Convert a body's return value, with its parts as content blocks."""
     if isinstance(value, messages.ToolReturn):
-        given = (value.return_value, value.content)
+        values = (value.return_value, value.content)
         parts = [
-            part for one in given for part in (one if isinstance(one, list | tuple) else [one])
+            part for one in values for part in (one if isinstance(one, list | tuple) else [one])
         ]
-        told = [Text(part) if isinstance(part, str) else _block(part) for part in parts]
+        blocks = [Text(part) if isinstance(part, str) else _to_block(part) for part in parts]
         alone = value.content is None
-        return ToolOutput(_shown(value.return_value) if alone else told, value.metadata)
-    return [*map(_block, value)] if isinstance(value, list | tuple) else _block(value)
+        return ToolOutput(_convert_result(value.return_value) if alone else blocks, value.metadata)
+    return [*map(_to_block, value)] if isinstance(value, list | tuple) else _to_block(value)
 
 
-def _block(part: object) -> object:
-    """One part as a block; any other value as it is.
+def _to_block(part: object) -> object:
+    """Convert one part to a block; return other values unchanged.
 
     Raises:
-        SetupError: only a provider can read it.
+        SetupError: Only a provider can read the part.
     """
     match part:
         case messages.TextContent():
@@ -218,12 +221,12 @@ def _block(part: object) -> object:
     return part
 
 
-def _parts(content: Content) -> Any:
-    """Content as a tool there returns it."""
-    return content if isinstance(content, str) else [*map(_part, content)]
+def _to_pydantic_ai_content(content: Content) -> Any:
+    """Convert content to a Pydantic AI tool's return value."""
+    return content if isinstance(content, str) else [*map(_to_pydantic_ai_part, content)]
 
 
-def _part(block: Block) -> Any:
+def _to_pydantic_ai_part(block: Block) -> Any:
     if isinstance(block, Text):
         return block.text
     if isinstance(block, Data):

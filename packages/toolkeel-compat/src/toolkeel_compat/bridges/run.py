@@ -1,4 +1,4 @@
-"""What bridges share: one of our tools run for another library's call, and what validators refuse."""
+"""Shared by the bridges: run one of our tools for another library, and explain validation errors."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolCall, ToolMessage
 
 
-class Ours:
-    """A tool of ours that another library calls.
+class CoreToolRunner:
+    """Runs one of our tools for another library.
 
     Args:
-        tool: Which one.
-        run: What its injected parameters are filled from: state, store and values by name.
-        lost: By attribute of the tool that cannot go along: what to write instead.
+        tool: The tool.
+        run: Source of injected parameters: state, store and values by name.
+        lost: By attribute of the tool that cannot be converted: what to write instead.
 
     Raises:
-        SetupError: the tool has one of these.
+        SetupError: The tool has one of these attributes.
     """
 
     def __init__(self, tool: AnyTool, run: RunContext[Any] | None, **lost: str) -> None:
@@ -47,18 +47,18 @@ class Ours:
         state: MutableMapping[str, object] | None = None,
         **inject: object,
     ) -> ToolMessage:
-        """Run it.
+        """Run the tool.
 
         Args:
             arguments: As the model wrote them, or as the library validated them.
-            context: The user's own object; that of the run given beforehand if None.
-            call_id: Id of the call, if the library tells it.
-            approver: Asked about calls that need a person, if the run has nobody.
-            state: The library's; that of the run if None.
+            context: The user's own object; that of the run if None.
+            call_id: Id of the call, if the library has one.
+            approver: Decides on calls that need a person, if the run has no approver.
+            state: The library's state; that of the run if None.
             inject: Further values by name.
 
         Raises:
-            SetupError: the program is wired up wrongly.
+            SetupError: The program is set up wrongly.
         """
         like = self._like
         run: RunContext[Any] = RunContext(
@@ -75,15 +75,15 @@ class Ours:
         return message
 
 
-def refused(
+def explain_refusal(
     name: str, error: ValidationError, schema: Mapping[str, Any], arguments: Mapping[str, Any]
 ) -> ToolError:
-    """What a tool's own validators refuse beyond its schema, for the model.
+    """Return an error for the model about arguments that a tool's own validators refuse.
 
     Args:
-        name: The tool's.
-        error: What they said.
-        schema: What the model was shown.
-        arguments: What it gave.
+        name: The tool's name.
+        error: The validation error.
+        schema: The schema the model got.
+        arguments: The model's arguments.
     """
     return ToolError(invalid_arguments(name, pydantic_errors(error, schema, arguments)).text)

@@ -109,12 +109,12 @@ class CompiledAgent(Invokable):
         self._store = options.get("store")
         self._saver = options.get("checkpointer")
         self._structured = options.get("response_format") is not None
-        asks = [
+        reviewers = [
             one
             for one in options.get("middleware") or ()
             if isinstance(one, HumanInTheLoopMiddleware)
         ]
-        self._reviewer = asks[0] if asks else HumanInTheLoopMiddleware({})
+        self._reviewer = reviewers[0] if reviewers else HumanInTheLoopMiddleware({})
         self._reducers = _merge_reducers(options)
         self._hooks = HookStep(options.get("middleware") or (), self._reducers)
         self._context_schema = options.get("context_schema")
@@ -158,30 +158,30 @@ class CompiledAgent(Invokable):
         schema = self._context_schema
         if isinstance(context, Mapping) and schema is not None and not is_typeddict(schema):
             context = schema(**context)
-        given: dict[str, Any] = {"deps": context, "store": self._store}
-        given["inject"] = {"config": config or {}}
+        options: dict[str, Any] = {"deps": context, "store": self._store}
+        options["inject"] = {"config": config or {}}
         if (limit := (config or {}).get("recursion_limit")) is not None:
-            given["limits"] = RunLimits(requests=(limit + 1) // 2)
+            options["limits"] = RunLimits(requests=(limit + 1) // 2)
         session = self._saver.thread(config) if self._saver is not None else None
-        given |= {} if session is None else {"session": session}
+        options |= {} if session is None else {"session": session}
         if isinstance(state, Command):
             if session is None:
                 raise SetupError("Command(resume=...) needs a checkpointer, which kept what waits")
             found = decide_interrupts(state.resume, session.pending)
-            given["decisions"] = found or self._reviewer.decide(state.resume, session.pending)
-            return None, given, {}
+            options["decisions"] = found or self._reviewer.decide(state.resume, session.pending)
+            return None, options, {}
         shared: dict[str, Any] = {}
         for key, value in state.items():
             if key != "messages":
                 write_state(shared, key, value, self._reducers)
-        said = convert_to_messages(state.get("messages", ()))
-        begun: dict[str, Any] = {**shared, "messages": said}
+        messages = convert_to_messages(state.get("messages", ()))
+        initial_state: dict[str, Any] = {**shared, "messages": messages}
         run: RunContext[Any] = RunContext(context, store=self._store)
-        if await self._hooks.run_hooks("before_agent", begun, run) is not None:
+        if await self._hooks.run_hooks("before_agent", initial_state, run) is not None:
             raise SetupError("before_agent: jump_to is not here; raise an exception")
-        prompt = begun.pop("messages")
-        given["state"] = begun
-        return prompt, given, begun
+        prompt = initial_state.pop("messages")
+        options["state"] = initial_state
+        return prompt, options, initial_state
 
     async def _finish_run(self, run: Run[Any], shared: dict[str, Any]) -> dict[str, Any]:
         """Return the final state of a run, or raise what ended it."""
@@ -249,17 +249,17 @@ class CompiledAgent(Invokable):
         prompt, options, shared = await self._prepare_run(state, config, context)
         session = options.get("session")
         before = session.messages if session is not None and session.exists else []
-        seen = convert_to_messages([*before, *(prompt or ())])
+        messages = convert_to_messages([*before, *(prompt or ())])
         if "values" in modes:
-            begun = {**shared, "messages": list(seen)}
-            yield begun if alone else ("values", begun)
+            initial_state = {**shared, "messages": list(messages)}
+            yield initial_state if alone else ("values", initial_state)
         run = self.agent.stream(prompt, **options)
         async for event in run:
             if isinstance(event, Replied | ToolFinished):
-                seen += convert_to_messages([event.message])
+                messages += convert_to_messages([event.message])
             for mode in modes:
                 for part in convert_event(
-                    mode, event, {**shared, "messages": list(seen)}, self.node
+                    mode, event, {**shared, "messages": list(messages)}, self.node
                 ):
                     yield part if alone else (mode, part)
         asked = {
@@ -270,17 +270,17 @@ class CompiledAgent(Invokable):
         if asked and "updates" in modes:
             yield asked if alone else ("updates", asked)
 
-    def stream(self, state: Any, config: Config = None, **given: Any) -> Iterator[Any]:
+    def stream(self, state: Any, config: Config = None, **kwargs: Any) -> Iterator[Any]:
         """Run to the end, and yield what happens.
 
         Args:
             state: See `ainvoke`.
             config: See `ainvoke`.
-            given: ``context``, and ``stream_mode``: ``updates``: messages the model or a tool added;
+            kwargs: ``context``, and ``stream_mode``: ``updates``: messages the model or a tool added;
                 ``values``: the messages so far; ``messages``: chunks of replies; ``custom``: values
                 tools emit. Several modes give pairs of mode and part.
         """
-        return iter(SyncIterator(partial(self.astream, state, config, **given)))
+        return iter(SyncIterator(partial(self.astream, state, config, **kwargs)))
 
 
 def create_agent(
@@ -307,19 +307,19 @@ def create_agent(
     if callable(model) and not hasattr(model, "stream"):
         options["middleware"] = [*(options.get("middleware") or ()), make_model_middleware(model)]
         model = "offline"  # which nobody asks
-    given: Any = model.model if isinstance(model, ChatModel) else model
+    core_model: Any = model.model if isinstance(model, ChatModel) else model
     middleware = _check_middleware(options)
-    held = _collect_tools(tools, middleware)
+    all_tools = _collect_tools(tools, middleware)
     telling = [
         one.report_decision for one in middleware if isinstance(one, HumanInTheLoopMiddleware)
     ]
-    asked, form = resolve_output_type(connect(given), options.get("response_format"))
+    asked, form = resolve_output_type(connect(core_model), options.get("response_format"))
     settings = model.settings if isinstance(model, ChatModel) else Settings()
     around_models, around_calls = build_steps(middleware, _merge_reducers(options))
     words = system_prompt.text if isinstance(system_prompt, SystemMessage) else system_prompt
     agent: Agent[Any, Any] = Agent(
         asked,
-        held,
+        all_tools,
         instructions=words or "",
         name=options.get("name") or "agent",
         settings=settings,
@@ -338,11 +338,15 @@ def create_agent(
 def _collect_tools(tools: Any, middleware: Sequence[Any]) -> Any:
     """Return the tools and those of middleware, with approval required where it asks a person."""
     more = [tool for one in middleware for tool in getattr(one, "tools", ())]
-    held: Any = tools if isinstance(tools, Toolset) else [*map(to_tool, tools or ())]
-    held = [*held, *more] if more else held
+    collected: Any = tools if isinstance(tools, Toolset) else [*map(to_tool, tools or ())]
+    collected = [*collected, *more] if more else collected
     for one in middleware:
-        held = one.require_approval(held) if isinstance(one, HumanInTheLoopMiddleware) else held
-    return held
+        collected = (
+            one.require_approval(collected)
+            if isinstance(one, HumanInTheLoopMiddleware)
+            else collected
+        )
+    return collected
 
 
 def _check_middleware(options: AgentOptions) -> list[Any]:
@@ -378,11 +382,11 @@ def create_react_agent(
         version: Ignored: calls run concurrently in both.
         options: See `AgentOptions`.
     """
-    held = tools.tools if isinstance(tools, ToolNode) else tools
+    plain_tools = tools.tools if isinstance(tools, ToolNode) else tools
     if callable(prompt):
         options["middleware"] = [*(options.get("middleware") or ()), make_prompt_middleware(prompt)]
         prompt = None
-    made = create_agent(model, held, system_prompt=prompt, **options)
+    made = create_agent(model, plain_tools, system_prompt=prompt, **options)
     made.node = "agent"
     return made
 

@@ -181,14 +181,14 @@ class ChatModel(Invokable):
     ) -> AsyncGenerator[AIMessage, None]:
         """Stream a reply as messages that add up to it: text chunks, then a message with the rest."""
         check_config(config)
-        reply, told = Assembly(), False
+        reply, has_text = Assembly(), False
         async for one in self._bound.stream(convert_to_messages(messages)):
             reply.add(one)
             if isinstance(one, TextDelta):
-                told = True
+                has_text = True
                 yield AIMessage(one.text)
-        whole: Any = convert_to_messages([reply.reply()])[0]
-        yield replace(whole, content="") if told else whole
+        message: Any = convert_to_messages([reply.reply()])[0]
+        yield replace(message, content="") if has_text else message
 
     def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:
         """Call `astream` from sync code."""

@@ -115,11 +115,11 @@ async def _apply_command(
     for name in ("goto", "graph", "resume"):
         if getattr(value, name):
             raise SetupError(f"Command({name}=...): there is no graph here to go on in")
-    result, said = _split_messages(value, context.call.id, prepared.tool.name)
+    result, user_messages = _split_messages(value, context.call.id, prepared.tool.name)
     for key, item in value.update.items():
         if key != "messages":
             write_state(context.state, key, item, reducers)
-    context.run.loop_state.inbox += said
+    context.run.loop_state.inbox += user_messages
     return result
 
 
@@ -131,19 +131,19 @@ def _split_messages(
     Raises:
         SetupError: The result is missing, or a message has another type.
     """
-    told = convert_to_messages(command.update.get("messages", ()))
-    results = [one for one in told if isinstance(one, ToolMessage) and one.tool_call_id == call]
+    messages = convert_to_messages(command.update.get("messages", ()))
+    results = [one for one in messages if isinstance(one, ToolMessage) and one.tool_call_id == call]
     if not results:
         raise SetupError(
             f"{tool!r} returned a Command without a ToolMessage for its call {call!r} under "
             "'messages'"
         )
-    strange = [one for one in told if not isinstance(one, ToolMessage | UserMessage)]
+    strange = [one for one in messages if not isinstance(one, ToolMessage | UserMessage)]
     if strange:
         raise SetupError(
             f"Command: beside its result a tool adds what people say, not {strange[0]!r:.80}"
         )
-    return results[-1], [one for one in told if isinstance(one, UserMessage)]
+    return results[-1], [one for one in messages if isinstance(one, UserMessage)]
 
 
 def to_tool_output(value: object) -> ToolOutput:

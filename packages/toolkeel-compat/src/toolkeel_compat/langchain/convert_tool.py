@@ -79,9 +79,9 @@ def _convert_typed_dict(fields: Any) -> tuple[str, str, dict[str, Any]]:
         annotations[name] = annotation if required else NotRequired[annotation]
     keys: Any = TypedDict(fields.__name__, annotations)  # type: ignore[misc]
 
-    def stand_in(**given: Any) -> None: ...
+    def stand_in(**kwargs: Any) -> None: ...
 
-    stand_in.__annotations__["given"] = Unpack[keys]
+    stand_in.__annotations__["kwargs"] = Unpack[keys]
     stand_in.__doc__ = fields.__doc__ or ""
     made = as_tool(core_tool(fields.__name__)(stand_in))
     schema: dict[str, Any] = dict(made.parameters)

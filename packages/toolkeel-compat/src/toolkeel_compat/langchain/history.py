@@ -28,13 +28,13 @@ class RemoveMessage:
 def apply_update(messages: Sequence[Message], update: Any) -> list[Message]:
     """Append an update's messages; a `RemoveMessage` first removes all earlier ones."""
     more = update if isinstance(update, list) else [update]
-    kept = list(messages)
+    result = list(messages)
     for at, one in enumerate(more):
         if isinstance(one, RemoveMessage):
             if one.id != REMOVE_ALL_MESSAGES:
                 raise SetupError("RemoveMessage: messages have no ids; remove all, give those kept")
             return apply_update([], more[at + 1 :])
-    return [*kept, *convert_to_messages(more)]
+    return [*result, *convert_to_messages(more)]
 
 
 MessageTypes = str | type[Any] | Sequence[str | type[Any]] | None
@@ -79,8 +79,8 @@ def trim_messages(
         SetupError: `token_counter` is not callable.
         TypeError: An option is unknown.
     """
-    whole = "messages stay whole here"
-    refused = {"allow_partial": whole, "text_splitter": whole}
+    reason = "messages stay whole here"
+    refused = {"allow_partial": reason, "text_splitter": reason}
     check_options(options, TrimOptions, "trim_messages", refused)
     left = convert_to_messages(messages)
     count = count_tokens_approximately if token_counter == "approximate" else token_counter

@@ -94,14 +94,14 @@ async def handle_interrupts(
         SetupError: The agent has no checkpointer, so it cannot wait.
     """
     run, call = context.run, context.call.id
-    kept: dict[str, list[Any]] = dict(cast("Any", run.state.get(ANSWERS_KEY)) or {})
-    answers = list(kept.get(call, ()))
+    all_answers: dict[str, list[Any]] = dict(cast("Any", run.state.get(ANSWERS_KEY)) or {})
+    answers = list(all_answers.get(call, ()))
     digest = ApprovalQuestion(prepared).digest
-    ticket, given = run.loop_state.decisions.get((call, digest), (None, None))
-    if ticket is not None and given is not None and ticket.reason.startswith(_REASON_PREFIX):
+    ticket, decision = run.loop_state.decisions.get((call, digest), (None, None))
+    if ticket is not None and decision is not None and ticket.reason.startswith(_REASON_PREFIX):
         del run.loop_state.decisions[call, digest]
-        answers.append(given.value)
-        run.state[ANSWERS_KEY] = {**kept, call: answers}
+        answers.append(decision.value)
+        run.state[ANSWERS_KEY] = {**all_answers, call: answers}
     token = _running.set(_RunningBody(answers, context.emit))
     try:
         return await proceed(prepared)

@@ -35,14 +35,14 @@ class MessageMixin:
             f"messages do not change: message = dataclasses.replace(message, {name}=...)"
         )
 
-    def __new__(cls, content: Any = "", *rest: Any, **given: Any) -> Self:
+    def __new__(cls, content: Any = "", *rest: Any, **kwargs: Any) -> Self:
         """Create a message; content may be a list of any library's parts (see `content_blocks`)."""
         for name in _UNSUPPORTED_FIELDS:
-            if name not in cls.__match_args__ and given.pop(name, None):  # type: ignore[attr-defined]
+            if name not in cls.__match_args__ and kwargs.pop(name, None):  # type: ignore[attr-defined]
                 raise SetupError(f"{cls.__name__}({name}=...): messages here have no {name}")
-        content = given.pop("content_blocks", None) or content
+        content = kwargs.pop("content_blocks", None) or content
         content = to_content(content) if isinstance(content, list) else content
-        return super().__new__(cls, content, *rest, **given)  # type: ignore[call-arg]
+        return super().__new__(cls, content, *rest, **kwargs)  # type: ignore[call-arg]
 
     @property
     def id(self) -> None:
@@ -124,17 +124,17 @@ class ToolCall(CoreToolCall):
     __match_args__ = CoreToolCall.__match_args__
 
     def __new__(
-        cls, id: str | None = "", name: str = "", args: Any = "", *rest: Any, **given: Any
+        cls, id: str | None = "", name: str = "", args: Any = "", *rest: Any, **kwargs: Any
     ) -> ToolCall:
-        args = given.pop("arguments", args)
-        given.pop("type", None)
-        return super().__new__(cls, id or "", name, args, *rest, **given)  # type: ignore[call-arg]
+        args = kwargs.pop("arguments", args)
+        kwargs.pop("type", None)
+        return super().__new__(cls, id or "", name, args, *rest, **kwargs)  # type: ignore[call-arg]
 
     @property
     def args(self) -> dict[str, Any]:
         """The arguments as a dict."""
-        given = self.arguments
-        return dict(json.loads(given or "{}") if isinstance(given, str) else given)
+        arguments = self.arguments
+        return dict(json.loads(arguments or "{}") if isinstance(arguments, str) else arguments)
 
     def keys(self) -> tuple[str, ...]:
         """Return the keys of the dict form."""
@@ -197,16 +197,16 @@ class AIMessage(MessageMixin, AssistantMessage):
         content: Content | None = "",
         tool_calls: Iterable[CoreToolCall | Mapping[str, Any]] | None = (),
         *rest: Any,
-        **given: Any,
+        **kwargs: Any,
     ) -> AIMessage:
         calls = _ToolCalls(map(to_tool_call, tool_calls or ()))
-        if spent := given.pop("usage_metadata", None):
-            given["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"])
+        if spent := kwargs.pop("usage_metadata", None):
+            kwargs["usage"] = Usage(1, spent["input_tokens"], spent["output_tokens"])
         shown: Any = content or ""
         if isinstance(content, list):
             shown, thoughts = _split_reasoning(content)
-            given = {"reasoning": thoughts, **given} if thoughts else given
-        return super().__new__(cls, shown, calls, *rest, **given)
+            kwargs = {"reasoning": thoughts, **kwargs} if thoughts else kwargs
+        return super().__new__(cls, shown, calls, *rest, **kwargs)
 
     def __add__(self, more: AIMessage) -> AIMessage:
         """Join this chunk of a reply with the next one."""

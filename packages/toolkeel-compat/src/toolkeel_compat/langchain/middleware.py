@@ -68,24 +68,24 @@ class ModelRequest(Generic[C]):
     model_settings: Mapping[str, Any] = NOTHING
     response_format: Any = None
 
-    def __init__(self, **given: Any) -> None:
+    def __init__(self, **fields: Any) -> None:
         """Create a request from its fields; as in LangChain, ``system_prompt`` sets ``system_message``.
 
         Args:
-            given: Values by field name.
+            fields: Values by field name.
 
         Raises:
             TypeError: A field is unknown, or a required one is missing.
         """
-        if "system_prompt" in given:
-            prompt = given.pop("system_prompt")
-            given["system_message"] = SystemMessage(prompt) if prompt else None
+        if "system_prompt" in fields:
+            prompt = fields.pop("system_prompt")
+            fields["system_message"] = SystemMessage(prompt) if prompt else None
         known = {one.name for one in dataclasses.fields(self)}
-        if wrong := sorted(given.keys() - known) or sorted({"model", "messages"} - given.keys()):
+        if wrong := sorted(fields.keys() - known) or sorted({"model", "messages"} - fields.keys()):
             raise TypeError(
                 f"ModelRequest: {wrong}; it needs model and messages of {sorted(known)}"
             )
-        vars(self).update(given)
+        vars(self).update(fields)
 
     @property
     def system_prompt(self) -> str | None:
@@ -178,11 +178,11 @@ def hook_config(*, can_jump_to: Sequence[str] | None = None) -> Callable[[F], F]
 def dynamic_prompt(func: Callable[[ModelRequest], Any]) -> AgentMiddleware:
     """Make middleware of a function that returns the system prompt of each request."""
 
-    async def told(request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
+    async def wrap(request: ModelRequest, handler: Callable[[ModelRequest], Any]) -> Any:
         prompt = await call_hook(func, request)
         return await handler(request.override(system_prompt=prompt))
 
-    made: AgentMiddleware = wrap_model_call(told)
+    made: AgentMiddleware = wrap_model_call(wrap)
     return made
 
 
@@ -191,18 +191,18 @@ def find_hook(one: object, kind: str) -> Callable[..., Any] | None:
     return getattr(one, f"a{kind}", None) or getattr(one, kind, None)
 
 
-async def call_hook(function: Callable[..., Any], *given: Any) -> Any:
+async def call_hook(function: Callable[..., Any], *args: Any) -> Any:
     """Call a hook and return its result; run a sync hook in a thread, so that it may block."""
     if inspect.iscoroutinefunction(function):
-        return await function(*given)
-    return await asyncio.to_thread(function, *given)
+        return await function(*args)
+    return await asyncio.to_thread(function, *args)
 
 
 def split_instructions(request: CoreRequest, run: RunContext[Any]) -> tuple[list[Any], list[Any]]:
     """Split a request's messages into its instructions and the others."""
     own = _request_instructions.get(run.transcript[: run.loop_state.instruction_count])
-    told = own if own and [*request.messages[:1]] == own else []
-    return [*told], convert_to_messages([*request.messages[len(told) :]])
+    instructions = own if own and [*request.messages[:1]] == own else []
+    return [*instructions], convert_to_messages([*request.messages[len(instructions) :]])
 
 
 def build_runtime(run: RunContext[Any]) -> Runtime[Any]:
@@ -233,8 +233,10 @@ class HookStep:
         turn = reversed if kind.startswith("after") else iter
         for one in turn(self._middleware):
             hook = find_hook(one, kind)
-            said = await call_hook(hook, state, build_runtime(run)) if hook is not None else None
-            update, goal = _read_update(kind, said)
+            returned = (
+                await call_hook(hook, state, build_runtime(run)) if hook is not None else None
+            )
+            update, goal = _read_update(kind, returned)
             for key, value in update.items():
                 if key == "messages":
                     state[key] = apply_update(state[key], value)
@@ -248,10 +250,10 @@ class HookStep:
     async def __call__(
         self, request: CoreRequest, run: RunContext[Any], proceed: Ask
     ) -> AssistantMessage:
-        told, shown = split_instructions(request, run)
+        instructions, shown = split_instructions(request, run)
         state: dict[str, Any] = {**run.state, "messages": shown}
         if await self.run_hooks("before_model", state, run) is None:
-            asked = dataclasses.replace(request, messages=[*told, *state["messages"]])
+            asked = dataclasses.replace(request, messages=[*instructions, *state["messages"]])
             reply = await proceed(asked)
         else:
             last = state["messages"][-1]
@@ -267,14 +269,14 @@ class HookStep:
         return last if isinstance(last, AssistantMessage) else reply
 
 
-def _read_update(kind: str, said: Any) -> tuple[Mapping[str, Any], str | None]:
+def _read_update(kind: str, returned: Any) -> tuple[Mapping[str, Any], str | None]:
     """Return a hook's changes of the state, and its jump target."""
-    if not isinstance(said, Mapping | None):
-        raise SetupError(f"{kind} gave {said!r:.80}; give a dict, or None")
-    goal = (said or {}).get("jump_to")
+    if not isinstance(returned, Mapping | None):
+        raise SetupError(f"{kind} gave {returned!r:.80}; give a dict, or None")
+    goal = (returned or {}).get("jump_to")
     if goal not in (None, "end"):
         raise SetupError(f"jump_to={goal!r} of {kind}: only 'end' is here")
-    return said or {}, goal
+    return returned or {}, goal
 
 
 def _make_step_middleware(step: Any) -> AgentMiddleware:
@@ -331,9 +333,9 @@ def _make_model_step(one: object) -> Any:
         return own
 
     async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
-        told, messages = split_instructions(request, run)
+        instructions, messages = split_instructions(request, run)
         first: ModelRequest[Any] = ModelRequest(
-            model=request.model, messages=messages, system_message=next(iter(convert_to_messages(told)), None),
+            model=request.model, messages=messages, system_message=next(iter(convert_to_messages(instructions)), None),
             tool_choice=request.settings.tool_choice, tools=list(request.tools),
             state={**run.state, "messages": messages}, runtime=build_runtime(run),
         )  # fmt: skip
@@ -358,10 +360,10 @@ def _make_model_step(one: object) -> Any:
             finally:
                 _request_instructions.reset(token)
 
-        said = await call_wrapper(hook, first, send)
-        reply = said.result[-1] if isinstance(said, ModelResponse) else said
+        response = await call_wrapper(hook, first, send)
+        reply = response.result[-1] if isinstance(response, ModelResponse) else response
         if not isinstance(reply, AssistantMessage):
-            raise SetupError(f"wrap_model_call gave {said!r:.80}; give what the handler gives")
+            raise SetupError(f"wrap_model_call gave {response!r:.80}; give what the handler gives")
         return reply
 
     return step
@@ -371,8 +373,11 @@ def build_steps(
     middleware: Sequence[Any], reducers: Reducers | None
 ) -> tuple[list[Any], list[Step]]:
     """Return the model steps and the tool-call steps of all middleware, outermost first."""
-    told = any(find_hook(one, kind) for one in middleware for kind in HOOKS)
-    models = [HookStep(middleware, reducers) if told else None, *map(_make_model_step, middleware)]
+    has_hooks = any(find_hook(one, kind) for one in middleware for kind in HOOKS)
+    models = [
+        HookStep(middleware, reducers) if has_hooks else None,
+        *map(_make_model_step, middleware),
+    ]
     calls = [
         make_wrapper_step(hook) for m in middleware if (hook := find_hook(m, WRAPS[1])) is not None
     ]

@@ -218,8 +218,8 @@ class ModelFallbackMiddleware(AgentMiddleware):
     """
 
     def __init__(self, first_model: Any, *additional_models: Any) -> None:
-        given = (first_model, *additional_models)
-        models = [one.model if isinstance(one, ChatModel) else one for one in given]
+        all_models = (first_model, *additional_models)
+        models = [one.model if isinstance(one, ChatModel) else one for one in all_models]
         self.model_step = Fallback(*models, when=lambda error: True)
 
 
@@ -233,8 +233,8 @@ class Todo(TypedDict):
 @tool
 def write_todos(todos: list[Todo], id: Annotated[str, InjectedToolCallId]) -> Command:
     """Write down the tasks of a longer piece of work; the list takes the place of the one before."""
-    told = ToolMessage(f"Updated todo list to {todos}", tool_call_id=id)
-    return Command(update={"todos": todos, "messages": [told]})
+    message = ToolMessage(f"Updated todo list to {todos}", tool_call_id=id)
+    return Command(update={"todos": todos, "messages": [message]})
 
 
 class TodoListMiddleware(AgentMiddleware):
@@ -256,5 +256,5 @@ class TodoListMiddleware(AgentMiddleware):
 
     async def awrap_model_call(self, request: Any, handler: Callable[[Any], Any]) -> Any:
         """Append the instructions about the list to the system prompt."""
-        told = "\n\n".join(filter(None, [request.system_prompt, self.system_prompt]))
-        return await handler(request.override(system_prompt=told))
+        prompt = "\n\n".join(filter(None, [request.system_prompt, self.system_prompt]))
+        return await handler(request.override(system_prompt=prompt))

@@ -120,8 +120,8 @@ class InMemoryStore(BaseStore):
     def get(self, namespace: Sequence[str], key: str) -> Item | None:
         """Return the stored item, or None."""
         space = tuple(namespace)
-        kept = self._items.get(space, {})
-        return Item(space, key, kept[key]) if key in kept else None
+        values = self._items.get(space, {})
+        return Item(space, key, values[key]) if key in values else None
 
     def delete(self, namespace: Sequence[str], key: str) -> None:
         """Delete a value."""
@@ -148,9 +148,9 @@ class InMemoryStore(BaseStore):
         first, last = tuple(prefix), tuple(suffix)
         found = {
             space[:max_depth]
-            for space, kept in self._items.items()
+            for space, values in self._items.items()
             if space
-            and kept
+            and values
             and space[: len(first)] == first
             and (not last or space[-len(last) :] == last)
         }
@@ -181,8 +181,8 @@ class InMemoryStore(BaseStore):
         prefix = tuple(namespace_prefix)
         found = [
             Item(space, key, value)
-            for space, kept in self._items.items()
-            for key, value in kept.items()
+            for space, values in self._items.items()
+            for key, value in values.items()
             if space[: len(prefix)] == prefix
             and (query is None or query.lower() in str(value).lower())
             and (not filter or _matches_filter(value, filter))

@@ -185,8 +185,8 @@ class HumanInTheLoopMiddleware:
         ran = f"Executed instead: {name} with arguments {ran}."
         note = f"{self.edit_notice} {ran}\n\nTool response:\n" if self.edit_notice else ""
         made: Any = to_tool_output(value)
-        whole = isinstance(made.content, str)
-        content = note + made.content if whole else (Text(note), *made.content)
+        is_text = isinstance(made.content, str)
+        content = note + made.content if is_text else (Text(note), *made.content)
         return dataclasses.replace(made, content=content)
 
     def make_interrupt(
@@ -196,12 +196,14 @@ class HumanInTheLoopMiddleware:
         requests, reviews = [], []
         for ticket in tickets:
             arguments, how = dict(ticket.arguments), self._review_options.get(ticket.tool, {})
-            told = how.get("description")
-            if callable(told):
-                told = told(ToolCall(ticket.call_id, ticket.tool, arguments), state, runtime)
+            description = how.get("description")
+            if callable(description):
+                description = description(
+                    ToolCall(ticket.call_id, ticket.tool, arguments), state, runtime
+                )
             why = self.description_prefix if ticket.tool in self.interrupt_on else ticket.reason
-            told = told or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
-            requests.append({"name": ticket.tool, "args": arguments, "description": told})
+            description = description or f"{why}\n\nTool: {ticket.tool}\nArgs: {arguments}"
+            requests.append({"name": ticket.tool, "args": arguments, "description": description})
             allowed = how.get("allowed_decisions", DECISIONS)
             reviews.append({"action_name": ticket.tool, "allowed_decisions": [*allowed]})
         value = {"action_requests": requests, "review_configs": reviews}
@@ -213,39 +215,39 @@ class HumanInTheLoopMiddleware:
         Raises:
             SetupError: The number of decisions differs from that of the calls, or one is not allowed.
         """
-        given = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
-        if len(given) != len(tickets):
+        decisions = resume.get("decisions", ()) if isinstance(resume, Mapping) else ()
+        if len(decisions) != len(tickets):
             raise SetupError(
                 'Command(resume={"decisions": [...]}) takes one decision for each call that waits: '
-                f"{len(tickets)}, not {len(given)}"
+                f"{len(tickets)}, not {len(decisions)}"
             )
-        return [self._make_decision(*pair) for pair in zip(given, tickets, strict=True)]
+        return [self._make_decision(*pair) for pair in zip(decisions, tickets, strict=True)]
 
-    def _make_decision(self, given: Mapping[str, Any], ticket: Ticket) -> Decision:
-        kind = given.get("type")
+    def _make_decision(self, decision: Mapping[str, Any], ticket: Ticket) -> Decision:
+        kind = decision.get("type")
         allowed = self._review_options.get(ticket.tool, {}).get("allowed_decisions", DECISIONS)
         if kind not in allowed:
-            told = f"{kind!r:.40}; allowed_decisions has {', '.join(allowed)}"
-            raise SetupError(f"a call of {ticket.tool!r} is not decided by {told}")
+            problem = f"{kind!r:.40}; allowed_decisions has {', '.join(allowed)}"
+            raise SetupError(f"a call of {ticket.tool!r} is not decided by {problem}")
         if kind == "edit":
-            action = given["edited_action"]
+            action = decision["edited_action"]
             if action.get("name", ticket.tool) != ticket.tool:
                 raise SetupError(f"a call of {ticket.tool!r} cannot become one of another tool")
             return ticket.edit(action["args"])
         if kind == "respond":
-            return ticket.answer(given["message"])
-        return ticket.approve() if kind == "approve" else ticket.deny(given.get("message") or "")
+            return ticket.answer(decision["message"])
+        return ticket.approve() if kind == "approve" else ticket.deny(decision.get("message") or "")
 
 
-def _read_review_options(tool: str, given: Any) -> Mapping[str, Any]:
+def _read_review_options(tool: str, options: Any) -> Mapping[str, Any]:
     """Validate and return the `interrupt_on` options of a tool."""
-    how = given if isinstance(given, Mapping) else {}
+    how = options if isinstance(options, Mapping) else {}
     where, known = f"interrupt_on[{tool!r}]", ("allowed_decisions", "description", "args_schema")
-    if not isinstance(given, Mapping | bool) or (isinstance(given, Mapping) and not given):
+    if not isinstance(options, Mapping | bool) or (isinstance(options, Mapping) and not options):
         raise SetupError(f"{where}: True, False, or a dict with allowed_decisions")
     if strange := sorted({*how} - {*known}):
-        told = f"it has {', '.join(known)}; a predicate is written as @tool(approval=...)"
-        raise SetupError(f"{where} has no {', '.join(strange)}; {told}")
+        hint = f"it has {', '.join(known)}; a predicate is written as @tool(approval=...)"
+        raise SetupError(f"{where} has no {', '.join(strange)}; {hint}")
     allowed = how.get("allowed_decisions", () if how else DECISIONS)
     if not allowed or not {*allowed} <= {*DECISIONS}:
         raise SetupError(f"{where}: allowed_decisions are some of {', '.join(DECISIONS)}")

@@ -24,18 +24,18 @@ from toolkeel_compat.langchain.messages import ToolCall, convert_to_messages, to
 Config = Mapping[str, Any] | None
 
 
-def make_run_context(config: Config = None, **given: Any) -> RunContext[Any]:
+def make_run_context(config: Config = None, **kwargs: Any) -> RunContext[Any]:
     """Create the run context that the calls of one `invoke` share.
 
     Args:
         config: Passed to tools that request a `RunnableConfig`.
-        given: ``state``, ``store``, ``context`` of a `RunContext`; any other name is the value of the
+        kwargs: ``state``, ``store``, ``context`` of a `RunContext`; any other name is the value of the
             `InjectedToolArg` parameter of that name.
     """
     check_config(config)
     names = {"state": "state", "store": "store", "context": "deps"}
-    known = {names[key]: given.pop(key) for key in names if key in given}
-    return RunContext(inject={"config": config or {}, **given}, **known)
+    known = {names[key]: kwargs.pop(key) for key in names if key in kwargs}
+    return RunContext(inject={"config": config or {}, **kwargs}, **known)
 
 
 def check_config(config: Config) -> None:
@@ -134,17 +134,17 @@ class Invokable(UnchainableMixin):
     __slots__ = ()
     ainvoke: Any
 
-    def invoke(self, *given: Any, **more: Any) -> Any:
+    def invoke(self, *args: Any, **kwargs: Any) -> Any:
         """Call `ainvoke` from sync code."""
-        return run_sync(lambda: self.ainvoke(*given, **more))
+        return run_sync(lambda: self.ainvoke(*args, **kwargs))
 
-    async def abatch(self, inputs: Iterable[object], *given: Any, **more: Any) -> list[Any]:
+    async def abatch(self, inputs: Iterable[object], *args: Any, **kwargs: Any) -> list[Any]:
         """Call `ainvoke` for each input concurrently; raise the first failure."""
-        return await asyncio.gather(*(self.ainvoke(one, *given, **more) for one in inputs))
+        return await asyncio.gather(*(self.ainvoke(one, *args, **kwargs) for one in inputs))
 
-    def batch(self, inputs: Iterable[object], *given: Any, **more: Any) -> list[Any]:
+    def batch(self, inputs: Iterable[object], *args: Any, **kwargs: Any) -> list[Any]:
         """Call `abatch` from sync code."""
-        return run_sync(lambda: self.abatch(inputs, *given, **more))
+        return run_sync(lambda: self.abatch(inputs, *args, **kwargs))
 
 
 class ToolNode(Invokable):
@@ -180,32 +180,32 @@ class ToolNode(Invokable):
         """The tools by their names."""
         return {tool.name: tool for tool in self.tools}
 
-    async def ainvoke(self, state: Any, /, config: Config = None, **given: Any) -> Any:
+    async def ainvoke(self, state: Any, /, config: Config = None, **kwargs: Any) -> Any:
         """Run the calls of the last message concurrently.
 
         Args:
             state: A dict or object with the messages, the messages, or a list of calls.
             config: Passed to tools that request a `RunnableConfig`.
-            given: See `make_run_context`.
+            kwargs: See `make_run_context`.
 
         Returns:
             One `ToolMessage` per call, in order: a list for a list of messages, else in a dict.
         """
         if not isinstance(state, Mapping | list) and hasattr(state, self._key):
             state = vars(state)  # a dataclass or a model
-        held, in_state = state, False
+        messages, in_state = state, False
         if isinstance(state, Mapping) and self._key in state:
-            given.setdefault("state", state)
-            held, in_state = state[self._key], True
+            kwargs.setdefault("state", state)
+            messages, in_state = state[self._key], True
         calls = isinstance(state, list) and bool(state) and _is_tool_call(state[-1])
-        asked = map(to_tool_call, state) if calls else _find_last_calls(held)
-        run = make_run_context(config, **given)
+        asked = map(to_tool_call, state) if calls else _find_last_calls(messages)
+        run = make_run_context(config, **kwargs)
         results = convert_to_messages([*await self.tools.run([*asked], run), *run.loop_state.inbox])
         return {self._key: results} if in_state or calls else results
 
 
-def _is_tool_call(given: Any) -> bool:
-    return isinstance(given, Mapping | ToolCall) and given.get("type") == "tool_call"
+def _is_tool_call(value: Any) -> bool:
+    return isinstance(value, Mapping | ToolCall) and value.get("type") == "tool_call"
 
 
 def _find_last_calls(messages: Any) -> Sequence[CoreToolCall]:
@@ -214,8 +214,8 @@ def _find_last_calls(messages: Any) -> Sequence[CoreToolCall]:
     Raises:
         SetupError: There is no reply.
     """
-    told = reversed(convert_to_messages(messages))
-    reply = next((one for one in told if isinstance(one, AssistantMessage)), None)
+    newest_first = reversed(convert_to_messages(messages))
+    reply = next((one for one in newest_first if isinstance(one, AssistantMessage)), None)
     if reply is None:
         raise SetupError("there is no AIMessage: there are no calls to run")
     return reply.tool_calls

@@ -113,14 +113,14 @@ class BaseTool(Invokable, base_tool.BaseTool):
         return Schema(self.tool.parameters)  # what a model is shown
 
     async def ainvoke(  # type: ignore[override]  # a config where the core takes a run
-        self, input: object = "", config: Config = None, **given: Any
+        self, input: object = "", config: Config = None, **kwargs: Any
     ) -> Any:
         """Run the tool.
 
         Args:
             input: A dict of arguments, a string for a tool of one parameter, or a call.
             config: Passed to tools that request a `RunnableConfig`.
-            given: ``state``, ``store``, ``context``, and values of injected parameters by name.
+            kwargs: ``state``, ``store``, ``context``, and values of injected parameters by name.
 
         Returns:
             A `ToolMessage` for a call, else the body's own value.
@@ -141,18 +141,18 @@ class BaseTool(Invokable, base_tool.BaseTool):
                     f"model's: {self.name}.invoke({{...}}, {one.name}=...)"
                 )
         try:
-            result = await self.tool.ainvoke(input, make_run_context(config, **given))
+            result = await self.tool.ainvoke(input, make_run_context(config, **kwargs))
         except Crashed as crash:
             raise crash.__cause__ or crash from None
         return convert_to_messages([result])[0] if isinstance(result, ToolMessage) else result
 
-    def run(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
+    def run(self, tool_input: object = "", config: Config = None, **kwargs: Any) -> Any:
         """Call `invoke`, under its older name."""
-        return self.invoke(tool_input, config, **given)
+        return self.invoke(tool_input, config, **kwargs)
 
-    async def arun(self, tool_input: object = "", config: Config = None, **given: Any) -> Any:
+    async def arun(self, tool_input: object = "", config: Config = None, **kwargs: Any) -> Any:
         """Call `ainvoke`, under its older name."""
-        return await self.ainvoke(tool_input, config, **given)
+        return await self.ainvoke(tool_input, config, **kwargs)
 
 
 class StructuredTool(BaseTool):
@@ -171,11 +171,11 @@ class StructuredTool(BaseTool):
         super().__setattr__(name, value)
         if made is None or name == "args_schema" or "tool" in vars(self):
             return
-        told = name in ("name", "description")
+        is_text = name in ("name", "description")
         with _translate_errors():
             change = (
                 {name: value}
-                if told
+                if is_text
                 else checked_options(self.name, _core_options({name: value}), kinds_of_options())
             )
         vars(self)["tool"] = dataclasses.replace(made, **change)
@@ -201,11 +201,11 @@ class StructuredTool(BaseTool):
     ) -> StructuredTool:
         """Make a tool without a decorator; the options are those of `tool`."""
         # From 3.15 on, None has a docstring of its own.
-        told = description or (inspect.getdoc(func) if coroutine and func else None)
+        description_or_doc = description or (inspect.getdoc(func) if coroutine and func else None)
         name = name or (getattr(func, "__name__", None) if coroutine else None)
         with _translate_errors():
             made = CoreTool.from_function(
-                func, coroutine, name, told, args_schema, **_core_options(options)
+                func, coroutine, name, description_or_doc, args_schema, **_core_options(options)
             )
         return cls._from_core(made, args_schema, func, coroutine)
 
@@ -213,15 +213,15 @@ class StructuredTool(BaseTool):
     def _from_core(
         cls, made: AnyTool, args_schema: Any, func: Any, coroutine: Any
     ) -> StructuredTool:
-        held = cls.__new__(cls)
+        instance = cls.__new__(cls)
         same = {name: name for name in ("name", "description", *ToolOptions.__annotations__)}
         for name, core_name in {**same, **CORE_NAMES}.items():
             if hasattr(made, core_name):
-                setattr(held, name, getattr(made, core_name))
-        held.args_schema = args_schema or Schema(_add_injected(made))
-        held.func, held.coroutine = func, coroutine
-        vars(held)["tool"] = made
-        return held
+                setattr(instance, name, getattr(made, core_name))
+        instance.args_schema = args_schema or Schema(_add_injected(made))
+        instance.func, instance.coroutine = func, coroutine
+        vars(instance)["tool"] = made
+        return instance
 
 
 def tool(name_or_callable: Any = None, *, args_schema: Any = None, **options: Any) -> Any:
@@ -276,13 +276,13 @@ class Tool(StructuredTool):
         coroutine: Callable[[Any], Any] | None = None,
         **options: Any,
     ) -> StructuredTool:
-        def run(**given: Any) -> Any:
-            [text] = given.values()
+        def run(**kwargs: Any) -> Any:
+            [text] = kwargs.values()
             assert func is not None
             return func(text)
 
-        async def arun(**given: Any) -> Any:
-            [text] = given.values()
+        async def arun(**kwargs: Any) -> Any:
+            [text] = kwargs.values()
             assert coroutine is not None
             return await coroutine(text)
 
@@ -329,8 +329,8 @@ def _add_injected(made: AnyTool) -> Mapping[str, object]:
 
 def _core_options(options: dict[str, Any]) -> Any:
     """Convert LangChain's options to the core's; ``infer_schema`` has no effect."""
-    kept = ("timeout", "max_output")  # where None means "no limit", not "not given"
-    options = {k: v for k, v in options.items() if v is not None or k in kept}
+    nullable = ("timeout", "max_output")  # where None means "no limit", not "not given"
+    options = {k: v for k, v in options.items() if v is not None or k in nullable}
     if "runnable" in options:
         raise SetupError("tool(runnable=...): there are no chains; write a function that calls it")
     reads, strict = (
@@ -339,9 +339,12 @@ def _core_options(options: dict[str, Any]) -> Any:
     )
     if reads is not None or strict:
         options["docstring"] = "plain" if reads is False else "strict" if strict else "parse"
-    given = {CORE_NAMES.get(k, k): v for k, v in options.items() if k != "infer_schema"}
-    given["steps"] = (*given.get("steps", ()), _convert_result)
-    return {k: _make_handler(v) if k in ("on_error", "on_invalid") else v for k, v in given.items()}
+    core_options = {CORE_NAMES.get(k, k): v for k, v in options.items() if k != "infer_schema"}
+    core_options["steps"] = (*core_options.get("steps", ()), _convert_result)
+    return {
+        k: _make_handler(v) if k in ("on_error", "on_invalid") else v
+        for k, v in core_options.items()
+    }
 
 
 async def _convert_result(

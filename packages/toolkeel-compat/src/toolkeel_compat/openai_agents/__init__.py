@@ -1,27 +1,27 @@
 """The OpenAI Agents SDK's names over this core: change the import lines, keep the tools.
 
-context        what a running tool is handed: `RunContextWrapper`, `ToolContext`, `Usage`
+context        objects passed to a running tool: `RunContextWrapper`, `ToolContext`, `Usage`
 exceptions     the exceptions that end a run
 guardrails     guardrails of tools and of agents
-items          what happened in a run, as items of the Responses wire
-tool_outputs   texts, pictures and files that a tool returns
-handoffs       `handoff`: one agent gives the run to another, and what that one sees
+items          messages and calls of a run as items of the Responses API
+tool_outputs   text, images and files that a tool returns
+handoffs       `handoff`: transfer the run to another agent, with filters of its input
 tools          `function_tool` and `FunctionTool`
 settings       `ModelSettings` and `RunConfig`
-models         whom an agent asks: bare names are OpenAI's
-state          runs that wait for a person: `RunState`, interruptions
+models         models by name, custom models, steps around model requests
+state          runs that wait for approval: `RunState`, interruptions
 result         `RunResult`
-sessions       what was said before joins the next run: `SQLiteSession`
-run_lifecycle  a run from its beginning to its end: options, error handlers
-stream         streamed runs: `Runner.run_streamed` gives them
-hooks          methods that are awaited as a run goes
-output         types of answers
-agent_tool     agents as tools of others
+sessions       conversation history across runs: `SQLiteSession`
+run_lifecycle  one run from start to result: options, error handlers
+stream         `RunResultStreaming` and its events
+hooks          lifecycle hooks, awaited during a run
+output         output types
+agent_tool     agents as tools of other agents
 agent          `Agent`
-tracing        traces and spans, handed to processors, sent to nobody
+tracing        traces and spans, passed to processors; nothing is exported by default
 run            `Runner`
 ready_tools    shells, patches, computers, hosted tools and MCP servers
-names          where the names are, and what to write instead of those that are not here
+names          which module exports each name, and replacements for missing names
 """
 
 # ruff: noqa: F403

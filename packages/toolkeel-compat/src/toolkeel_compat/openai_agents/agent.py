@@ -23,28 +23,28 @@ from toolkeel.errors import SetupError
 from toolkeel.model_interface import Model, Settings
 from toolkeel_compat.check_options import check_options, maybe_await
 from toolkeel_compat.openai_agents.agent_tool import AsToolOptions, Extractor, agent_as_tool
-from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
+from toolkeel_compat.openai_agents.context import RunContextWrapper, current_run
 from toolkeel_compat.openai_agents.guardrails import InputGuardrail, OutputGuardrail
-from toolkeel_compat.openai_agents.handoffs import as_handoffs, strict_handoffs
-from toolkeel_compat.openai_agents.hooks import AgentHooks, around_calls, around_requests
+from toolkeel_compat.openai_agents.handoffs import mark_strict_handoffs, to_handoffs
+from toolkeel_compat.openai_agents.hooks import AgentHooks, make_call_steps, make_request_step
 from toolkeel_compat.openai_agents.models import custom_models
 from toolkeel_compat.openai_agents.models.named import (
-    LaterModel,
-    default_settings,
-    resolve,
-    unnamed,
+    LazyModel,
+    get_default_settings,
+    make_prompt_model,
+    resolve_model,
 )
 from toolkeel_compat.openai_agents.models.requests import (
-    decider,
-    deciding,
-    filtered,
-    instructed,
-    prompted,
+    make_filter_step,
+    make_final_output_step,
+    make_instructions_step,
+    make_prompt_step,
+    resolve_tool_use_behavior,
 )
-from toolkeel_compat.openai_agents.output import output_type_of
-from toolkeel_compat.openai_agents.run_lifecycle import Begun
+from toolkeel_compat.openai_agents.output import to_output_type
+from toolkeel_compat.openai_agents.run_lifecycle import RunLifecycle
 from toolkeel_compat.openai_agents.settings import MAX_TURNS, ModelSettings, RunConfig
-from toolkeel_compat.openai_agents.tools import FunctionTool, as_strict, refusal_as_result
+from toolkeel_compat.openai_agents.tools import FunctionTool, mark_strict, return_refusal
 
 __all__ = ["Agent", "AgentBase"]
 
@@ -68,19 +68,19 @@ class AgentOptions(TypedDict, total=False):
     """Options of an `Agent` besides the first four.
 
     Attributes:
-        model_settings: How to sample.
-        max_turns: How often the model may be asked in one run, if the runner does not say.
-        output_type: What its answers shall be; text by default.
-        mcp_servers: Servers whose tools it may call, too.
-        tool_use_behavior: ``run_llm_again``; ``stop_on_first_tool``, so that results of tools are
-            the answer; `StopAtTools`, so that those of some are; or a function that decides.
-        reset_tool_choice: Whether a forced `tool_choice` holds for the first request only.
-        handoff_description: For models that may hand over to it: what it is good for.
-        handoffs: Agents that it may give the run to, or what `handoff` makes of them.
-        input_guardrails: Look at what a person says.
-        output_guardrails: Look at what it answers.
-        prompt: One kept at OpenAI: its fields, or a function of `GenerateDynamicPromptData`.
-        hooks: Told of its runs.
+        model_settings: Sampling settings.
+        max_turns: Maximum model requests of one run, unless the runner sets it.
+        output_type: Type of the output; text by default.
+        mcp_servers: Servers with further tools.
+        tool_use_behavior: ``run_llm_again``; ``stop_on_first_tool``: results of tools are the output;
+            `StopAtTools`: results of some tools are; or a function that decides.
+        reset_tool_choice: Apply a forced `tool_choice` to the first request only.
+        handoff_description: For models that may hand off to it: its purpose.
+        handoffs: Agents that it may hand off to, or handoffs made by `handoff`.
+        input_guardrails: Checks of the input.
+        output_guardrails: Checks of the output.
+        prompt: A prompt stored at OpenAI: its fields, or a function of `GenerateDynamicPromptData`.
+        hooks: Called during its runs.
     """
 
     model_settings: ModelSettings | Settings | None
@@ -98,19 +98,18 @@ class AgentOptions(TypedDict, total=False):
 
 
 class Agent(core.Agent[C, Any], Generic[C]):
-    """A core `Agent` with the SDK's parameters; an attribute that is set anew counts from then on.
+    """A core `Agent` with the SDK's parameters; an attribute set later applies from then on.
 
     Args:
-        name: For people and events.
-        instructions: What the model is told before anything else: a text, or
-            ``(context wrapper, agent)`` gives it.
-        tools: What it may call.
+        name: The agent's name, for display and events.
+        instructions: The system prompt: a string, or a function of ``(context wrapper, agent)``.
+        tools: The agent's tools.
         model: A bare name is OpenAI's; ``"vendor:model"``, ``offline``, or a core `Model`.
         options: See `AgentOptions`.
 
     Raises:
-        SetupError: for an option of the SDK that would not be honoured, by name.
-        TypeError: for one that nobody knows.
+        SetupError: An option of the SDK is not supported; the message names it.
+        TypeError: An option is unknown.
     """
 
     mcp_config: Mapping[str, Any] = NOTHING
@@ -133,7 +132,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         self._build()
 
     def _build(self) -> None:
-        """Be the core's agent of the attributes as they are now."""
+        """Rebuild the core's agent from the current attributes."""
         self.__dict__["_building"] = True
         try:
             super().__init__(**self._core_options())
@@ -141,96 +140,100 @@ class Agent(core.Agent[C, Any], Generic[C]):
         finally:
             self.__dict__["_building"] = False
 
-    def _core_options(self, run: Begun | None = None, before: Any = None) -> dict[str, Any]:
-        """What the core's agent is made of, for a run or for any."""
+    def _core_options(self, run: RunLifecycle | None = None, before: Any = None) -> dict[str, Any]:
+        """Return the core agent's options, for one run or for any."""
         fields, config = self._fields, RunConfig() if run is None else run.config
         asked = config.model or fields["model"]
         named = asked or not fields["prompt"] or config.model_provider
-        model = resolve(asked, config.model_provider) if named else unnamed()
+        model = resolve_model(asked, config.model_provider) if named else make_prompt_model()
         if isinstance(model, custom_models.Model) and run is not None:
-            model = custom_models.AskedModel(model, self, run.streamed)
-        ours = isinstance(model, LaterModel)
+            model = custom_models.AgentModel(model, self, run.streamed)
+        ours = isinstance(model, LazyModel)
         hooks = [] if run is None else [h for h in (run.hooks, fields["hooks"]) if h is not None]
         return {
             "model": model,
-            "tools": as_strict(self.all_tools) if ours else self.all_tools,
-            "instructions": "" if callable(told := fields["instructions"]) else told or "",
+            "tools": mark_strict(self.all_tools) if ours else self.all_tools,
+            "instructions": ""
+            if callable(instructions := fields["instructions"])
+            else instructions or "",
             "name": fields["name"],
-            "settings": self._settings(asked, model, config),
+            "settings": self._merge_settings(asked, model, config),
             "max_turns": (run and run.max_turns) or fields["max_turns"],
-            "output_type": output_type_of(fields["output_type"]),
-            "handoffs": lambda: strict_handoffs(self.handoffs, ours),
-            "input_guardrails": self._guardrails("input_guardrails", config, run),
-            "output_guardrails": self._guardrails("output_guardrails", config, run),
-            "steps": [*around_calls(hooks, self), refusal_as_result],
+            "output_type": to_output_type(fields["output_type"]),
+            "handoffs": lambda: mark_strict_handoffs(self.handoffs, ours),
+            "input_guardrails": self._merge_guardrails("input_guardrails", config, run),
+            "output_guardrails": self._merge_guardrails("output_guardrails", config, run),
+            "steps": [*make_call_steps(hooks, self), return_refusal],
             "model_steps": self._model_steps(hooks, config, run, before),
         }
 
-    def _settings(self, asked: Any, model: Any, config: RunConfig) -> Settings:
-        """How a model is asked: its own settings, and over them those of the run."""
+    def _merge_settings(self, asked: Any, model: Any, config: RunConfig) -> Settings:
+        """Return the agent's model settings, overridden by those of the run."""
         settings: Any = self._fields["model_settings"]
         if not isinstance(settings, Settings):
-            merged = (settings or default_settings(asked)).resolve(config.model_settings)
-            settings = merged.core(chat=getattr(model, "chat", False))
+            merged = (settings or get_default_settings(asked)).resolve(config.model_settings)
+            settings = merged.to_core(chat=getattr(model, "chat", False))
         keeps = settings.keep_tool_choice or self._fields["reset_tool_choice"] is False
         made: Settings = dataclasses.replace(settings, keep_tool_choice=keeps)
         return made
 
-    def _guardrails(self, name: str, config: RunConfig, run: Begun | None) -> list[Guardrail]:
-        """Its own guardrails and those of the run, as the core's."""
-        given = (*(self._fields[name] or ()), *(getattr(config, name) or ()))
-        return [guardrail.core(self, run) for guardrail in given]
+    def _merge_guardrails(
+        self, name: str, config: RunConfig, run: RunLifecycle | None
+    ) -> list[Guardrail]:
+        """Return the guardrails of the agent and of the run, as the core's."""
+        guardrails = (*(self._fields[name] or ()), *(getattr(config, name) or ()))
+        return [guardrail.to_core(self, run) for guardrail in guardrails]
 
     def _model_steps(
-        self, hooks: list[Any], config: RunConfig, run: Begun | None, before: Any
+        self, hooks: list[Any], config: RunConfig, run: RunLifecycle | None, before: Any
     ) -> list[ModelStep]:
-        """What stands around its requests, outermost first."""
-        seen = RunContextWrapper.of if run is None else lambda _: run.wrapper
-        steps: list[ModelStep] = [] if run is None else [run.turn]
-        if callable(told := self._fields["instructions"]):
-            steps.append(instructed(told, self, seen))
+        """Return the steps around model requests, outermost first."""
+        make_wrapper = RunContextWrapper.from_run if run is None else lambda _: run.wrapper
+        steps: list[ModelStep] = [] if run is None else [run.save_before_request]
+        if callable(instructions := self._fields["instructions"]):
+            steps.append(make_instructions_step(instructions, self, make_wrapper))
         if hooks or getattr(before, "hooks", None) is not None:
-            steps.append(around_requests(hooks, self, seen, before))
+            steps.append(make_request_step(hooks, self, make_wrapper, before))
         if (chosen := config.call_model_input_filter) is not None:
-            steps.append(filtered(chosen, self))
+            steps.append(make_filter_step(chosen, self))
         if (prompt := self._fields["prompt"]) is not None:
-            steps.append(prompted(prompt, self, seen))
-        if (decide := decider(self._fields["tool_use_behavior"])) is not None:
-            steps.append(deciding(decide, self, seen))
+            steps.append(make_prompt_step(prompt, self, make_wrapper))
+        if (decide := resolve_tool_use_behavior(self._fields["tool_use_behavior"])) is not None:
+            steps.append(make_final_output_step(decide, self, make_wrapper))
         return steps
 
     @property
     def handoffs(self) -> Any:
-        """To whom it may give the run; a list that may be changed."""
-        given: list[Any] = self._fields["handoffs"]
-        given[:] = as_handoffs(given)
-        return given
+        """The agents and handoffs it may transfer the run to; the list may be changed."""
+        handoffs: list[Any] = self._fields["handoffs"]
+        handoffs[:] = to_handoffs(handoffs)
+        return handoffs
 
     def planned_for(self, asked: Mapping[str, Any]) -> Plan:
-        """What a run needs that is given to this agent: with the settings and hooks of that run."""
-        run: Begun | None = of_run.get()
+        """Return the plan of a run handed to this agent, with that run's settings and hooks."""
+        run: RunLifecycle | None = current_run.get()
         if run is None:
             return super().planned_for(asked)
-        before, run.in_charge = run.in_charge, self
-        return self.for_run(run, before).planned_for(asked)
+        before, run.active_agent = run.active_agent, self
+        return self.build_for_run(run, before).planned_for(asked)
 
-    def for_run(self, run: Begun, before: Any = None) -> core.Agent[Any]:
-        """The core's agent for one run, of the attributes as they are now.
+    def build_for_run(self, run: RunLifecycle, before: Any = None) -> core.Agent[Any]:
+        """Build the core's agent for one run from the current attributes.
 
         Args:
-            run: What holds for the run.
-            before: Who has given it to this agent, if somebody has.
+            run: The run.
+            before: The agent that handed the run over, if any.
         """
         return core.Agent(**self._core_options(run, before))
 
     def _begin_within(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
-        """Begin a run that is a call of another: as there, with that one's settings."""
-        within: Begun | None = of_run.get()
+        """Start a run that is a call of another run, with that run's settings."""
+        within: RunLifecycle | None = current_run.get()
         if within is None or within.agent is not self:
             return super()._begin_within(prompt, call, deps)
-        within.asked_for = prompt
-        begun: Run[Any] = self.for_run(within)._begin_within(prompt, call, deps)
-        return begun
+        within.original_input = prompt
+        inner_run: Run[Any] = self.build_for_run(within)._begin_within(prompt, call, deps)
+        return inner_run
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name in self._fields and not self._building:
@@ -244,50 +247,54 @@ class Agent(core.Agent[C, Any], Generic[C]):
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__.get("_fields", {})
         if name == "model_settings" and name in fields and fields[name] is None:
-            fields[name] = default_settings(fields["model"])  # what is changed of it counts
+            fields[name] = get_default_settings(fields["model"])  # what is changed of it counts
         if name in fields:
             return fields[name]
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
     @recursive_repr()
     def __repr__(self) -> str:
-        given = ", ".join(f"{name}={value!r}" for name, value in self._fields.items())
-        return f"{type(self).__name__}({given})"
+        arguments = ", ".join(f"{name}={value!r}" for name, value in self._fields.items())
+        return f"{type(self).__name__}({arguments})"
 
     def clone(self, **changes: Any) -> Agent[C]:
-        """Another agent, with some of its parameters changed."""
+        """Return a copy with some parameters changed."""
         return type(self)(**{**self._fields, **changes})
 
     @property
     def model(self) -> Any:
-        """The model as it was given, or the one it stands for."""
+        """The model as passed, or the one its name stands for."""
         return self._plan.model
 
     @property
     def tools(self) -> Any:
-        """The tools as they were given: a `FunctionTool` is one still."""
+        """The tools as passed: a `FunctionTool` is not converted."""
         return self._fields["tools"]
 
     @property
     def all_tools(self) -> list[ToolOrSource] | Toolset:
-        """The tools, and the servers that bring more."""
-        given, servers = self._fields["tools"], self._fields["mcp_servers"]
-        return [*given, *servers] if servers else given
+        """The tools and the MCP servers."""
+        tools, servers = self._fields["tools"], self._fields["mcp_servers"]
+        return [*tools, *servers] if servers else tools
 
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Any]:
-        """The tools that can be called now: those given, of which some may be off, and the servers'."""
+        """Return the tools that are enabled now, with those of the servers."""
         run = RunContext(run_context.context, agent=self)
         offered = await EnabledTools(await gather(self.all_tools, Toolset(), run), run, False).now()
-        return [custom_models.as_given(one, self) for one in offered]
+        return [custom_models.find_original_tool(one, self) for one in offered]
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:
-        """What the model is told before anything else, in such a run."""
-        told = self._fields["instructions"]
-        text: str | None = await maybe_await(told(run_context, self)) if callable(told) else told
+        """Return the system prompt for a run."""
+        instructions = self._fields["instructions"]
+        text: str | None = (
+            await maybe_await(instructions(run_context, self))
+            if callable(instructions)
+            else instructions
+        )
         return text
 
     def limited(self, max_turns: int) -> Agent[C]:
-        """The same agent with another limit."""
+        """Return a copy with another `max_turns`."""
         return self.clone(max_turns=max_turns)
 
     def as_tool(  # type: ignore[override]
@@ -297,16 +304,16 @@ class Agent(core.Agent[C, Any], Generic[C]):
         custom_output_extractor: Extractor | None = None,
         **options: Unpack[AsToolOptions],
     ) -> FunctionTool:
-        """This agent as a tool of another.
+        """Return this agent as a tool for another agent.
 
         Args:
-            tool_name: Made of the agent's name by default.
-            tool_description: For the calling model.
-            custom_output_extractor: Makes the tool's result of the run's; may be async.
+            tool_name: Derived from the agent's name by default.
+            tool_description: The description for the calling model.
+            custom_output_extractor: Returns the tool's result for the run's result; may be async.
             options: See `AsToolOptions`.
 
         Raises:
-            TypeError: for an option that is not there.
+            TypeError: An option is unknown.
         """
         about = (tool_name, tool_description)
         return agent_as_tool(self, about, custom_output_extractor, options)

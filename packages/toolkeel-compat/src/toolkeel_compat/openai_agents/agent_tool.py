@@ -1,6 +1,6 @@
-"""Agents as tools of others, under the names of the OpenAI Agents SDK.
+"""Agents as tools of other agents, under the names of the OpenAI Agents SDK.
 
-As there, a run within a call has the settings of the run around it and the hooks of its own agent.
+As in the SDK, a run inside a call uses the settings of the outer run and the hooks of its own agent.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_compat.check_options import check_options, maybe_await
-from toolkeel_compat.openai_agents.context import RunContextWrapper, Usage, of_run
+from toolkeel_compat.openai_agents.context import RunContextWrapper, Usage, current_run
 from toolkeel_compat.openai_agents.hooks import RunHooks
-from toolkeel_compat.openai_agents.result import Given, RunResult, as_result
-from toolkeel_compat.openai_agents.run_lifecycle import Begun
+from toolkeel_compat.openai_agents.result import RunInput, RunResult, to_result
+from toolkeel_compat.openai_agents.run_lifecycle import RunLifecycle
 from toolkeel_compat.openai_agents.settings import RunConfig
-from toolkeel_compat.openai_agents.stream import telling
+from toolkeel_compat.openai_agents.stream import make_stream_step
 from toolkeel_compat.openai_agents.tools import (
-    FAILED,
+    DEFAULT_ERROR_TEXT,
     UNSET,
-    Approval,
+    ApprovalOption,
     Enabled,
+    ErrorFunction,
+    FunctionInvoker,
     FunctionTool,
-    Invoker,
-    OnFailure,
-    failing_as_told,
+    with_error_function,
 )
 
 Extractor: TypeAlias = Callable[[RunResult], Any]
@@ -43,22 +43,22 @@ class AsToolOptions(TypedDict, total=False):
     """Further options of `Agent.as_tool`.
 
     Attributes:
-        is_enabled: Whether it can be called now.
-        max_turns: How often the model may be asked in one call.
-        needs_approval: Whether a person must approve a call; see `Approval`.
-        parameters: What the caller fills, as a pydantic model; one text by default.
-        failure_error_function: What the calling model is told when a run fails; None ends its own
-            run.
-        on_stream: Told of the events of its runs, as `AgentToolStreamEvent`; may be async.
-        run_config: What holds for its runs, in place of what holds for the run around them.
-        hooks: Told of its runs as they go.
+        is_enabled: Offer the tool.
+        max_turns: Maximum model requests of one call.
+        needs_approval: Calls that need a person's approval; see `ApprovalOption`.
+        parameters: The tool's parameters, as a pydantic model; one string by default.
+        failure_error_function: Returns the text for the calling model when a run fails; None ends the
+            calling run.
+        on_stream: Called with the events of its runs, as `AgentToolStreamEvent`; may be async.
+        run_config: Configuration of its runs, instead of the outer run's.
+        hooks: Called during its runs.
     """
 
     is_enabled: Enabled
     max_turns: int | None
-    needs_approval: Approval
+    needs_approval: ApprovalOption
     parameters: type[BaseModel] | None
-    failure_error_function: OnFailure | None
+    failure_error_function: ErrorFunction | None
     on_stream: Callable[[Any], Any] | None
     run_config: RunConfig | None
     hooks: RunHooks[Any] | None
@@ -83,44 +83,44 @@ def agent_as_tool(
     extract: Extractor | None,
     options: AsToolOptions,
 ) -> FunctionTool:
-    """An agent as a tool of another.
+    """Return an agent as a tool for another agent.
 
     Args:
         agent: The agent.
         about: The tool's name and its description for the calling model.
-        extract: Makes the tool's result of the run's.
+        extract: Returns the tool's result for the run's result.
         options: See `AsToolOptions`.
     """
     check_options(options, AsToolOptions, "as_tool", _RUN_APART)
-    limit, told = options.get("max_turns"), options.get("on_stream")
+    limit, on_stream = options.get("max_turns"), options.get("on_stream")
     agent = agent if limit is None else agent.limited(limit)
 
     async def output(result: CoreResult[Any]) -> object:
-        inner: Begun | None = of_run.get()
-        given = Given(agent, RunContextWrapper(None, Usage.of(result.usage)))
+        inner: RunLifecycle | None = current_run.get()
+        run_input = RunInput(agent, RunContextWrapper(None, Usage.from_core(result.usage)))
         if inner is not None and inner.agent is agent:
             if result.has_output:
-                await inner.ended(result.output_value)
-            given = Given(agent, inner.wrapper, input=inner.asked_for)
+                await inner.notify_end(result.output_value)
+            run_input = RunInput(agent, inner.wrapper, input=inner.original_input)
         if extract is not None:
-            return await maybe_await(extract(as_result(result, given)))
+            return await maybe_await(extract(to_result(result, run_input)))
         if result.reason in ("refused", "cut_off"):
             raise ToolError(
                 f"{agent.name!r} gave no whole answer ({result.reason}): {result.output}"
             )
         return ToolOutput(str(result.output), result.output)
 
-    heard = [] if told is None else [telling(agent, told)]
+    heard = [] if on_stream is None else [make_stream_step(agent, on_stream)]
     inner = core.Agent.as_tool(
         agent,
         *about,
         output=output,
         parameters=options.get("parameters") or AgentAsToolInput,
-        steps=[_within(agent, options), *heard],
+        steps=[_make_run_step(agent, options), *heard],
     )
-    inner = dataclasses.replace(inner, description=about[1] or "", on_crash=FAILED)
-    inner = failing_as_told(inner, options.get("failure_error_function", UNSET))
-    made = (inner.name, inner.description, inner.parameters, Invoker(inner))
+    inner = dataclasses.replace(inner, description=about[1] or "", on_crash=DEFAULT_ERROR_TEXT)
+    inner = with_error_function(inner, options.get("failure_error_function", UNSET))
+    made = (inner.name, inner.description, inner.parameters, FunctionInvoker(inner))
     return FunctionTool(
         *made,
         is_enabled=options.get("is_enabled", True),
@@ -129,17 +129,17 @@ def agent_as_tool(
     )
 
 
-def _within(agent: Any, options: AsToolOptions) -> Step:
-    """The step in which an agent's run has its own settings, or those of the run around it."""
+def _make_run_step(agent: Any, options: AsToolOptions) -> Step:
+    """Return the step that sets an inner run's own settings, or the outer run's."""
     streamed = options.get("on_stream") is not None
     own = options.get("run_config"), options.get("hooks")
 
     async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        outer: Begun | None = of_run.get()
-        token = of_run.set(outer and outer.within(agent, context.deps, streamed, *own))
+        outer: RunLifecycle | None = current_run.get()
+        token = current_run.set(outer and outer.for_inner_run(agent, context.deps, streamed, *own))
         try:
             return await proceed(prepared)
         finally:
-            of_run.reset(token)
+            current_run.reset(token)
 
     return step

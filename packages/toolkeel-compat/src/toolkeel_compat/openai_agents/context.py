@@ -1,4 +1,4 @@
-"""What a running tool is handed, under the names of the OpenAI Agents SDK."""
+"""Objects passed to a running tool, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ C = TypeVar("C")
 TResponseInputItem: TypeAlias = dict[str, Any]
 
 
-class Raw(dict[str, Any]):
-    """An item of the wire: a dict whose keys are attributes, too.
+class RawItem(dict[str, Any]):
+    """An item of the Responses API: a dict whose keys are also attributes.
 
-    >>> Raw(type="function_call", name="add").name
+    >>> RawItem(type="function_call", name="add").name
     'add'
     """
 
@@ -38,44 +38,44 @@ class Raw(dict[str, Any]):
             raise AttributeError(name) from None
 
 
-def plain(item: Any) -> TResponseInputItem:
-    """An item as a dict, whatever it is: OpenAI's own types among them."""
+def to_dict(item: Any) -> TResponseInputItem:
+    """Convert an item, such as one of OpenAI's own types, to a dict."""
     dump = getattr(item, "model_dump", None)
     return dict(dump(exclude_none=True)) if dump is not None else dict(item)
 
 
 @record
 class RunItem:
-    """One thing that happened in a run.
+    """An item of a run.
 
     Args:
-        agent: Whose run it is; None without an agent.
-        raw_item: It as the wire carries it.
+        agent: The agent whose run it is; None without an agent.
+        raw_item: The item of the Responses API.
     """
 
     agent: Any
     raw_item: Any
 
     def to_input_item(self) -> TResponseInputItem:
-        """It as a plain dict, to go on from."""
-        return plain(self.raw_item)
+        """Return the item as a plain dict, for the input of another run."""
+        return to_dict(self.raw_item)
 
 
-def responses_part(message: AssistantMessage | ToolCall) -> Mapping[str, Any]:
-    """What only the Responses wire knows of a reply or a call."""
+def read_responses_fields(message: AssistantMessage | ToolCall) -> Mapping[str, Any]:
+    """Return the fields that only the Responses API has for a reply or a call."""
     return as_dict(message.provider_options.get(WIRE))
 
 
-def raw_call(call: ToolCall) -> Raw:
-    """A call as the wire carries it."""
-    text, id = arguments_text(call.arguments), responses_part(call).get("id") or call.id
-    made = Raw(arguments=text, call_id=call.id, name=call.name, type="function_call", id=id)
-    return made if id == call.id else Raw(made, status="completed")  # only Responses has one
+def to_raw_call(call: ToolCall) -> RawItem:
+    """Convert a call to its item of the Responses API."""
+    text, id = arguments_text(call.arguments), read_responses_fields(call).get("id") or call.id
+    made = RawItem(arguments=text, call_id=call.id, name=call.name, type="function_call", id=id)
+    return made if id == call.id else RawItem(made, status="completed")  # only Responses has one
 
 
 @record
 class RequestUsage:
-    """What one request spent, in tokens."""
+    """Token counts of one request."""
 
     input_tokens: int
     output_tokens: int
@@ -84,7 +84,7 @@ class RequestUsage:
 
 @record
 class TokensDetails:
-    """Parts of the tokens that were read, or written."""
+    """Cached input tokens, or reasoning output tokens."""
 
     cached_tokens: int = 0
     reasoning_tokens: int = 0
@@ -95,16 +95,16 @@ _NO_DETAILS = TokensDetails()
 
 @dataclasses.dataclass
 class Usage:
-    """What was spent.
+    """Requests and tokens used.
 
     Args:
-        requests: How often a model was asked.
-        input_tokens: All that was read.
-        output_tokens: All that was written.
-        total_tokens: Both.
-        input_tokens_details: How much was read from a cache.
-        output_tokens_details: How much was reasoning.
-        request_usage_entries: The same request by request.
+        requests: Number of model requests.
+        input_tokens: All input tokens.
+        output_tokens: All output tokens.
+        total_tokens: Input and output tokens.
+        input_tokens_details: How many input tokens were cached.
+        output_tokens_details: How many output tokens were reasoning.
+        request_usage_entries: Token counts by request.
     """
 
     requests: int = 0
@@ -119,17 +119,17 @@ class Usage:
     )
 
     def add(self, other: Usage) -> None:
-        """Count that of another, too; the run whose usage this is spends it."""
-        more, entries = spent(other, other.requests), self.request_usage_entries
-        both = Usage.of(spent(self, self.requests) + more)
+        """Add another usage; the run that this usage belongs to is charged, too."""
+        more, entries = to_core_usage(other, other.requests), self.request_usage_entries
+        both = Usage.from_core(to_core_usage(self, self.requests) + more)
         both.request_usage_entries, both._run = (*entries, *other.request_usage_entries), self._run
         vars(self).update(vars(both))
         if self._run is not None:
             self._run.usage = self._run.usage + more
 
     @classmethod
-    def of(cls, usage: CoreUsage, replies: Iterable[CoreUsage] = ()) -> Usage:
-        """The core's, with that of each reply."""
+    def from_core(cls, usage: CoreUsage, replies: Iterable[CoreUsage] = ()) -> Usage:
+        """Convert the core's usage, with that of each reply."""
         tokens = attrgetter("input_tokens", "output_tokens", "total_tokens")
         each = tuple(RequestUsage(*tokens(one)) for one in replies if one.requests)
         read = TokensDetails(cached_tokens=usage.cached_tokens)
@@ -137,8 +137,8 @@ class Usage:
         return cls(usage.requests, *tokens(usage), read, written, each)
 
 
-def spent(usage: Any, requests: int = 1) -> CoreUsage:
-    """What the SDK's usage, or OpenAI's own, says of some requests."""
+def to_core_usage(usage: Any, requests: int = 1) -> CoreUsage:
+    """Convert the SDK's usage, or OpenAI's own, to the core's."""
     read, written = usage.input_tokens_details, usage.output_tokens_details
     cached = getattr(read, "cached_tokens", None) or 0
     thought = getattr(written, "reasoning_tokens", None) or 0
@@ -146,72 +146,72 @@ def spent(usage: Any, requests: int = 1) -> CoreUsage:
 
 
 class RunContextWrapper(Generic[C]):
-    """The user's own object and what the run has spent; ask for it by the type of a parameter.
+    """The user's own object and the run's usage; request it by a parameter's type.
 
     Args:
         context: The user's own object.
-        usage: Tokens spent so far.
+        usage: Tokens used so far.
 
     Attributes:
-        turn_input: What the run was given, as items.
-        always: By tool, what a person has decided for good; see `RunState.approve`.
-        just_now: What a reply cost that is not in the transcript yet.
+        turn_input: The input of the run, as items.
+        standing_decisions: A person's standing decisions by tool; see `RunState.approve`.
+        pending_usage: Usage of a reply that is not in the transcript yet.
     """
 
     def __init__(self, context: C = None, usage: Usage | None = None) -> None:  # type: ignore[assignment]
         self.context = context
         self.turn_input: list[Any] = []
-        self.always: dict[str, str] = {}
+        self.standing_decisions: dict[str, str] = {}
         self._usage = usage or Usage()
         self._run: RunContext[Any] | None = None
-        self.just_now = CoreUsage()
+        self.pending_usage = CoreUsage()
 
     @property
     def usage(self) -> Usage:
-        """Tokens the run has spent so far."""
+        """Tokens used by the run so far."""
         run = self._run
         if run is None:
             return self._usage
         replies = [one.usage for one in run.transcript if isinstance(one, AssistantMessage)]
-        made = Usage.of(run.usage, (*replies, self.just_now))
+        made = Usage.from_core(run.usage, (*replies, self.pending_usage))
         made._run = run
         return made
 
-    def joined(self, run: RunContext[Any]) -> RunContextWrapper[C]:
-        """The same, and what is spent is that run's."""
+    def bind_run(self, run: RunContext[Any]) -> RunContextWrapper[C]:
+        """Use a run's usage from now on, and return this wrapper."""
         self._run = run
         return self
 
     @classmethod
-    def of(cls, run: RunContext[Any]) -> RunContextWrapper[Any]:
-        """That of a core's run."""
-        return RunContextWrapper(run.deps).joined(run)
+    def from_run(cls, run: RunContext[Any]) -> RunContextWrapper[Any]:
+        """Create a wrapper for a core run."""
+        return RunContextWrapper(run.deps).bind_run(run)
 
     @classmethod
     def from_tool_context(cls, context: CoreContext[Any]) -> RunContextWrapper[Any]:
-        """That of the running call."""
-        return cls.of(context.run)
+        """Create a wrapper for the running call."""
+        return cls.from_run(context.run)
 
 
-Seen: TypeAlias = Callable[[RunContext[Any]], RunContextWrapper[Any]]
+WrapperFactory: TypeAlias = Callable[[RunContext[Any]], RunContextWrapper[Any]]
 """What a program's functions see of a core's run."""
-of_run: ContextVar[Any] = ContextVar("of_run", default=None)
+current_run: ContextVar[Any] = ContextVar("of_run", default=None)
 """What `Runner` has made of the run that goes on: its settings, hooks, and what guardrails say."""
 
 
-def told(result: Any) -> Any:
-    """What a guardrail has said, kept for the run's result."""
-    if (run := of_run.get()) is not None:
+def record_verdict(result: Any) -> Any:
+    """Record a guardrail's result for the run's result, and return it."""
+    if (run := current_run.get()) is not None:
         run.verdicts.append(result)
     return result
 
 
-class Surroundings(TypedDict, total=False):
-    """What a call belongs to.
+class ToolContextOptions(TypedDict, total=False):
+    """Further options of a `ToolContext`.
 
     Attributes:
-        agent: Whose run it is.
-        run_config: What holds for the run, if it is known.
+        agent: The agent whose run it is.
+        run_config: The run's configuration, if known.
     """
 
     agent: Any
@@ -219,16 +219,16 @@ class Surroundings(TypedDict, total=False):
 
 
 class ToolContext(RunContextWrapper[C]):
-    """All a tool may see of its call; ask for it by the type of a parameter, at any position.
+    """A tool's view of its call; request it by a parameter's type, at any position.
 
     Args:
         context: The user's own object.
-        usage: Tokens spent so far.
+        usage: Tokens used so far.
         tool_name: Name of the tool.
         tool_call_id: The model's id for the call.
-        tool_arguments: JSON text.
-        tool_call: The call as the wire carries it.
-        about: See `Surroundings`.
+        tool_arguments: The arguments as JSON text.
+        tool_call: The call as an item of the Responses API.
+        about: See `ToolContextOptions`.
     """
 
     def __init__(
@@ -239,7 +239,7 @@ class ToolContext(RunContextWrapper[C]):
         tool_call_id: str = "",
         tool_arguments: str = "",
         tool_call: Any = None,
-        **about: Unpack[Surroundings],
+        **about: Unpack[ToolContextOptions],
     ) -> None:
         super().__init__(context, usage)
         self.run_config = about.get("run_config")
@@ -251,21 +251,21 @@ class ToolContext(RunContextWrapper[C]):
 
     @property
     def ctx_wrapper(self) -> RunContextWrapper[C]:
-        """The run's part of it: this object itself."""
+        """The run's part of the context: this object itself."""
         return self
 
     @property
     def run_item(self) -> RunItem:
-        """The call."""
+        """The call as an item."""
         call = ToolCall(self.tool_call_id, self.tool_name, self.tool_arguments)
-        return RunItem(self.agent, raw_call(call))
+        return RunItem(self.agent, to_raw_call(call))
 
     @classmethod
     def from_tool_context(cls, context: CoreContext[Any]) -> ToolContext[Any]:
-        """That of the running call."""
+        """Create the context of the running call."""
         call = context.call
-        about = (context.tool_name, call.id, arguments_text(call.arguments), raw_call(call))
-        config = getattr(of_run.get(), "config", None)
+        about = (context.tool_name, call.id, arguments_text(call.arguments), to_raw_call(call))
+        config = getattr(current_run.get(), "config", None)
         made: ToolContext[Any] = ToolContext(
             context.deps, None, *about, agent=context.agent, run_config=config
         )
@@ -282,12 +282,12 @@ class ToolContext(RunContextWrapper[C]):
         *,
         run_config: Any = None,
     ) -> ToolContext[Any]:
-        """That of a call in an agent's run, by what the run has."""
+        """Create the context of a call in an agent's run from the run's wrapper."""
         about = (context.usage, tool_call.name, tool_call_id, tool_call.arguments, tool_call)
         made: ToolContext[Any] = cls(context.context, *about, agent=agent, run_config=run_config)
-        made.turn_input, made.always = context.turn_input, context.always
+        made.turn_input, made.standing_decisions = context.turn_input, context.standing_decisions
         return made
 
-    def run(self) -> RunContext[Any]:
-        """The core's run it belongs to; a new one if it was made by hand."""
+    def core_run(self) -> RunContext[Any]:
+        """Return the core run; a new one if the context was created by hand."""
         return self._run or RunContext(self.context, agent=self.agent)

@@ -1,4 +1,4 @@
-"""What ends a run, under the names of the OpenAI Agents SDK."""
+"""Exceptions that end a run, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ __all__ = [
 
 
 class AgentsException(Exception):
-    """What ends a run.
+    """An exception that ends a run.
 
     Attributes:
-        run_data: What was done until then, as a result without an answer.
+        run_data: The work done until then, as a result without an output.
     """
 
     run_data: Any = None
 
     @property
     def message(self) -> str:
-        """What happened."""
+        """The message."""
         return str(self)
 
 
@@ -33,11 +33,11 @@ UserError = SetupError
 
 
 class ModelBehaviorError(AgentsException, OutputError):
-    """The model gave no answer of the form that was asked for."""
+    """The model's output does not match the output type."""
 
 
 class ModelRefusalError(AgentsException):
-    """The model would not answer; `refusal` is what it said."""
+    """The model refused to answer; `refusal` is its text."""
 
     def __init__(self, refusal: str) -> None:
         super().__init__(f"Model refused to produce output: {refusal}")
@@ -45,15 +45,15 @@ class ModelRefusalError(AgentsException):
 
 
 class MaxTurnsExceeded(AgentsException):
-    """The model was asked as often as it may be, and has not answered."""
+    """The model reached `max_turns` without an output."""
 
 
 class ToolTimeoutError(AgentsException):
-    """A call took longer than it may.
+    """A call exceeded its timeout.
 
     Args:
-        tool_name: Of which tool.
-        timeout_seconds: How long it might take.
+        tool_name: Name of the tool.
+        timeout_seconds: The timeout.
     """
 
     def __init__(self, tool_name: str, timeout_seconds: float | None) -> None:
@@ -63,7 +63,7 @@ class ToolTimeoutError(AgentsException):
 
 
 class InputGuardrailTripwireTriggered(AgentsException):
-    """An input guardrail of an agent ended the run; `guardrail_result` has its word."""
+    """An agent's input guardrail ended the run; `guardrail_result` is its result."""
 
     def __init__(self, guardrail_result: Any) -> None:
         name = type(guardrail_result.guardrail).__name__
@@ -72,16 +72,16 @@ class InputGuardrailTripwireTriggered(AgentsException):
 
 
 class OutputGuardrailTripwireTriggered(InputGuardrailTripwireTriggered):
-    """An output guardrail of an agent ended the run; `guardrail_result` has its word."""
+    """An agent's output guardrail ended the run; `guardrail_result` is its result."""
 
 
 class ToolInputGuardrailTripwireTriggered(AgentsException):
-    """An input guardrail of a tool ended the run.
+    """A tool's input guardrail ended the run.
 
     Args:
-        guardrail: Which one.
-        output: What it said.
-        message: Why.
+        guardrail: The guardrail.
+        output: Its output.
+        message: The exception's message; a default names the guardrail.
     """
 
     _kind = "Tool input guardrail"
@@ -93,6 +93,6 @@ class ToolInputGuardrailTripwireTriggered(AgentsException):
 
 
 class ToolOutputGuardrailTripwireTriggered(ToolInputGuardrailTripwireTriggered):
-    """An output guardrail of a tool ended the run."""
+    """A tool's output guardrail ended the run."""
 
     _kind = "Tool output guardrail"

@@ -1,4 +1,4 @@
-"""Guardrails of tools and of agents, under the names of the OpenAI Agents SDK, and what they say."""
+"""Guardrails of tools and of agents, with their results, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ from toolkeel.define.tool import Prepared
 from toolkeel.errors import SetupError
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext, told
+from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext, record_verdict
 from toolkeel_compat.openai_agents.exceptions import (
     InputGuardrailTripwireTriggered,
     OutputGuardrailTripwireTriggered,
     ToolInputGuardrailTripwireTriggered,
     ToolOutputGuardrailTripwireTriggered,
 )
-from toolkeel_compat.openai_agents.items import as_input
+from toolkeel_compat.openai_agents.items import to_input
 
 __all__ = [
     "AllowBehavior", "GuardrailFunctionOutput", "InputGuardrail", "InputGuardrailResult",
@@ -36,30 +36,30 @@ __all__ = [
 ]  # fmt: skip
 
 
-def _field(record: Any, name: str) -> Any:
-    """A field by its name as a key."""
+def _get_field(record: Any, name: str) -> Any:
+    """Return a field by its name, so that records can be indexed."""
     return getattr(record, name)
 
 
 @record
 class AllowBehavior:
-    """Go on.
+    """Continue.
 
     Args:
-        modified_content: The arguments to run with, as a dict or its JSON text; from an output
-            guardrail, what the model reads instead. None changes nothing.
+        modified_content: The arguments to run with, as a dict or JSON text; for an output guardrail,
+            the text for the model. None changes nothing.
     """
 
-    __getitem__ = _field
+    __getitem__ = _get_field
     modified_content: Any = None
     type: str = "allow"
 
 
 @record
 class RejectContentBehavior:
-    """Do not run it, or withhold its result, and tell the model why."""
+    """Do not run the call, or withhold its result, and inform the model."""
 
-    __getitem__ = _field
+    __getitem__ = _get_field
     reject_message: str = ""
     type: str = "reject_content"
     message: str = ""
@@ -69,7 +69,7 @@ class RejectContentBehavior:
 class RaiseExceptionBehavior:
     """End the run."""
 
-    __getitem__ = _field
+    __getitem__ = _get_field
     error_message: str = ""
     type: str = "raise_exception"
 
@@ -79,11 +79,11 @@ Behavior: TypeAlias = AllowBehavior | RejectContentBehavior | RaiseExceptionBeha
 
 @record
 class ToolGuardrailFunctionOutput:
-    """What a guardrail says.
+    """A tool guardrail's output.
 
     Args:
-        output_info: For people.
-        behavior: What follows.
+        output_info: Information for people.
+        behavior: The consequence.
     """
 
     output_info: Any = None
@@ -91,23 +91,23 @@ class ToolGuardrailFunctionOutput:
 
     @classmethod
     def allow(cls, output_info: Any = None) -> ToolGuardrailFunctionOutput:
-        """Go on."""
+        """Return an output that lets the call continue."""
         return cls(output_info)
 
     @classmethod
     def reject_content(cls, message: str, output_info: Any = None) -> ToolGuardrailFunctionOutput:
-        """Tell the model `message` instead."""
+        """Return an output that sends `message` to the model instead."""
         return cls(output_info, RejectContentBehavior(message))
 
     @classmethod
     def raise_exception(cls, output_info: Any = None) -> ToolGuardrailFunctionOutput:
-        """End the run."""
+        """Return an output that ends the run."""
         return cls(output_info, RaiseExceptionBehavior())
 
 
 @record
 class ToolInputGuardrailResult:
-    """What a guardrail's `run` gives back."""
+    """The result of a tool guardrail's `run`."""
 
     output: ToolGuardrailFunctionOutput
     guardrail: Any = None
@@ -115,22 +115,22 @@ class ToolInputGuardrailResult:
 
 @record
 class ToolOutputGuardrailResult(ToolInputGuardrailResult):
-    """The same, of an output guardrail."""
+    """The result of a tool output guardrail's `run`."""
 
 
-def as_behavior(behavior: Behavior | Mapping[str, Any]) -> Behavior:
-    """A behaviour given as a dict, as the SDK writes it now, as its record.
+def to_behavior(behavior: Behavior | Mapping[str, Any]) -> Behavior:
+    """Convert a behavior given as a dict to its record.
 
     Raises:
-        KeyError: if it is of no known type.
+        KeyError: Its type is unknown.
     """
     if not isinstance(behavior, Mapping):
         return behavior
-    made: Behavior = _KINDS[behavior["type"]](**behavior)
+    made: Behavior = _BEHAVIORS[behavior["type"]](**behavior)
     return made
 
 
-_KINDS: Mapping[str, type[Any]] = {
+_BEHAVIORS: Mapping[str, type[Any]] = {
     "allow": AllowBehavior,
     "reject_content": RejectContentBehavior,
     "raise_exception": RaiseExceptionBehavior,
@@ -139,7 +139,7 @@ _KINDS: Mapping[str, type[Any]] = {
 
 @record
 class ToolInputGuardrailData:
-    """What a guardrail function is given."""
+    """The argument of an input guardrail function."""
 
     context: ToolContext[Any]
     agent: Any
@@ -147,16 +147,16 @@ class ToolInputGuardrailData:
 
 @record
 class ToolOutputGuardrailData(ToolInputGuardrailData):
-    """What an output guardrail function is given."""
+    """The argument of an output guardrail function."""
 
     output: Any
 
 
-class _Guardrail:
-    ending: ClassVar[type[ToolInputGuardrailTripwireTriggered]] = (
+class _ToolGuardrail:
+    exception_type: ClassVar[type[ToolInputGuardrailTripwireTriggered]] = (
         ToolOutputGuardrailTripwireTriggered
     )
-    kind: ClassVar[type[ToolInputGuardrailResult]] = ToolOutputGuardrailResult
+    result_type: ClassVar[type[ToolInputGuardrailResult]] = ToolOutputGuardrailResult
     guardrail_function: Callable[[Any], Any] | None = None
     name: str | None = None
 
@@ -167,56 +167,58 @@ class _Guardrail:
         self.name = name
 
     def get_name(self) -> str:
-        """Its name, or that of its function or class."""
+        """Return its name, or that of its function or class."""
         own = getattr(self.guardrail_function, "__name__", None)
         return self.name or str(own or type(self).__name__)
 
     async def run(self, tool_name: Any, content: Any = None, context: Any = None) -> Any:
-        """Write this in a subclass, sync or async: look at the arguments, or at the output.
+        """Check the arguments or the output; override this in a subclass, sync or async.
 
-        One that was made of a function is given its data, and says what that says.
+        A guardrail made from a function gets its data as `tool_name`, and returns the function's output.
         """
         if self.guardrail_function is None:
             raise SetupError(f"{type(self).__name__}: write run(), or give it a guardrail_function")
         return await maybe_await(self.guardrail_function(tool_name))
 
-    async def _judged(
+    async def _check_call(
         self, prepared: Prepared, core: CoreContext[Any], outcome: guard.Outcome | None = None
     ) -> guard.Verdict:
-        """What it says of a call with its arguments as they are by now, or of what came of it."""
+        """Return the verdict on a call with its current arguments, or on its outcome."""
         context = ToolContext.from_tool_context(core)
         context.tool_arguments = dumps(as_json(prepared))
         if self.guardrail_function is None:
-            seen = json.loads(context.tool_arguments) if outcome is None else outcome.text
-            said = self.run(prepared.tool.name, seen, context)
+            content = json.loads(context.tool_arguments) if outcome is None else outcome.text
+            returned = self.run(prepared.tool.name, content, context)
         elif outcome is None:
-            said = self.guardrail_function(ToolInputGuardrailData(context, context.agent))
+            returned = self.guardrail_function(ToolInputGuardrailData(context, context.agent))
         else:
-            seen = outcome.value if outcome.error is None else outcome.text
-            said = self.guardrail_function(ToolOutputGuardrailData(context, context.agent, seen))
-        result = await maybe_await(said)
+            content = outcome.value if outcome.error is None else outcome.text
+            returned = self.guardrail_function(
+                ToolOutputGuardrailData(context, context.agent, content)
+            )
+        result = await maybe_await(returned)
         output = result.output if isinstance(result, ToolInputGuardrailResult) else result
-        told(self.kind(output, self))
-        match as_behavior(output.behavior):
+        record_verdict(self.result_type(output, self))
+        match to_behavior(output.behavior):
             case AllowBehavior(modified_content=changed):
                 return guard.Allow(guard.SAME if changed is None else changed)
             case RejectContentBehavior(reject_message=text, message=message):
                 return guard.Reject(text or message)
             case RaiseExceptionBehavior(error_message=text):
-                return guard.Stop(self.ending(self, output, text))
+                return guard.Stop(self.exception_type(self, output, text))
 
 
-class ToolInputGuardrail(_Guardrail):
-    """Looks at a call before it runs: subclass it and write `run(tool_name, arguments, context)`."""
+class ToolInputGuardrail(_ToolGuardrail):
+    """A check before a call runs: subclass it and write `run(tool_name, arguments, context)`."""
 
-    ending = ToolInputGuardrailTripwireTriggered
-    kind = ToolInputGuardrailResult
+    exception_type = ToolInputGuardrailTripwireTriggered
+    result_type = ToolInputGuardrailResult
 
     def step(self) -> guard.InputGuard:
-        """The guard it is in the core."""
+        """Return the core's guard."""
 
         async def check(prepared: Prepared, core: CoreContext[Any]) -> guard.Verdict:
-            verdict = await self._judged(prepared, core)
+            verdict = await self._check_call(prepared, core)
             if isinstance(verdict, guard.Allow) and isinstance(verdict.modified, str):
                 return guard.Allow(json.loads(verdict.modified))
             return verdict
@@ -224,45 +226,45 @@ class ToolInputGuardrail(_Guardrail):
         return guard.input_guard(check, self.get_name())
 
 
-class ToolOutputGuardrail(_Guardrail):
-    """Looks at a result: subclass it and write `run(tool_name, output, context)`."""
+class ToolOutputGuardrail(_ToolGuardrail):
+    """A check of a result: subclass it and write `run(tool_name, output, context)`."""
 
     def step(self) -> guard.OutputGuard:
-        """The guard it is in the core."""
+        """Return the core's guard."""
 
         async def check(
             prepared: Prepared, outcome: guard.Outcome, core: CoreContext[Any]
         ) -> guard.Verdict:
-            return await self._judged(prepared, core, outcome)
+            return await self._check_call(prepared, core, outcome)
 
         return guard.output_guard(check, self.get_name())
 
 
 def tool_input_guardrail(function: Any = None, *, name: str | None = None) -> Any:
-    """Make an input guardrail of ``(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput``."""
+    """Make an input guardrail from ``(data: ToolInputGuardrailData) -> ToolGuardrailFunctionOutput``."""
     if function is None:
         return lambda wrapped: ToolInputGuardrail(wrapped, name)
     return ToolInputGuardrail(function, name)
 
 
 def tool_output_guardrail(function: Any = None, *, name: str | None = None) -> Any:
-    """Make an output guardrail of a function of `ToolOutputGuardrailData`."""
+    """Make an output guardrail from a function of `ToolOutputGuardrailData`."""
     if function is None:
         return lambda wrapped: ToolOutputGuardrail(wrapped, name)
     return ToolOutputGuardrail(function, name)
 
 
-Function: TypeAlias = Callable[[RunContextWrapper[Any], Any, Any], Any]
+GuardrailFunction: TypeAlias = Callable[[RunContextWrapper[Any], Any, Any], Any]
 """``(context, agent, input or output) -> GuardrailFunctionOutput``; may be async."""
 
 
 @record
 class GuardrailFunctionOutput:
-    """What a guardrail says.
+    """An agent guardrail's output.
 
     Args:
-        output_info: For people.
-        tripwire_triggered: Whether it ends the run.
+        output_info: Information for people.
+        tripwire_triggered: True to end the run.
     """
 
     output_info: Any
@@ -271,7 +273,7 @@ class GuardrailFunctionOutput:
 
 @record
 class InputGuardrailResult:
-    """What an input guardrail has said."""
+    """The result of an input guardrail."""
 
     guardrail: Any
     output: GuardrailFunctionOutput
@@ -279,7 +281,7 @@ class InputGuardrailResult:
 
 @record
 class OutputGuardrailResult:
-    """What an output guardrail has said, and of which answer of which agent."""
+    """The result of an output guardrail, with the checked output and its agent."""
 
     guardrail: Any
     agent_output: Any
@@ -288,74 +290,77 @@ class OutputGuardrailResult:
 
 
 class _AgentGuardrail:
-    """A function that looks.
+    """A guardrail function.
 
     Args:
         guardrail_function: The function.
-        name: For people; the function's own by default.
-        run_in_parallel: Whether the model is asked while it looks.
+        name: The display name; the function's own by default.
+        run_in_parallel: Call the model while the function runs.
     """
 
-    _ending: type[InputGuardrailTripwireTriggered] = OutputGuardrailTripwireTriggered
+    _exception_type: type[InputGuardrailTripwireTriggered] = OutputGuardrailTripwireTriggered
 
     def __init__(
-        self, guardrail_function: Function, name: str | None = None, run_in_parallel: bool = True
+        self,
+        guardrail_function: GuardrailFunction,
+        name: str | None = None,
+        run_in_parallel: bool = True,
     ) -> None:
         self.guardrail_function = guardrail_function
         self.name = name
         self.run_in_parallel = run_in_parallel
 
     def get_name(self) -> str:
-        """Its name."""
+        """Return the display name."""
         return self.name or self.guardrail_function.__name__
 
-    def core(self, agent: Any, begun: Any = None) -> Guardrail:
-        """The core's guardrail of an agent, which may be in a run of its own settings."""
+    def to_core(self, agent: Any, lifecycle: Any = None) -> Guardrail:
+        """Return the core's guardrail of an agent, for a run with settings of its own if given."""
 
-        async def check(said: Any, run: RunContext[Any]) -> Verdict:
-            wrapper = RunContextWrapper.of(run) if begun is None else begun.wrapper
-            about = self._about(said, begun)
+        async def check(content: Any, run: RunContext[Any]) -> Verdict:
+            wrapper = RunContextWrapper.from_run(run) if lifecycle is None else lifecycle.wrapper
+            about = self._select_input(content, lifecycle)
             output = await maybe_await(self.guardrail_function(wrapper, agent, about))
-            result = told(self._result(about, agent, output))
-            return Stop(self._ending(result)) if output.tripwire_triggered else Allow()
+            result = record_verdict(self._make_result(about, agent, output))
+            return Stop(self._exception_type(result)) if output.tripwire_triggered else Allow()
 
         return Guardrail(check, self.get_name(), not self.run_in_parallel)
 
-    def _about(self, said: Any, begun: Any) -> Any:
-        """What it looks at."""
-        return said
+    def _select_input(self, content: Any, lifecycle: Any) -> Any:
+        """Return the value to check."""
+        return content
 
-    def _result(self, about: Any, agent: Any, output: GuardrailFunctionOutput) -> Any:
+    def _make_result(self, about: Any, agent: Any, output: GuardrailFunctionOutput) -> Any:
         return OutputGuardrailResult(self, about, agent, output)
 
 
 class OutputGuardrail(_AgentGuardrail):
-    """Looks at what an agent answers."""
+    """A check of an agent's output."""
 
 
 class InputGuardrail(_AgentGuardrail):
-    """Looks at what a person says to an agent; in a run at all that was given to it."""
+    """A check of an agent's input; within a run, of the run's complete input."""
 
-    _ending = InputGuardrailTripwireTriggered
+    _exception_type = InputGuardrailTripwireTriggered
 
-    def _about(self, said: Any, begun: Any) -> Any:
-        return as_input(said) if begun is None else begun.asked_for
+    def _select_input(self, content: Any, lifecycle: Any) -> Any:
+        return to_input(content) if lifecycle is None else lifecycle.original_input
 
-    def _result(self, about: Any, agent: Any, output: GuardrailFunctionOutput) -> Any:
+    def _make_result(self, about: Any, agent: Any, output: GuardrailFunctionOutput) -> Any:
         return InputGuardrailResult(self, output)
 
 
 def input_guardrail(
     func: Any = None, *, name: str | None = None, run_in_parallel: bool = True
 ) -> Any:
-    """Make an input guardrail of ``(context, agent, input) -> GuardrailFunctionOutput``."""
+    """Make an input guardrail from ``(context, agent, input) -> GuardrailFunctionOutput``."""
     if func is None:
         return lambda wrapped: InputGuardrail(wrapped, name, run_in_parallel)
     return InputGuardrail(func, name, run_in_parallel)
 
 
 def output_guardrail(func: Any = None, *, name: str | None = None) -> Any:
-    """Make an output guardrail of ``(context, agent, output) -> GuardrailFunctionOutput``."""
+    """Make an output guardrail from ``(context, agent, output) -> GuardrailFunctionOutput``."""
     if func is None:
         return lambda wrapped: OutputGuardrail(wrapped, name)
     return OutputGuardrail(func, name)

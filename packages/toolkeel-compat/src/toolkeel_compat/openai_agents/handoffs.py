@@ -1,4 +1,4 @@
-"""Handoffs, under the names of the OpenAI Agents SDK: the core's, with its words and filters."""
+"""Handoffs under the names of the OpenAI Agents SDK: the core's, with the SDK's texts and filters."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
-from toolkeel_compat.openai_agents.items import ItemHelpers, as_input, messages_of, run_items
+from toolkeel_compat.openai_agents.context import RunContextWrapper, current_run
+from toolkeel_compat.openai_agents.items import ItemHelpers, to_input, to_messages, to_run_items
 from toolkeel_compat.openai_agents.settings import RunConfig
-from toolkeel_compat.openai_agents.tools import STRICT, as_enabled, as_strict
+from toolkeel_compat.openai_agents.tools import STRICT, mark_strict, to_core_enabled
 
 __all__ = [
     "RECOMMENDED_PROMPT_PREFIX", "Handoff", "HandoffHistoryMapper", "HandoffInputData",
@@ -37,20 +37,20 @@ RECOMMENDED_PROMPT_PREFIX = (
 
 
 def prompt_with_handoff_instructions(prompt: str) -> str:
-    """Instructions with `RECOMMENDED_PROMPT_PREFIX` before them."""
+    """Return the instructions with `RECOMMENDED_PROMPT_PREFIX` before them."""
     return f"{RECOMMENDED_PROMPT_PREFIX}\n\n{prompt}"
 
 
 @dataclasses.dataclass(frozen=True)
 class HandoffInputData:
-    """What the next agent would see, for a filter to change.
+    """The next agent's input, for a filter to change.
 
     Args:
-        input_history: What the run was given: a text or items.
-        pre_handoff_items: What was added before the turn of the handoff.
-        new_items: That turn: the handoff and its result among it.
+        input_history: The run's input: a string or items.
+        pre_handoff_items: Items added before the turn of the handoff.
+        new_items: Items of that turn, with the handoff and its result.
         run_context: The run.
-        input_items: What the next agent sees in place of `new_items`, if it is another.
+        input_items: Items that the next agent gets instead of `new_items`, if they differ.
     """
 
     input_history: str | tuple[Any, ...]
@@ -60,7 +60,7 @@ class HandoffInputData:
     input_items: tuple[Any, ...] | None = None
 
     def clone(self, **changes: Any) -> HandoffInputData:
-        """The same with some fields changed."""
+        """Return a copy with some fields changed."""
         return dataclasses.replace(self, **changes)
 
 
@@ -68,11 +68,11 @@ HandoffInputFilter: TypeAlias = Callable[[HandoffInputData], Any]
 
 
 class Handoff(CoreHandoff):
-    """A core `Handoff` that says what the SDK's says; made by `handoff`."""
+    """A core `Handoff` with the SDK's texts; created by `handoff`."""
 
     async def seen(self, history: HandoffHistory) -> list[Message] | None:
         """What the other agent sees: by its own filter, else by that of the run."""
-        if self.input_filter is None and (chosen := _of_run()) is not None:
+        if self.input_filter is None and (chosen := _get_run_filter()) is not None:
             return repair(await chosen(history))
         return await super().seen(history)
 
@@ -82,7 +82,7 @@ class Handoff(CoreHandoff):
         return json.dumps({"assistant": self.agent.name}, ensure_ascii=False)
 
     def get_transfer_message(self, agent: Any) -> str:
-        """The result of a call that gives the run to an agent."""
+        """Return the result of the handoff's call."""
         return self.said
 
     strict_json_schema = True
@@ -116,74 +116,74 @@ def handoff(
     input_type: Any = None,
     **options: Any,
 ) -> Handoff:
-    """How an agent gives the run to another.
+    """Create a handoff: a tool that transfers the run to another agent.
 
     Args:
-        agent: Who takes it.
-        tool_name_override: ``transfer_to_`` and its name by default.
-        tool_description_override: For the model: when to give it away.
-        on_handoff: Told of it: ``(context)``, or with an `input_type` ``(context, input)``.
-        input_type: What the model says along with it, as a pydantic model.
-        options: ``input_filter``, which chooses what the other agent sees,
-            ``nest_handoff_history`` and ``is_enabled``.
+        agent: The target agent.
+        tool_name_override: ``transfer_to_`` and the agent's name by default.
+        tool_description_override: The description for the model: when to hand off.
+        on_handoff: Called at the handoff: ``(context)``, or with an `input_type` ``(context, input)``.
+        input_type: The model's input of the handoff, as a pydantic model.
+        options: ``input_filter``, which selects the next agent's input, ``nest_handoff_history`` and
+            ``is_enabled``.
 
     Raises:
-        TypeError: for an option that nobody knows.
+        TypeError: An option is unknown.
     """
-    given, enabled = options.pop("input_filter", None), options.pop("is_enabled", True)
-    if options.pop("nest_handoff_history", None) and given is None:
-        given = nest_handoff_history
+    input_filter, enabled = options.pop("input_filter", None), options.pop("is_enabled", True)
+    if options.pop("nest_handoff_history", None) and input_filter is None:
+        input_filter = nest_handoff_history
     if on_handoff is not None:
-        _check(on_handoff, "(context)" if input_type is None else "(context, input)")
+        _check_on_handoff(on_handoff, "(context)" if input_type is None else "(context, input)")
     if options:
         raise TypeError(f"handoff has no option {', '.join(map(repr, sorted(options)))}")
     about = getattr(agent, "handoff_description", None) or ""
-    told = f"Handoff to the {agent.name} agent to handle the request. {about}"
+    description = f"Handoff to the {agent.name} agent to handle the request. {about}"
 
     async def tell(run: RunContext[Any], arguments: dict[str, Any]) -> None:
         assert on_handoff is not None
-        wrapper = RunContextWrapper.of(run)
+        wrapper = RunContextWrapper.from_run(run)
         more = [] if input_type is None else [input_type(**arguments)]
         await maybe_await(on_handoff(wrapper, *more))
 
     return Handoff(
         agent,
         tool_name_override or re.sub(r"[^a-zA-Z0-9_]", "_", f"transfer_to_{agent.name}".lower()),
-        tool_description_override or told,
+        tool_description_override or description,
         input_type=input_type,
         on_handoff=None if on_handoff is None else tell,
-        input_filter=None if given is None else _filter(given),
-        enabled=as_enabled(enabled),
+        input_filter=None if input_filter is None else _to_core_filter(input_filter),
+        enabled=to_core_enabled(enabled),
         metadata=STRICT,
     )
 
 
-def _check(told: Callable[..., Any], takes: str) -> None:
-    """See that a function takes what it is told."""
-    if not callable(told) or len(signature(told).parameters) != len(takes.split(",")):
+def _check_on_handoff(on_handoff: Callable[..., Any], takes: str) -> None:
+    """Raise `SetupError` unless the function takes these parameters."""
+    if not callable(on_handoff) or len(signature(on_handoff).parameters) != len(takes.split(",")):
         raise SetupError(f"handoff(on_handoff=...) is a function of {takes}")
 
 
-def as_handoffs(given: Any) -> list[CoreHandoff]:
-    """Handoffs, plain agents among them."""
-    return [one if isinstance(one, CoreHandoff) else handoff(one) for one in given or ()]
+def to_handoffs(agents: Any) -> list[CoreHandoff]:
+    """Convert agents in a list to handoffs."""
+    return [one if isinstance(one, CoreHandoff) else handoff(one) for one in agents or ()]
 
 
-def strict_handoffs(given: list[CoreHandoff], strictly: bool) -> list[CoreHandoff]:
-    """The handoffs; OpenAI holds the arguments of those of `handoff` to their schema."""
-    for one in given if strictly else ():
-        [one.tool] = as_strict([one.tool])
-    return given
+def mark_strict_handoffs(handoffs: list[CoreHandoff], strictly: bool) -> list[CoreHandoff]:
+    """Ask OpenAI to enforce the schemas of the handoffs' arguments, if `strictly`, and return them."""
+    for one in handoffs if strictly else ():
+        [one.tool] = mark_strict([one.tool])
+    return handoffs
 
 
-def _of_run() -> Callable[[HandoffHistory], Awaitable[list[Message]]] | None:
-    """The filter of the run that goes on."""
-    config: RunConfig = getattr(of_run.get(), "config", RunConfig())
+def _get_run_filter() -> Callable[[HandoffHistory], Awaitable[list[Message]]] | None:
+    """Return the handoff filter of the current run, or None."""
+    config: RunConfig = getattr(current_run.get(), "config", RunConfig())
     if config.handoff_input_filter is not None:
-        return _filter(config.handoff_input_filter)
+        return _to_core_filter(config.handoff_input_filter)
     mapper = config.handoff_history_mapper
     nested = partial(nest_handoff_history, history_mapper=mapper)
-    return _filter(nested) if config.nest_handoff_history else None
+    return _to_core_filter(nested) if config.nest_handoff_history else None
 
 
 HandoffHistoryMapper: TypeAlias = Callable[[list[Any]], list[Any]]
@@ -192,76 +192,84 @@ HandoffHistoryMapper: TypeAlias = Callable[[list[Any]], list[Any]]
 def nest_handoff_history(
     handoff_input_data: HandoffInputData, *, history_mapper: HandoffHistoryMapper | None = None
 ) -> HandoffInputData:
-    """What was said until now as one text; what was said along with the handoff stays beside it.
+    """Put the conversation so far into one text; messages of the handoff's turn stay separate.
 
     Args:
-        handoff_input_data: What the next agent would see.
-        history_mapper: Makes the items of the whole in place of the text.
+        handoff_input_data: The next agent's input.
+        history_mapper: Creates items of the history instead of the text.
     """
     data, summed = handoff_input_data, history_mapper or default_handoff_history_mapper
-    told, waiting = list[Any](), ItemHelpers.input_to_new_input_list(data.input_history)
+    nested, waiting = list[Any](), ItemHelpers.input_to_new_input_list(data.input_history)
     waiting += [item.to_input_item() for item in data.pre_handoff_items]
     for item in (one.to_input_item() for one in data.new_items):
         if item.get("role") and history_mapper is None:
-            told += [*(summed(waiting) if waiting else ()), item]
+            nested += [*(summed(waiting) if waiting else ()), item]
             waiting = []
         else:
             waiting.append(item)
-    told += summed(waiting) if waiting else []
-    return data.clone(input_history=tuple(told), pre_handoff_items=(), input_items=())
+    nested += summed(waiting) if waiting else []
+    return data.clone(input_history=tuple(nested), pre_handoff_items=(), input_items=())
 
 
 def default_handoff_history_mapper(transcript: list[Any]) -> list[Any]:
-    """One message of the agent's that tells all, a line each."""
-    lines = [f"{place}. {_line(item)}" for place, item in enumerate(transcript, 1)]
-    text = "\n".join([_NESTED, "<CONVERSATION HISTORY>", *lines, "</CONVERSATION HISTORY>"])
+    """Return one assistant message with a line for each item."""
+    lines = [f"{place}. {_format_line(item)}" for place, item in enumerate(transcript, 1)]
+    text = "\n".join([_HISTORY_INTRO, "<CONVERSATION HISTORY>", *lines, "</CONVERSATION HISTORY>"])
     return [{"role": "assistant", "content": text}]
 
 
-_NESTED = "For context, here is the conversation so far between the user and the previous agent:"
+_HISTORY_INTRO = (
+    "For context, here is the conversation so far between the user and the previous agent:"
+)
 
 
-def _line(item: Mapping[str, Any]) -> str:
-    said = item.get("content")
-    if "role" in item and isinstance(said, str) and "\n" not in said:
-        return f"{item['role']}: {said}"
+def _format_line(item: Mapping[str, Any]) -> str:
+    content = item.get("content")
+    if "role" in item and isinstance(content, str) and "\n" not in content:
+        return f"{item['role']}: {content}"
     return json.dumps(item, ensure_ascii=False)
 
 
-def _filter(chosen: HandoffInputFilter) -> Callable[[HandoffHistory], Awaitable[list[Message]]]:
-    """The SDK's filter in the core's form."""
+def _to_core_filter(
+    chosen: HandoffInputFilter,
+) -> Callable[[HandoffHistory], Awaitable[list[Message]]]:
+    """Convert the SDK's filter to the core's form."""
 
-    async def seen(history: HandoffHistory) -> list[Message]:
+    async def filter_history(history: HandoffHistory) -> list[Message]:
         messages = history.messages
         last = max(n for n, one in enumerate(messages) if hasattr(one, "tool_calls"))
         agent = history.run.agent
-        before = run_items(getattr(of_run.get(), "agent", agent), messages[history.given : last])
-        new = run_items(agent, messages[last:])
-        wrapper = RunContextWrapper.of(history.run)
-        begun = as_input(messages[: history.given], instructed=True)
-        begun = begun if isinstance(begun, str) else tuple(begun)
-        data = HandoffInputData(begun, tuple(before), tuple(new), wrapper)
+        before = to_run_items(
+            getattr(current_run.get(), "agent", agent), messages[history.given : last]
+        )
+        new = to_run_items(agent, messages[last:])
+        wrapper = RunContextWrapper.from_run(history.run)
+        run_input = to_input(messages[: history.given], instructed=True)
+        run_input = run_input if isinstance(run_input, str) else tuple(run_input)
+        data = HandoffInputData(run_input, tuple(before), tuple(new), wrapper)
         made = await maybe_await(chosen(data))
         items = made.new_items if made.input_items is None else made.input_items
-        begun = made.input_history
-        history_items = [{"role": "user", "content": begun}] if isinstance(begun, str) else begun
+        run_input = made.input_history
+        history_items = (
+            [{"role": "user", "content": run_input}] if isinstance(run_input, str) else run_input
+        )
         rest = [item.to_input_item() for item in (*made.pre_handoff_items, *items)]
-        return messages_of([*history_items, *rest])
+        return to_messages([*history_items, *rest])
 
-    return seen
+    return filter_history
 
 
 def remove_all_tools(handoff_input_data: HandoffInputData) -> HandoffInputData:
-    """All that was said, without calls, their results and what was thought."""
+    """Remove calls, their results and reasoning; messages remain."""
     data = handoff_input_data
     history = data.input_history
     return data.clone(
-        input_history=history if isinstance(history, str) else tuple(filter(_is_said, history)),
-        pre_handoff_items=tuple(filter(_is_said, data.pre_handoff_items)),
-        new_items=tuple(filter(_is_said, data.new_items)),
+        input_history=history if isinstance(history, str) else tuple(filter(_is_message, history)),
+        pre_handoff_items=tuple(filter(_is_message, data.pre_handoff_items)),
+        new_items=tuple(filter(_is_message, data.new_items)),
     )
 
 
-def _is_said(item: Any) -> bool:
+def _is_message(item: Any) -> bool:
     kind = item.get("type", "message") if isinstance(item, Mapping) else item.type
     return kind in ("message", "message_output_item")

@@ -1,4 +1,4 @@
-"""Where the Agents SDK's names are here; of those that are not, what to write instead (0.24)."""
+"""The module that exports each name of the Agents SDK (0.24), and replacements for missing names."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Types of answers, under the names of the OpenAI Agents SDK."""
+"""Output types, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -27,85 +27,85 @@ __all__ = ["AgentOutputSchema", "AgentOutputSchemaBase"]
 
 @record
 class AgentOutputSchema:
-    """A type of answer, as the SDK wraps it.
+    """An output type in the SDK's wrapper.
 
     Args:
         output_type: The type.
-        strict_json_schema: Taken for what it says there; here a schema is strict where it can be.
+        strict_json_schema: Returned by `is_strict_json_schema`; a schema is strict here where it can be.
     """
 
     output_type: Any
     strict_json_schema: bool = True
 
     def name(self) -> str:
-        """What the type is called."""
-        return _name_of(self.output_type)
+        """Return the type's name."""
+        return _format_type(self.output_type)
 
     def is_plain_text(self) -> bool:
-        """Whether answers are texts."""
+        """Return True if the output is text."""
         return self.output_type in (None, str)
 
     def is_strict_json_schema(self) -> bool:
-        """What it was told."""
+        """Return `strict_json_schema` as passed."""
         return self.strict_json_schema
 
     def json_schema(self) -> dict[str, Any]:
-        """JSON Schema of an answer."""
-        return dict(output_form(output_type_of(self)).tool.parameters)
+        """Return the JSON Schema of the output."""
+        return dict(output_form(to_output_type(self)).tool.parameters)
 
     def validate_json(self, json_str: str) -> Any:
-        """The answer of its JSON text.
+        """Parse and validate an output's JSON text.
 
         Raises:
-            ModelBehaviorError: it is none.
+            ModelBehaviorError: The text is invalid.
         """
         try:
-            return TypeAdapter(output_type_of(self)).validate_json(json_str)
+            return TypeAdapter(to_output_type(self)).validate_json(json_str)
         except ValidationError as error:
             raise ModelBehaviorError(str(error), json_str) from error
 
 
-def _name_of(form: Any) -> str:
-    origin, parts = get_origin(form), ", ".join(map(_name_of, get_args(form)))
+def _format_type(form: Any) -> str:
+    origin, parts = get_origin(form), ", ".join(map(_format_type, get_args(form)))
     name = getattr(origin or form, "__name__", repr(form))
     return f"{name}[{parts}]" if parts else name
 
 
 class AgentOutputSchemaBase(ABC):
-    """A form of answers with a schema and a check of your own."""
+    """An output type with its own schema and validation."""
 
     @abstractmethod
     def is_plain_text(self) -> bool:
-        """Whether answers are texts, without a schema."""
+        """Return True if the output is text, without a schema."""
 
     @abstractmethod
     def name(self) -> str:
-        """What it is called."""
+        """Return the type's name."""
 
     @abstractmethod
     def json_schema(self) -> dict[str, Any]:
-        """JSON Schema of an answer."""
+        """Return the JSON Schema of the output."""
 
     @abstractmethod
     def is_strict_json_schema(self) -> bool:
-        """Whether the provider shall hold answers to it."""
+        """Return True if the provider should enforce the schema."""
 
     @abstractmethod
     def validate_json(self, json_str: str) -> Any:
-        """The answer of its JSON text; raises `ModelBehaviorError` if it is none."""
+        """Parse and validate an output's JSON text; raise `ModelBehaviorError` if it is invalid."""
 
 
-def output_type_of(given: Any) -> Any:
-    """The type of answers that the core is asked for.
+def to_output_type(output_type: Any) -> Any:
+    """Return the core's output type for the SDK's.
 
-    As there, what is no model and no dict stands under ``response``.
+    As in the SDK, a type that is no model and no dict is wrapped under ``response``.
 
-    >>> AgentOutputSchema(list[int]).validate_json('{"response": [1]}'), output_type_of(None)
+    >>> AgentOutputSchema(list[int]).validate_json('{"response": [1]}'), to_output_type(None)
     ([1], <class 'str'>)
     """
-    if isinstance(given, AgentOutputSchemaBase):
-        return str if given.is_plain_text() else _checked_by(given)
-    form = given.output_type if isinstance(given, AgentOutputSchema) else given
+    if isinstance(output_type, AgentOutputSchemaBase):
+        return str if output_type.is_plain_text() else _make_validated_type(output_type)
+    form = output_type.output_type if isinstance(output_type, AgentOutputSchema) else output_type
     kind = get_origin(form) or form or str
     if isinstance(kind, type) and issubclass(kind, BaseModel | dict | str):
         return form or str
@@ -113,8 +113,8 @@ def output_type_of(given: Any) -> Any:
     return Annotated[make("Response", {"response": form}), AfterValidator(itemgetter("response"))]
 
 
-def _checked_by(form: AgentOutputSchemaBase) -> type:
-    """A type whose values are what `form` makes of them; it tells the model what is wrong."""
+def _make_validated_type(form: AgentOutputSchemaBase) -> type:
+    """Return a type whose values `form` validates; its errors go to the model."""
 
     def read(value: object) -> object:
         try:

@@ -1,4 +1,4 @@
-"""How a run ended, under the names of the OpenAI Agents SDK."""
+"""The result of a run, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from toolkeel_compat.openai_agents.items import (
     HandoffOutputItem,
     Item,
     ItemHelpers,
-    as_input,
-    input_list,
-    items_of,
-    run_items,
+    to_input,
+    to_input_list,
+    to_items,
+    to_run_items,
 )
-from toolkeel_compat.openai_agents.models.custom_models import ModelResponse, response_of
+from toolkeel_compat.openai_agents.models.custom_models import ModelResponse, to_model_response
 from toolkeel_compat.openai_agents.state import RunState, ToolApprovalItem
 
 __all__ = ["RunResult"]
@@ -38,15 +38,15 @@ T = TypeVar("T")
 
 
 @record
-class Given:
-    """What a run was given.
+class RunInput:
+    """The input of a run, to separate it from what the run added.
 
     Args:
-        agent: Who began it.
-        context: The user's own object, and what was spent.
-        messages: What of its transcript is not new.
-        input: The same as it was given, if it was.
-        verdicts: What its guardrails have said.
+        agent: The starting agent.
+        context: The user's own object, and the usage.
+        messages: Messages of the transcript that are not new.
+        input: The input as passed, if known.
+        verdicts: Results of guardrails.
     """
 
     agent: Any
@@ -56,8 +56,8 @@ class Given:
     verdicts: Sequence[Any] = ()
 
 
-def said(kind: type) -> Any:
-    """What a run's guardrails of one kind have said, in order."""
+def _filter_verdicts(kind: type) -> Any:
+    """Return a property with the results of one kind of guardrail, in order."""
 
     def found(result: Any) -> list[Any]:
         return [one for one in result.verdicts if type(one) is kind]
@@ -67,18 +67,18 @@ def said(kind: type) -> Any:
 
 @record
 class RunResult:
-    """How a run ended.
+    """The result of a run.
 
     Args:
-        input: What it was given.
-        final_output: The answer.
-        new_items: What it added, in order.
-        last_agent: Whose run it was.
-        context_wrapper: The user's own object, and what was spent.
-        messages: The whole transcript.
-        state: Where the run stands.
-        given: How much of the transcript the run began with.
-        verdicts: What guardrails have said.
+        input: The run's input.
+        final_output: The output.
+        new_items: The items it added, in order.
+        last_agent: The agent that owned the run at its end.
+        context_wrapper: The user's own object, and the usage.
+        messages: The complete transcript.
+        state: The core's saved run.
+        given: Number of messages that the run started with.
+        verdicts: Results of guardrails.
     """
 
     input: Any
@@ -91,10 +91,10 @@ class RunResult:
     given: int = 0
     verdicts: Sequence[Any] = ()
 
-    input_guardrail_results = said(InputGuardrailResult)
-    output_guardrail_results = said(OutputGuardrailResult)
-    tool_input_guardrail_results = said(ToolInputGuardrailResult)
-    tool_output_guardrail_results = said(ToolOutputGuardrailResult)
+    input_guardrail_results = _filter_verdicts(InputGuardrailResult)
+    output_guardrail_results = _filter_verdicts(OutputGuardrailResult)
+    tool_input_guardrail_results = _filter_verdicts(ToolInputGuardrailResult)
+    tool_output_guardrail_results = _filter_verdicts(ToolOutputGuardrailResult)
 
     def __str__(self) -> str:
         answer, counts = self.final_output, [len(self.new_items), len(self.raw_responses)]
@@ -110,28 +110,30 @@ class RunResult:
         """The model's replies."""
         new = self.messages[self.given :]
         replies = [one for one in new if isinstance(one, AssistantMessage)]
-        return [response_of(one) for one in replies if one.model != DECIDED]
+        return [to_model_response(one) for one in replies if one.model != DECIDED]
 
     @property
     def last_response_id(self) -> str:
-        """Refused: nothing is kept at the provider, and the next run would begin anew."""
+        """Refused: nothing is stored at the provider, so no run can continue from it."""
         raise SetupError("last_response_id: the transcript is kept here: give to_input_list()")
 
     @property
     def interruptions(self) -> list[ToolApprovalItem]:
-        """The calls that wait for a person; the run has stopped because of them, if there are any."""
+        """The calls that wait for approval; if there are any, the run has stopped because of them."""
         return self.to_state().get_interruptions()
 
     def to_state(self) -> RunState:
-        """Where the run stands: decide on its interruptions, and give it to `Runner.run`."""
+        """Return the state: decide on its interruptions, and pass it to `Runner.run`."""
         wrapper = self.context_wrapper
-        return RunState(self.last_agent, self.state, wrapper.context, wrapper.always, self.given)
+        return RunState(
+            self.last_agent, self.state, wrapper.context, wrapper.standing_decisions, self.given
+        )
 
     def final_output_as(self, cls: type[T], raise_if_incorrect_type: bool = False) -> T:
-        """The answer, for the type checker of one type.
+        """Return the output, typed as `cls` for the type checker.
 
         Raises:
-            TypeError: it is not, and `raise_if_incorrect_type` is set.
+            TypeError: It has another type, and `raise_if_incorrect_type` is set.
         """
         if raise_if_incorrect_type and not isinstance(self.final_output, cls):
             name = type(self.final_output).__name__
@@ -139,40 +141,50 @@ class RunResult:
         return cast("T", self.final_output)
 
     def to_input_list(self) -> list[TResponseInputItem]:
-        """The transcript without instructions, as plain dicts, to go on from."""
-        begun = ItemHelpers.input_to_new_input_list(self.input)
-        return [*begun, *input_list(self.messages[self.given :])]
+        """Return the transcript without instructions, as plain dicts for another run."""
+        input_items = ItemHelpers.input_to_new_input_list(self.input)
+        return [*input_items, *to_input_list(self.messages[self.given :])]
 
 
-def as_result(result: core_result.RunResult[Any], given: Given) -> RunResult:
-    """The core's result as the SDK's."""
+def to_result(result: core_result.RunResult[Any], run_input: RunInput) -> RunResult:
+    """Convert the core's result to the SDK's."""
     answer = result.output_value if result.has_output else None
     if isinstance(answer, str):
-        answer = _last_said(result.messages[-1], answer)
-    return make_result(answer, result.messages, result.state, given)
+        answer = _pick_answer(result.messages[-1], answer)
+    return make_result(answer, result.messages, result.state, run_input)
 
 
-def _last_said(reply: Message, text: str) -> str:
-    """The answer in a reply: as there, the last of several messages."""
-    said = [item for item in items_of(None, reply) if item.type == "message_output_item"]
-    return ItemHelpers.extract_text(said[-1].raw_item) or text if len(said) > 1 else text
+def _pick_answer(reply: Message, text: str) -> str:
+    """Return the output in a reply: as in the SDK, the last of several messages."""
+    items = [item for item in to_items(None, reply) if item.type == "message_output_item"]
+    return ItemHelpers.extract_text(items[-1].raw_item) or text if len(items) > 1 else text
 
 
 def make_result(
-    answer: object, messages: list[Message], state: SavedRun, given: Given
+    answer: object, messages: list[Message], state: SavedRun, run_input: RunInput
 ) -> RunResult:
-    """A result of what a run has: also of one that failed."""
-    known = {id(message) for message in given.messages}
-    fresh = [n for n, one in enumerate(messages) if not (id(one) in known or _instructs(one))]
-    new = run_items(given.agent, [messages[place] for place in fresh])
+    """Build the result of a run, finished or failed."""
+    known = {id(message) for message in run_input.messages}
+    fresh = [
+        n for n, one in enumerate(messages) if not (id(one) in known or _is_system_message(one))
+    ]
+    new = to_run_items(run_input.agent, [messages[place] for place in fresh])
     takers = [item.target_agent for item in new if isinstance(item, HandoffOutputItem)]
-    agent = [given.agent, *takers][-1]
-    begun = as_input(given.messages) if given.input is None else given.input
+    agent = [run_input.agent, *takers][-1]
+    original_input = to_input(run_input.messages) if run_input.input is None else run_input.input
     start = fresh[0] if fresh else len(messages)
     return RunResult(
-        begun, answer, new, agent, given.context, messages, state, start, given.verdicts
+        original_input,
+        answer,
+        new,
+        agent,
+        run_input.context,
+        messages,
+        state,
+        start,
+        run_input.verdicts,
     )
 
 
-def _instructs(message: Message) -> bool:
+def _is_system_message(message: Message) -> bool:
     return isinstance(message, SystemMessage)

@@ -1,4 +1,4 @@
-"""`Runner` and what it gives, under the names of the OpenAI Agents SDK."""
+"""`Runner` and `execute_tool`, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.messages import ToolCall
 from toolkeel_compat.openai_agents.agent import Agent
-from toolkeel_compat.openai_agents.context import raw_call
+from toolkeel_compat.openai_agents.context import to_raw_call
 from toolkeel_compat.openai_agents.items import ToolCallOutputItem
 from toolkeel_compat.openai_agents.models.requests import FunctionToolResult
 from toolkeel_compat.openai_agents.result import RunResult
-from toolkeel_compat.openai_agents.run_lifecycle import Begun, RunnerOptions
+from toolkeel_compat.openai_agents.run_lifecycle import RunLifecycle, RunnerOptions
 from toolkeel_compat.openai_agents.settings import MAX_TURNS
 from toolkeel_compat.openai_agents.stream import RunResultStreaming
 from toolkeel_compat.openai_agents.tools import FunctionTool
@@ -32,33 +32,33 @@ class Runner:
         """Run to the end.
 
         Args:
-            starting_agent: Who runs.
-            input: What the person says, items as `RunResult.to_input_list` gives them, or the
-                `RunState` of a run that waits, with what was decided.
+            starting_agent: The first agent.
+            input: The user's input, items as `RunResult.to_input_list` returns them, or the
+                `RunState` of a waiting run with its decisions.
             options: See `RunnerOptions`.
 
         Raises:
-            MaxTurnsExceeded: it was asked that often.
-            AgentsException: a guardrail ended the run.
-            ModelError: the model failed.
-            SetupError: for an option of the SDK that would not be honoured.
+            MaxTurnsExceeded: The model requests reached the limit.
+            AgentsException: A guardrail ended the run.
+            ModelError: The model failed.
+            SetupError: An option of the SDK is not supported.
 
-        What ends a run has what was done until then as its attribute ``run_data``.
+        An exception that ends a run has the work done until then as its attribute ``run_data``.
         """
-        begun = Begun(starting_agent, input, options)
-        prompt = await begun.prompt()
-        with begun.trace() as spans:
+        lifecycle = RunLifecycle(starting_agent, input, options)
+        prompt = await lifecycle.build_prompt()
+        with lifecycle.trace() as spans:
             try:
-                result = await begun.stream(prompt, spans)
+                result = await lifecycle.start(prompt, spans)
             except Exception as error:
-                raise await begun.failed(error) from error.__cause__
-        return await begun.result(result)
+                raise await lifecycle.to_raised_error(error) from error.__cause__
+        return await lifecycle.result(result)
 
     @classmethod
     def run_sync(
         cls, starting_agent: Agent[Any], input: object, **options: Unpack[RunnerOptions]
     ) -> RunResult:
-        """`run` for sync code."""
+        """Call `run` from sync code."""
         return run_sync(lambda: cls.run(starting_agent, input, **options))
 
     @classmethod
@@ -70,23 +70,25 @@ class Runner:
         max_turns: int | None = MAX_TURNS,
         **options: Any,
     ) -> RunResultStreaming:
-        """`run`, with its events as they happen: ``async for event in result.stream_events()``."""
-        given: Any = {**options, "context": context, "max_turns": max_turns}
-        return RunResultStreaming(starting_agent, Begun(starting_agent, input, given, True))
+        """Start a run and stream its events: ``async for event in result.stream_events()``."""
+        all_options: Any = {**options, "context": context, "max_turns": max_turns}
+        return RunResultStreaming(
+            starting_agent, RunLifecycle(starting_agent, input, all_options, True)
+        )
 
 
 async def execute_tool(
     tool: FunctionTool, args: Mapping[str, Any] | str, context: Any = None, *, call_id: str = "call"
 ) -> FunctionToolResult:
-    """Run one tool as a model would: validated, guarded.
+    """Run one tool as a model would call it, with validation and guardrails.
 
     Args:
-        tool: Which one.
+        tool: The tool.
         args: The arguments, or their JSON text.
         context: The user's own object.
         call_id: Id of the call.
     """
     call = ToolCall(call_id, tool.name, args)
     [message] = await Toolset([tool]).run([call], RunContext(context))
-    item = ToolCallOutputItem(None, raw_call(call), message.content, not message.failed)
+    item = ToolCallOutputItem(None, to_raw_call(call), message.content, not message.failed)
     return FunctionToolResult(tool, message.content, item)

@@ -1,4 +1,4 @@
-"""A run of the Agents SDK that is about to begin, goes on or has ended: what holds for it."""
+"""One run of the Agents SDK, from its options to its result."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from toolkeel.errors import OutputError, SetupError
 from toolkeel.messages import AssistantMessage, Message
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.check_options import check_options, maybe_await
-from toolkeel_compat.openai_agents.context import RunContextWrapper, of_run
+from toolkeel_compat.openai_agents.context import RunContextWrapper, current_run
 from toolkeel_compat.openai_agents.exceptions import (
     AgentsException,
     MaxTurnsExceeded,
     ModelBehaviorError,
     ModelRefusalError,
 )
-from toolkeel_compat.openai_agents.hooks import RunHooks, tell
-from toolkeel_compat.openai_agents.items import ItemHelpers, messages_of
-from toolkeel_compat.openai_agents.result import Given, RunResult, as_result, make_result
-from toolkeel_compat.openai_agents.sessions import Memory, Session
+from toolkeel_compat.openai_agents.hooks import RunHooks, call_hooks
+from toolkeel_compat.openai_agents.items import ItemHelpers, to_messages
+from toolkeel_compat.openai_agents.result import RunInput, RunResult, make_result, to_result
+from toolkeel_compat.openai_agents.sessions import RunMemory, Session
 from toolkeel_compat.openai_agents.settings import MAX_TURNS, RunConfig
 from toolkeel_compat.openai_agents.state import RunState
 from toolkeel_compat.openai_agents.tracing import run_trace
@@ -41,15 +41,15 @@ class RunnerOptions(TypedDict, total=False):
     """Options of a run.
 
     Attributes:
-        context: The user's own object, handed to tools that ask for it; that of the `RunState`
+        context: The user's own object, passed to tools that request it; that of the `RunState`
             by default.
-        max_turns: How often the model may be asked; None for as often as it likes.
-        hooks: Told of the run as it goes.
-        run_config: What holds for this run; see `RunConfig`.
-        error_handlers: ``max_turns``: ``(RunErrorHandlerInput)`` gives the answer of a run whose
-            model was asked as often as it may be; ``model_refusal``: of one that would not answer.
-        session: What was said before, and where this run is kept: one with the SDK's four methods,
-            or a core session by itself, its name or its path.
+        max_turns: Maximum model requests; None for no limit.
+        hooks: Called during the run.
+        run_config: The run's configuration; see `RunConfig`.
+        error_handlers: ``max_turns``: ``(RunErrorHandlerInput)`` returns the output of a run that
+            reached the limit; ``model_refusal``: of one whose model refused.
+        session: Conversation history, where this run is stored, too: a session with the SDK's four
+            methods, or a core session, its name or its path.
     """
 
     context: Any
@@ -62,7 +62,7 @@ class RunnerOptions(TypedDict, total=False):
 
 @record
 class RunErrorHandlerInput(Generic[C]):
-    """What a handler of errors sees: what happened, and what was done until then."""
+    """The argument of an error handler: the error, and the work done until then."""
 
     error: Exception
     context: RunContextWrapper[C]
@@ -71,7 +71,7 @@ class RunErrorHandlerInput(Generic[C]):
 
 @record
 class RunErrorHandlerResult:
-    """What a handler gives: the answer, and whether it stands in the transcript."""
+    """An error handler's output; it joins the transcript if `include_in_history`."""
 
     final_output: Any
     include_in_history: bool = True
@@ -83,28 +83,28 @@ _REFUSED: Mapping[str, str] = dict.fromkeys(
 )
 
 
-def _handlers(given: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The handlers of errors, of those kinds that there are."""
-    if strange := sorted(given.keys() - {"max_turns", "model_refusal"}):
+def _check_handlers(handlers: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the error handlers; raise `SetupError` for an unknown kind."""
+    if strange := sorted(handlers.keys() - {"max_turns", "model_refusal"}):
         raise SetupError(
             f"error_handlers: there are 'max_turns' and 'model_refusal', no {strange[0]!r}"
         )
-    return given
+    return handlers
 
 
-class Begun:
-    """A run that is about to begin, goes on or has ended.
+class RunLifecycle:
+    """A run from its options to its result.
 
     Args:
-        agent: Who begins it.
-        input: What the person says, or the `RunState` of a run that waits.
+        agent: The starting agent.
+        input: The user's input, or the `RunState` of a waiting run.
         options: See `RunnerOptions`.
-        streamed: Whether somebody reads its events.
+        streamed: True if the caller reads the run's events.
 
     Attributes:
-        before_turn: Awaited before each request.
-        in_charge: Which agent has it now.
-        verdicts: What guardrails have said.
+        before_turn: Awaited before each model request.
+        active_agent: The agent that owns the run now.
+        verdicts: Results of guardrails.
     """
 
     def __init__(
@@ -112,90 +112,94 @@ class Begun:
     ) -> None:
         self.streamed = streamed
         self.before_turn: Callable[[RunContext], Any] | None = None
-        given = check_options(options, RunnerOptions, "Runner.run", _REFUSED)
-        self.handlers = _handlers(given.get("error_handlers") or {})
-        config = given.get("run_config")
+        known = check_options(options, RunnerOptions, "Runner.run", _REFUSED)
+        self.handlers = _check_handlers(known.get("error_handlers") or {})
+        config = known.get("run_config")
         config = RunConfig(**config) if isinstance(config, dict) else config
         self.config: RunConfig = config or RunConfig()
-        self.hooks: Any = given.get("hooks")
+        self.hooks: Any = known.get("hooks")
         self.agent = agent
-        most = given.get("max_turns", MAX_TURNS)
+        most = known.get("max_turns", MAX_TURNS)
         self.max_turns = 10**6 if most is None else most
-        self.input = self.asked_for = input
+        self.input = self.original_input = input
         self.options: dict[str, Any] = {}
-        session = given.get("session")
-        self.memory = Memory(session, self.config) if isinstance(session, Session) else None
+        session = known.get("session")
+        self.memory = RunMemory(session, self.config) if isinstance(session, Session) else None
         if session is not None and self.memory is None:
             self.options["session"] = session
-        context = given.get("context")
+        context = known.get("context")
         if isinstance(input, RunState):
             context = input.context if context is None else context
             self.options["decisions"] = input.decisions
-            if input.always:
-                self.options["approver"] = input.approver
+            if input.standing_decisions:
+                self.options["approver"] = input.decide_standing
         elif not isinstance(input, str | Sequence):
             raise SetupError(f"{input!r:.80} is no input: give a text or a list of items")
-        self.asked: list[Message] = []
+        self.input_messages: list[Message] = []
         self.verdicts: list[Any] = []
         self.wrapper: RunContextWrapper[Any] = RunContextWrapper(context)
         self.options["deps"] = context
         if isinstance(input, RunState):
-            self.wrapper.always = input.always
-        self.in_charge: Any = agent
-        self.core = agent.for_run(self)
+            self.wrapper.standing_decisions = input.standing_decisions
+        self.active_agent: Any = agent
+        self.core = agent.build_for_run(self)
 
-    async def prompt(self) -> Any:
-        """What the core's run begins with."""
-        given: Any = self.input
-        if isinstance(given, RunState):
-            self.asked = list(given.state.messages)
-            if (told := self.config.tool_error_formatter) is not None:
-                self.options["decisions"] = await given.formatted(told, self.wrapper)
-            given = given.state
+    async def build_prompt(self) -> Any:
+        """Return the core run's input."""
+        run_input: Any = self.input
+        if isinstance(run_input, RunState):
+            self.input_messages = list(run_input.state.messages)
+            if (formatter := self.config.tool_error_formatter) is not None:
+                self.options["decisions"] = await run_input.format_rejections(
+                    formatter, self.wrapper
+                )
+            run_input = run_input.state
         else:
             if self.memory is not None:
-                given = await self.memory.with_history(given)
-            if not isinstance(given, str):
-                self.asked_for = given
-            self.wrapper.turn_input = ItemHelpers.input_to_new_input_list(given)
-            given = self.asked = messages_of(given)
-        return given
+                run_input = await self.memory.load_history(run_input)
+            if not isinstance(run_input, str):
+                self.original_input = run_input
+            self.wrapper.turn_input = ItemHelpers.input_to_new_input_list(run_input)
+            run_input = self.input_messages = to_messages(run_input)
+        return run_input
 
-    async def turn(self, request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
-        """A step around each request: what was said and done until then is in the session."""
-        await self._keep(run.messages)
+    async def save_before_request(
+        self, request: ModelRequest, run: RunContext, proceed: Ask
+    ) -> AssistantMessage:
+        """Save new messages in the session before each request, as a model step."""
+        await self._save(run.messages)
         if self.before_turn is not None:
             await self.before_turn(run)
         return await proceed(request)
 
-    def within(
+    def for_inner_run(
         self, agent: Any, deps: Any, streamed: bool, config: RunConfig | None, hooks: Any
-    ) -> Begun:
-        """What holds for a run within a call of this one: the settings, not its hooks and bounds."""
+    ) -> RunLifecycle:
+        """Return the lifecycle of a run inside a call: same settings, without hooks and limits."""
         inner = copy.copy(self)
-        inner.agent = inner.in_charge = agent
+        inner.agent = inner.active_agent = agent
         inner.config, inner.hooks = config or self.config, hooks
         inner.memory = inner.before_turn = None
         inner.max_turns, inner.streamed, inner.verdicts = 0, streamed, []
         inner.wrapper = RunContextWrapper(deps)
         return inner
 
-    async def ended(self, answer: Any) -> None:
-        """Tell the hooks that there is an answer."""
-        agent = self.in_charge
-        await tell((self.hooks, agent.hooks), "on_agent_end", self.wrapper, agent, answer)
+    async def notify_end(self, answer: Any) -> None:
+        """Call the hooks with the final output."""
+        agent = self.active_agent
+        await call_hooks((self.hooks, agent.hooks), "on_agent_end", self.wrapper, agent, answer)
 
-    def stream(self, prompt: Any, spans: Any) -> Run[Any]:
-        """The core's run."""
+    def start(self, prompt: Any, spans: Any) -> Run[Any]:
+        """Start the core's run."""
         listeners = [spans] if spans is not None else []
-        token = of_run.set(self)
+        token = current_run.set(self)
         run: Run[Any] = self.core.start(prompt, listeners=listeners, **self.options)
-        of_run.reset(token)  # its task has a copy
-        self.wrapper.joined(run.context)
+        current_run.reset(token)  # its task has a copy
+        self.wrapper.bind_run(run.context)
         return run
 
     def trace(self) -> Any:
-        """The run's trace; nothing if tracing is off for it."""
+        """Return the run's trace as a context manager; an empty one if tracing is disabled."""
         its = self.config
         if its.tracing_disabled:
             return contextlib.nullcontext()
@@ -204,57 +208,61 @@ class Begun:
         return run_trace(self.agent.name, names, its.workflow_name, about, sensitive)
 
     async def result(self, result: core.RunResult[Any]) -> RunResult:
-        """The SDK's result; session and hooks have it, too.
+        """Return the SDK's result, after saving it in the session and calling the hooks.
 
         Raises:
-            MaxTurnsExceeded: the model was asked as often as it may be.
-            ModelRefusalError: it would not answer.
+            MaxTurnsExceeded: The model requests reached the limit.
+            ModelRefusalError: The model refused to answer.
         """
-        made = as_result(result, self._given())
-        error = self._ending(result)
-        answer = None if error is None else await self._handled(error, made)
+        made = to_result(result, self._make_given())
+        error = self._to_exception(result)
+        answer = None if error is None else await self._call_error_handler(error, made)
         if answer is not None:
-            said = [AssistantMessage(str(answer.final_output))] if answer.include_in_history else []
-            made = make_result(
-                answer.final_output, [*made.messages, *said], made.state, self._given()
+            extra = (
+                [AssistantMessage(str(answer.final_output))] if answer.include_in_history else []
             )
-        await self._keep(made.messages)
+            made = make_result(
+                answer.final_output, [*made.messages, *extra], made.state, self._make_given()
+            )
+        await self._save(made.messages)
         if error is not None and answer is None:
             error.run_data = made
             raise error
         if result.has_output or answer is not None:
-            await self.ended(made.final_output)
+            await self.notify_end(made.final_output)
         return made
 
-    def _ending(self, result: core.RunResult[Any]) -> AgentsException | None:
-        """What a run without an answer is there."""
+    def _to_exception(self, result: core.RunResult[Any]) -> AgentsException | None:
+        """Return the SDK's exception for a run without an output; None if there is none."""
         if result.reason == "refused":
             return ModelRefusalError(result.messages[-1].text)
         if result.reason == "limit":
             return MaxTurnsExceeded(f"Max turns ({self.max_turns}) exceeded")
         return None
 
-    async def _handled(self, error: Exception, made: RunResult) -> RunErrorHandlerResult | None:
-        """What the program answers in place of an error."""
+    async def _call_error_handler(
+        self, error: Exception, made: RunResult
+    ) -> RunErrorHandlerResult | None:
+        """Return the error handler's output; None without one."""
         kind = "max_turns" if isinstance(error, MaxTurnsExceeded) else "model_refusal"
         handler = self.handlers.get(kind)
-        given = handler and await maybe_await(
+        returned = handler and await maybe_await(
             handler(RunErrorHandlerInput(error, self.wrapper, made))
         )
-        if given is None or isinstance(given, RunErrorHandlerResult):
-            return given
-        named = isinstance(given, dict) and "final_output" in given
-        return RunErrorHandlerResult(**given) if named else RunErrorHandlerResult(given)
+        if returned is None or isinstance(returned, RunErrorHandlerResult):
+            return returned
+        named = isinstance(returned, dict) and "final_output" in returned
+        return RunErrorHandlerResult(**returned) if named else RunErrorHandlerResult(returned)
 
-    def _given(self) -> Given:
+    def _make_given(self) -> RunInput:
         if isinstance(self.input, RunState):
-            said, asked = None, self.asked[: self.input.given]
+            original, asked = None, self.input_messages[: self.input.given]
         else:
-            said, asked = self.asked_for, self.asked
-        return Given(self.agent, self.wrapper, asked, said, self.verdicts)
+            original, asked = self.original_input, self.input_messages
+        return RunInput(self.agent, self.wrapper, asked, original, self.verdicts)
 
-    async def failed(self, error: Exception) -> Exception:
-        """What is raised of it: with what was done until then, which is kept, as ``run_data``."""
+    async def to_raised_error(self, error: Exception) -> Exception:
+        """Return the exception to raise, with the saved work until then as ``run_data``."""
         run = getattr(error, "run", None)
         if type(error) is OutputError:
             refused = getattr(run.messages[-1], "finish_reason", "") == "refusal" if run else False
@@ -262,10 +270,10 @@ class Begun:
             error = ModelRefusalError(error.text) if refused else made
         if isinstance(run, Run):
             with contextlib.suppress(AttributeError):  # an exception without room for more
-                error.run_data = make_result(None, run.messages, run.state, self._given())  # type: ignore[attr-defined]
-            await self._keep(run.messages)
+                error.run_data = make_result(None, run.messages, run.state, self._make_given())  # type: ignore[attr-defined]
+            await self._save(run.messages)
         return error
 
-    async def _keep(self, messages: Sequence[Message]) -> None:
+    async def _save(self, messages: Sequence[Message]) -> None:
         if self.memory is not None:
-            await self.memory.keep(messages, self.asked)
+            await self.memory.save(messages, self.input_messages)

@@ -1,7 +1,7 @@
-"""Sessions, under the names of the OpenAI Agents SDK: what was said before joins the next run.
+"""Sessions under the names of the OpenAI Agents SDK: earlier messages join the next run.
 
-A `SQLiteSession` reads and writes the tables that the SDK's own does, so conversations that exist
-go on. For one that survives a crash in the middle of a run, give a core `Session` in its place.
+A `SQLiteSession` uses the same tables as the SDK's own, so existing conversations continue. For a
+session that survives a crash in the middle of a run, use a core `Session`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from toolkeel._records.messages_json import json_text
 from toolkeel.messages import Message, unanswered
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import TResponseInputItem
-from toolkeel_compat.openai_agents.items import ItemHelpers, input_list
-from toolkeel_compat.openai_agents.models.named import default_client
+from toolkeel_compat.openai_agents.items import ItemHelpers, to_input_list
+from toolkeel_compat.openai_agents.models.named import get_default_client
 from toolkeel_compat.openai_agents.settings import RunConfig, SessionSettings
 
 __all__ = ["OpenAIConversationsSession", "SQLiteSession", "Session", "SessionABC"]
@@ -44,41 +44,41 @@ CREATE INDEX IF NOT EXISTS "idx_{messages}_session_id" ON "{messages}" (session_
 
 @runtime_checkable
 class Session(Protocol):
-    """What keeps the items of a conversation."""
+    """A store for the items of a conversation."""
 
     session_id: str
     session_settings: SessionSettings | None = None
 
     @abstractmethod
     async def get_items(self, limit: int | None = None) -> list[TResponseInputItem]:
-        """The latest items, all by default, the oldest first."""
+        """Return the latest items, all by default, oldest first."""
 
     @abstractmethod
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        """Keep more."""
+        """Store more items."""
 
     @abstractmethod
     async def pop_item(self) -> TResponseInputItem | None:
-        """Take the latest away; None if there is none."""
+        """Remove and return the latest item, or None."""
 
     @abstractmethod
     async def clear_session(self) -> None:
-        """Forget all."""
+        """Delete all items."""
 
 
 class SessionABC(Session, ABC):
-    """The same as a class to inherit from."""
+    """`Session` as a base class."""
 
 
 class SQLiteSession(SessionABC):
     """A conversation in an SQLite file.
 
     Args:
-        session_id: Which one of the file.
-        db_path: The file; by default one in memory.
+        session_id: Id of the conversation in the file.
+        db_path: The file; in memory by default.
         sessions_table: Name of the table of sessions.
         messages_table: Name of the table of items.
-        session_settings: How it is read.
+        session_settings: Settings for reading it.
     """
 
     def __init__(
@@ -105,14 +105,14 @@ class SQLiteSession(SessionABC):
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         read = 'SELECT message_data FROM "{messages}" WHERE session_id = ? ORDER BY id DESC LIMIT ?'
-        rows = await self._run((read, (self.session_id, -1 if limit is None else limit)))
+        rows = await self._execute((read, (self.session_id, -1 if limit is None else limit)))
         return [json.loads(row[0]) for row in reversed(rows)]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
         id = self.session_id
         rows = [(id, json_text(item)) for item in items]
         insert = 'INSERT INTO "{messages}" (session_id, message_data) VALUES (?, ?)'
-        await self._run(
+        await self._execute(
             ('INSERT OR IGNORE INTO "{sessions}" (session_id) VALUES (?)', (id,)),
             *((insert, row) for row in rows),
             ('UPDATE "{sessions}" SET updated_at = CURRENT_TIMESTAMP WHERE session_id = ?', (id,)),
@@ -121,19 +121,21 @@ class SQLiteSession(SessionABC):
     async def pop_item(self) -> TResponseInputItem | None:
         last = '(SELECT max(id) FROM "{messages}" WHERE session_id = ?)'
         take = f'DELETE FROM "{{messages}}" WHERE id = {last} RETURNING message_data'
-        rows = await self._run((take, (self.session_id,)))
+        rows = await self._execute((take, (self.session_id,)))
         return json.loads(rows[0][0]) if rows else None
 
     async def clear_session(self) -> None:
-        gone = 'DELETE FROM "{%s}" WHERE session_id = ?'
-        await self._run(*((gone % one, (self.session_id,)) for one in ("messages", "sessions")))
+        delete = 'DELETE FROM "{%s}" WHERE session_id = ?'
+        await self._execute(
+            *((delete % one, (self.session_id,)) for one in ("messages", "sessions"))
+        )
 
     def close(self) -> None:
         """Close the file."""
         self._close()
 
-    async def _run(self, *steps: tuple[str, Sequence[object]]) -> list[tuple[Any, ...]]:
-        """The rows of the last of some statements, all done or none."""
+    async def _execute(self, *steps: tuple[str, Sequence[object]]) -> list[tuple[Any, ...]]:
+        """Run statements in one transaction, and return the rows of the last."""
 
         def run() -> list[tuple[Any, ...]]:
             rows: list[tuple[Any, ...]] = []
@@ -146,12 +148,12 @@ class SQLiteSession(SessionABC):
 
 
 class OpenAIConversationsSession(SessionABC):
-    """A conversation that OpenAI keeps.
+    """A conversation stored at OpenAI.
 
     Args:
-        conversation_id: Which one; a new one is made when it is first needed.
+        conversation_id: Its id; a new one is created when first needed.
         openai_client: An `openai.AsyncOpenAI`; by default that of `set_default_openai_client`.
-        session_settings: How it is read.
+        session_settings: Settings for reading it.
     """
 
     def __init__(
@@ -167,13 +169,13 @@ class OpenAIConversationsSession(SessionABC):
 
     @property
     def _client(self) -> Any:
-        return self._given or default_client()
+        return self._given or get_default_client()
 
     @property
     def _items(self) -> Any:
         return self._client.conversations.items
 
-    async def _id(self) -> str:
+    async def _ensure_id(self) -> str:
         if not self.session_id:
             self.session_id = (await self._client.conversations.create(items=[])).id
         return self.session_id
@@ -182,14 +184,14 @@ class OpenAIConversationsSession(SessionABC):
         if limit is None and self.session_settings is not None:
             limit = self.session_settings.limit
         found: list[TResponseInputItem] = []
-        async for item in self._items.list(conversation_id=await self._id(), order="desc"):
+        async for item in self._items.list(conversation_id=await self._ensure_id(), order="desc"):
             if limit is not None and len(found) >= limit:
                 break
             found.append(item.model_dump(exclude_unset=True))
         return found[::-1]
 
     async def add_items(self, items: list[TResponseInputItem]) -> None:
-        id = await self._id()
+        id = await self._ensure_id()
         for start in range(0, len(items), 20):  # as many as one request takes
             await self._items.create(conversation_id=id, items=items[start : start + 20])
 
@@ -197,7 +199,7 @@ class OpenAIConversationsSession(SessionABC):
         items = await self.get_items(1)
         if not items:
             return None
-        id, last = await self._id(), str(items[0]["id"])
+        id, last = await self._ensure_id(), str(items[0]["id"])
         await self._items.delete(conversation_id=id, item_id=last)
         return items[0]
 
@@ -207,12 +209,12 @@ class OpenAIConversationsSession(SessionABC):
         self.session_id = ""
 
 
-class Memory:
-    """A session around one run.
+class RunMemory:
+    """A session as used by one run.
 
     Args:
-        session: Which one.
-        config: How it is read, and what joins its items with what is said now.
+        session: The session.
+        config: Settings for reading it, and the callback that merges its items with the input.
     """
 
     def __init__(self, session: Session, config: RunConfig) -> None:
@@ -221,36 +223,36 @@ class Memory:
         self._said: list[TResponseInputItem] = []
         self._kept: list[Message] = []
 
-    async def with_history(self, given: str | Sequence[Any]) -> list[TResponseInputItem]:
-        """What was said before, and what is said now."""
-        self._said = ItemHelpers.input_to_new_input_list(given)
+    async def load_history(self, run_input: str | Sequence[Any]) -> list[TResponseInputItem]:
+        """Return the session's items merged with the new input, and store the input."""
+        self._said = ItemHelpers.input_to_new_input_list(run_input)
         settings = self._config.session_settings
         limit = settings.limit if settings is not None else None
         history = await self._session.get_items(*([] if limit is None else [limit]))
-        join, said = self._config.session_input_callback, self._said
-        joined = [*history, *said] if join is None else join(history, list(said))
-        given = list(await maybe_await(joined))
-        await self._session.add_items(said)  # kept whatever becomes of the run
-        return given
+        join, new_items = self._config.session_input_callback, self._said
+        joined = [*history, *new_items] if join is None else join(history, list(new_items))
+        run_input = list(await maybe_await(joined))
+        await self._session.add_items(new_items)  # kept whatever becomes of the run
+        return run_input
 
-    async def keep(self, messages: Sequence[Message], asked: Sequence[Message]) -> None:
-        """Keep what was said and done since; calls are kept with their results.
+    async def save(self, messages: Sequence[Message], asked: Sequence[Message]) -> None:
+        """Store new messages; calls are stored together with their results.
 
         Args:
             messages: The transcript.
-            asked: What of it the run was given.
+            asked: The part of it that was the run's input.
         """
         if not self._kept:
             self._kept = list(asked if self._said else before_open_calls(asked))
         known = {id(one) for one in self._kept}
         new = [one for one in before_open_calls(messages) if id(one) not in known]
         self._kept += new
-        if items := input_list(new):
+        if items := to_input_list(new):
             await self._session.add_items(items)
 
 
 def before_open_calls(messages: Sequence[Message]) -> Sequence[Message]:
-    """A transcript up to the reply whose calls have no results yet.
+    """Return the transcript up to the reply whose calls have no results yet.
 
     >>> from toolkeel import AssistantMessage, ToolCall, UserMessage
     >>> len(before_open_calls([UserMessage("hi"), AssistantMessage("", (ToolCall("1", "add", "{}"),))]))

@@ -1,6 +1,6 @@
 """`ModelSettings` and `RunConfig`, under the names of the OpenAI Agents SDK.
 
-What has a counterpart is passed on, what has none is refused by name: no setting is dropped.
+A setting with a counterpart is passed on, one without is refused by name; none is ignored.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ _REFUSED: Mapping[str, str] = {
     "preserve_raw_usage": "there is no counterpart",
     "timeout": "give it to the client: OpenAIResponsesModel(..., AsyncOpenAI(timeout=...))",
 }
-_OF_WIRE: Mapping[bool, Sequence[str]] = {
+_WIRE_OPTIONS: Mapping[bool, Sequence[str]] = {
     True: ("frequency_penalty", "presence_penalty"),
     False: ("truncation",),
 }
 """What Chat Completions alone knows, and what Responses alone does: as there, others do not get it."""
-_PASSED = ("top_p", "metadata", "store", "prompt_cache_retention", "top_logprobs")
+_PASSED_OPTIONS = ("top_p", "metadata", "store", "prompt_cache_retention", "top_logprobs")
 
 
 @dataclasses.dataclass
 class MCPToolChoice:
-    """That the model shall call one tool of an MCP server that OpenAI talks to."""
+    """A forced call of one tool of an MCP server that OpenAI connects to."""
 
     server_label: str
     name: str
@@ -43,10 +43,10 @@ class MCPToolChoice:
 
 @dataclasses.dataclass
 class ModelSettings:
-    """How to sample, with the SDK's fields; `core` gives what the model is asked with.
+    """Sampling settings with the SDK's fields; `to_core` converts them.
 
     Raises:
-        SetupError: for a setting that has no counterpart, naming what to write instead.
+        SetupError: A setting has no counterpart; the message names what to write instead.
     """
 
     temperature: float | None = None
@@ -86,25 +86,25 @@ class ModelSettings:
             )
 
     def resolve(self, override: ModelSettings | None) -> ModelSettings:
-        """These settings with those of another that are set put over them."""
+        """Return these settings, overridden by the ones set in `override`."""
         if override is None:
             return self
         names = [field.name for field in dataclasses.fields(override)]
-        given = {n: v for n in names if (v := getattr(override, n)) is not None}
+        overrides = {n: v for n in names if (v := getattr(override, n)) is not None}
         if self.extra_args and override.extra_args:
-            given["extra_args"] = {**self.extra_args, **override.extra_args}
-        return dataclasses.replace(self, **given)
+            overrides["extra_args"] = {**self.extra_args, **override.extra_args}
+        return dataclasses.replace(self, **overrides)
 
     def to_json_dict(self) -> dict[str, Any]:
-        """The fields as plain data."""
+        """Return the fields as plain data."""
         fields = {one.name: getattr(self, one.name) for one in dataclasses.fields(self)}
-        return {n: _plain(v) if hasattr(v, "model_dump") else v for n, v in fields.items()}
+        return {n: _to_dict(v) if hasattr(v, "model_dump") else v for n, v in fields.items()}
 
     @classmethod
-    def of(cls, settings: Settings) -> ModelSettings:
-        """The core's, for a model of the program's own."""
+    def from_core(cls, settings: Settings) -> ModelSettings:
+        """Convert the core's settings, for a custom model."""
         rest = dict(settings.provider_options)
-        names = (*_PASSED, *_OF_WIRE[True], *_OF_WIRE[False], "reasoning")
+        names = (*_PASSED_OPTIONS, *_WIRE_OPTIONS[True], *_WIRE_OPTIONS[False], "reasoning")
         known: dict[str, Any] = {n: rest.pop(n) for n in names if n in rest}
         return cls(
             settings.temperature,
@@ -115,16 +115,16 @@ class ModelSettings:
             **known,
         )
 
-    def core(self, *, chat: bool = False) -> Settings:
-        """The same as the core's `Settings`.
+    def to_core(self, *, chat: bool = False) -> Settings:
+        """Convert to the core's `Settings`.
 
         Args:
-            chat: Whether the model is asked over Chat Completions, which names some otherwise.
+            chat: Use the option names of Chat Completions.
         """
-        given = ((name, getattr(self, name)) for name in (*_PASSED, *_OF_WIRE[chat]))
-        options: dict[str, Any] = {name: value for name, value in given if value is not None}
+        pairs = ((name, getattr(self, name)) for name in (*_PASSED_OPTIONS, *_WIRE_OPTIONS[chat]))
+        options: dict[str, Any] = {name: value for name, value in pairs if value is not None}
         if self.reasoning is not None:
-            reasoning = _plain(self.reasoning)
+            reasoning = _to_dict(self.reasoning)
             if chat:
                 options["reasoning_effort"] = reasoning.get("effort")
             else:
@@ -139,14 +139,14 @@ class ModelSettings:
         if isinstance(choice, MCPToolChoice):
             options["tool_choice"] = {"type": "mcp", **dataclasses.asdict(choice)}
             choice = None
-        options |= _plain(self.extra_body or {}) | (self.extra_args or {})
+        options |= _to_dict(self.extra_body or {}) | (self.extra_args or {})
         return Settings(
             choice, self.parallel_tool_calls, None, self.temperature, self.max_tokens, options
         )
 
 
-def _plain(value: Any) -> dict[str, Any]:
-    """A mapping, or an SDK's object, as a dict without what is unset."""
+def _to_dict(value: Any) -> dict[str, Any]:
+    """Convert a mapping or an SDK object to a dict without unset values."""
     dump = getattr(value, "model_dump", None)
     made: dict[str, Any] = dump(exclude_none=True) if dump is not None else dict(value)
     return made
@@ -154,48 +154,48 @@ def _plain(value: Any) -> dict[str, Any]:
 
 @dataclasses.dataclass
 class SessionSettings:
-    """How a session is read.
+    """Settings for reading a session.
 
     Args:
-        limit: How many of the latest items join a run; None for all.
+        limit: Number of latest items that join a run; None for all.
     """
 
     limit: int | None = None
 
 
-def _tells_data() -> bool:
-    told = os.environ.get("OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA", "true")
-    return told.strip().lower() in ("1", "true", "yes", "on")
+def _includes_sensitive_data() -> bool:
+    value = os.environ.get("OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA", "true")
+    return value.strip().lower() in ("1", "true", "yes", "on")
 
 
 @dataclasses.dataclass
 class RunConfig:
-    """What holds for one run, with the SDK's fields that have a counterpart.
+    """Configuration of one run, with the SDK's fields that have a counterpart.
 
     Args:
-        model: Asked in place of the agent's own.
-        model_settings: Put over the agent's own.
+        model: Replaces the agent's model.
+        model_settings: Overrides the agent's settings.
         workflow_name: Name of the run's trace.
-        trace_id: Its id; made by itself.
+        trace_id: Id of the trace; generated by default.
         group_id: Joins several traces, such as those of one conversation.
-        trace_metadata: Kept with the trace.
-        tracing_disabled: Whether this run is traced at all.
-        trace_include_sensitive_data: Whether spans hold arguments and results; as there, they do
-            unless ``OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA`` is off.
-        model_provider: Makes a model of a name; see `ModelProvider`.
-        tool_error_formatter: What the model is told of a call that a person rejected without a
-            reason, of `ToolErrorFormatterArgs`.
-        session_settings: How its session is read, in place of the session's own.
-        session_input_callback: ``(history, new items) -> items``: what the run begins with.
-        input_guardrails: Look at what the run is given, besides the first agent's own.
-        output_guardrails: Look at the answer, besides the last agent's own.
-        handoff_input_filter: Of handoffs that have none of their own.
-        nest_handoff_history: Whether who takes the run sees what was said as one text.
-        handoff_history_mapper: Makes the items that it sees then.
-        call_model_input_filter: ``(CallModelData) -> ModelInputData``: what each request holds.
+        trace_metadata: Metadata of the trace.
+        tracing_disabled: Do not trace this run.
+        trace_include_sensitive_data: Put arguments and results on spans; as in the SDK, the default is
+            True unless ``OPENAI_AGENTS_TRACE_INCLUDE_SENSITIVE_DATA`` is off.
+        model_provider: Creates models by name; see `ModelProvider`.
+        tool_error_formatter: Returns the text for the model after a rejection without a reason; gets
+            `ToolErrorFormatterArgs`.
+        session_settings: Overrides the session's own settings.
+        session_input_callback: ``(history, new items) -> items``: the run's input.
+        input_guardrails: Checks of the run's input, besides the first agent's own.
+        output_guardrails: Checks of the output, besides the last agent's own.
+        handoff_input_filter: The filter of handoffs without one.
+        nest_handoff_history: Pass the history to the next agent as one text.
+        handoff_history_mapper: Creates the items of that history.
+        call_model_input_filter: ``(CallModelData) -> ModelInputData``: the input of each request.
 
     Raises:
-        TypeError: for a field that is not here.
+        TypeError: A field is unknown.
     """
 
     model: str | Model | None = None
@@ -205,7 +205,7 @@ class RunConfig:
     group_id: str | None = None
     trace_metadata: dict[str, Any] | None = None
     tracing_disabled: bool = False
-    trace_include_sensitive_data: bool = dataclasses.field(default_factory=_tells_data)
+    trace_include_sensitive_data: bool = dataclasses.field(default_factory=_includes_sensitive_data)
     model_provider: Any = None
     tool_error_formatter: Callable[[Any], Any] | None = None
     session_settings: SessionSettings | None = None

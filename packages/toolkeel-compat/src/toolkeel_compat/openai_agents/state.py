@@ -1,4 +1,4 @@
-"""Runs that wait for a person, under the names of the OpenAI Agents SDK."""
+"""Runs that wait for approval, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.providers.wire.plain_json import arguments_text
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.openai_agents.context import RunItem, raw_call
+from toolkeel_compat.openai_agents.context import RunItem, to_raw_call
 
 __all__ = ["RunState", "ToolApprovalItem", "ToolErrorFormatterArgs"]
 
 C = TypeVar("C")
-REJECTED = "Tool execution was not approved."
+DEFAULT_REJECTION = "Tool execution was not approved."
 """What a model is told of a call that a person rejected without a reason."""
 
 
 @record
 class ToolErrorFormatterArgs(Generic[C]):
-    """What ``RunConfig(tool_error_formatter=...)`` sees of a call that a person rejected.
+    """The argument of ``RunConfig(tool_error_formatter=...)`` for a rejected call.
 
     Args:
         kind: ``approval_rejected``.
         tool_type: ``function``.
         tool_name: Name of the tool.
         call_id: The model's id for the call.
-        default_message: What the model is told if the function gives None.
+        default_message: The text for the model if the function returns None.
         run_context: The run.
     """
 
@@ -45,13 +45,13 @@ class ToolErrorFormatterArgs(Generic[C]):
 
 @record
 class ToolApprovalItem(RunItem):
-    """A call that waits for a person; one of `RunResult.interruptions`.
+    """A call that waits for approval; one of `RunResult.interruptions`.
 
     Args:
-        agent: Whose run it is.
+        agent: The agent whose run it is.
         raw_item: The call.
-        ticket: What the core shows of it: also why it asks, and the tool's declared effects; None
-            before it waits.
+        ticket: The core's ticket, with the reason and the tool's declared effects; None before the
+            call waits.
     """
 
     type: ClassVar[str] = "tool_approval_item"
@@ -76,14 +76,14 @@ class ToolApprovalItem(RunItem):
 
 
 class RunState:
-    """Where a run stands that waits; decide, and give it to `Runner.run`.
+    """The state of a waiting run; decide on its calls, and pass it to `Runner.run`.
 
     Args:
-        agent: Whose run it is.
+        agent: The agent whose run it is.
         state: The core's saved run.
-        context: The user's own object, for when the run goes on.
-        always: By tool, what its later calls are answered: nothing to let them run, else why not.
-        given: How much of the transcript the run began with.
+        context: The user's own object, for the continued run.
+        always: Standing decisions by tool: an empty string approves, any other text rejects with it.
+        given: Number of messages that the run started with.
     """
 
     def __init__(
@@ -97,17 +97,17 @@ class RunState:
         self.agent = agent
         self.state = state
         self.context = context
-        self.always: dict[str, str] = {} if always is None else always
+        self.standing_decisions: dict[str, str] = {} if always is None else always
         self.given = given
         self._decisions: dict[str, Decision] = {}
 
     @property
     def decisions(self) -> tuple[Decision, ...]:
-        """What was decided, in the core's form."""
+        """The decisions so far, in the core's form."""
         return tuple(self._decisions.values())
 
     def get_interruptions(self) -> list[ToolApprovalItem]:
-        """The calls that wait."""
+        """Return the calls that wait."""
         texts = {
             call.id: arguments_text(call.arguments)
             for message in self.state.messages
@@ -119,19 +119,19 @@ class RunState:
             for one in self.state.pending
         ]
         pairs = zip(calls, self.state.pending, strict=True)
-        return [ToolApprovalItem(self.agent, raw_call(call), ticket) for call, ticket in pairs]
+        return [ToolApprovalItem(self.agent, to_raw_call(call), ticket) for call, ticket in pairs]
 
     def approve(self, approval_item: ToolApprovalItem, always_approve: bool = False) -> None:
-        """Let the call run: this call, with these arguments, once.
+        """Approve a call: this one, with these arguments, once.
 
         Args:
-            approval_item: Which one.
-            always_approve: Whether later calls of the same tool pass, too, in this run.
+            approval_item: The call.
+            always_approve: Approve later calls of the same tool in this run, too.
         """
-        ticket = self._ticket(approval_item)
+        ticket = self._find_ticket(approval_item)
         self._decisions[ticket.id] = ticket.approve()
         if always_approve:
-            self.always[ticket.tool] = ""
+            self.standing_decisions[ticket.tool] = ""
 
     def reject(
         self,
@@ -140,73 +140,80 @@ class RunState:
         *,
         rejection_message: str | None = None,
     ) -> None:
-        """Refuse the call.
+        """Reject a call.
 
         Args:
-            approval_item: Which one.
-            always_reject: Whether later calls of the same tool are refused, too, in this run.
-            rejection_message: What the model is told.
+            approval_item: The call.
+            always_reject: Reject later calls of the same tool in this run, too.
+            rejection_message: The text for the model.
         """
-        ticket = self._ticket(approval_item)
-        self._decisions[ticket.id] = ticket.deny(rejection_message or REJECTED)
+        ticket = self._find_ticket(approval_item)
+        self._decisions[ticket.id] = ticket.deny(rejection_message or DEFAULT_REJECTION)
         if always_reject:
-            self.always[ticket.tool] = rejection_message or REJECTED
+            self.standing_decisions[ticket.tool] = rejection_message or DEFAULT_REJECTION
 
-    def _ticket(self, item: ToolApprovalItem) -> Ticket:
+    def _find_ticket(self, item: ToolApprovalItem) -> Ticket:
         if item.ticket is None or item.ticket not in self.state.pending:
             raise SetupError(
                 f"the call {item.call_id!r} of {item.name!r} does not wait in this run"
             )
         return item.ticket
 
-    async def formatted(self, told: Any, context: Any) -> tuple[Decision, ...]:
-        """The decisions, with what a function says in place of the reasons that nobody gave.
+    async def format_rejections(self, formatter: Any, context: Any) -> tuple[Decision, ...]:
+        """Return the decisions, with texts of a function for rejections without a reason.
 
         Args:
-            told: ``(ToolErrorFormatterArgs) -> text or None``; may be async.
-            context: The run, as the function sees it.
+            formatter: ``(ToolErrorFormatterArgs) -> text or None``; may be async.
+            context: The run, as the function gets it.
         """
         for ticket in self.state.pending:
-            given = self._decisions.get(ticket.id)
-            if given is None or (given.verdict, given.reason) != ("deny", REJECTED):
+            decision = self._decisions.get(ticket.id)
+            if decision is None or (decision.verdict, decision.reason) != (
+                "deny",
+                DEFAULT_REJECTION,
+            ):
                 continue
             about = ("approval_rejected", "function", ticket.tool, ticket.call_id)
-            text = await maybe_await(told(ToolErrorFormatterArgs(*about, REJECTED, context)))
-            self._decisions[ticket.id] = ticket.deny(REJECTED if text is None else str(text))
+            text = await maybe_await(
+                formatter(ToolErrorFormatterArgs(*about, DEFAULT_REJECTION, context))
+            )
+            self._decisions[ticket.id] = ticket.deny(
+                DEFAULT_REJECTION if text is None else str(text)
+            )
         return self.decisions
 
-    def approver(self, ticket: Ticket) -> Decision | None:
-        """The answer to a call of a tool that was decided for good; None if it was not."""
-        why = self.always.get(ticket.tool)
+    def decide_standing(self, ticket: Ticket) -> Decision | None:
+        """Return the standing decision on a ticket; None if there is none for its tool."""
+        why = self.standing_decisions.get(ticket.tool)
         if why is None:
             return None
         return ticket.deny(why) if why else ticket.approve()
 
     def to_json(self, key: bytes = b"") -> dict[str, Any]:
-        """As plain data, with what was decided and without the user's own object."""
+        """Return plain data with the decisions, without the user's own object."""
         decided = [decision.to_dict() for decision in self._decisions.values()]
         state = json.loads(self.state.to_json(key))
-        always = dict(self.always)
+        always = dict(self.standing_decisions)
         return {"state": state, "decisions": decided, "always": always, "given": self.given}
 
     def to_string(self, key: bytes = b"") -> str:
-        """`to_json` as a text."""
+        """Return `to_json` as text."""
         return json.dumps(self.to_json(key), ensure_ascii=False)
 
     @classmethod
     async def from_string(
         cls, initial_agent: Any, state_string: str, key: bytes = b"", *, context: Any = None
     ) -> RunState:
-        """Back from `to_string`.
+        """Restore a state from `to_string`.
 
         Args:
-            initial_agent: Whose run it is.
-            state_string: What `to_string` gave.
-            key: The key it was signed with, if it was.
+            initial_agent: The agent whose run it is.
+            state_string: The text of `to_string`.
+            key: The key it was signed with, if any.
             context: The user's own object.
 
         Raises:
-            SetupError: the text is not a saved run, or not signed with this key.
+            SetupError: The text is not a saved run, or not signed with this key.
         """
         try:
             data = json.loads(state_string)
@@ -223,13 +230,13 @@ class RunState:
         *,
         context: Any = None,
     ) -> RunState:
-        """Back from `to_json`; see `from_string`."""
+        """Restore a state from `to_json`; see `from_string`."""
         if not isinstance(state_json, Mapping) or "state" not in state_json:
             raise SetupError("no saved run: it has no 'state'")
         text = json.dumps(state_json["state"], ensure_ascii=False)
         made = cls(initial_agent, core.RunState.from_json(text, key), context)
         found = [Decision.from_dict(one) for one in state_json.get("decisions", ())]
         made._decisions = {one.ticket: one for one in found}
-        made.always.update(state_json.get("always", {}))
+        made.standing_decisions.update(state_json.get("always", {}))
         made.given = int(state_json.get("given", 0))
         return made

@@ -1,4 +1,4 @@
-"""Streamed runs, under the names of the OpenAI Agents SDK: `Runner.run_streamed` gives them."""
+"""Streamed runs, under the names of the OpenAI Agents SDK; `Runner.run_streamed` returns them."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from toolkeel.define.tool import Prepared, Proceed, Step
 from toolkeel.events import Event, Nested, Replied, Streamed, ToolFinished, TurnStarted
 from toolkeel.model_interface import CallDelta, ReasoningDelta, TextDelta
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.openai_agents.context import Raw, RunContextWrapper, raw_call
-from toolkeel_compat.openai_agents.items import HandoffOutputItem, Item, input_list, items_of
-from toolkeel_compat.openai_agents.run_lifecycle import Begun
+from toolkeel_compat.openai_agents.context import RawItem, RunContextWrapper, to_raw_call
+from toolkeel_compat.openai_agents.items import HandoffOutputItem, Item, to_input_list, to_items
+from toolkeel_compat.openai_agents.run_lifecycle import RunLifecycle
 
 __all__ = [
     "AgentToolStreamEvent", "AgentUpdatedStreamEvent", "RawResponsesStreamEvent",
     "RunItemStreamEvent", "RunResultStreaming", "StreamEvent",
 ]  # fmt: skip
 
-_NAMES = {
+_EVENT_NAMES = {
     "message_output_item": "message_output_created",
     "reasoning_item": "reasoning_item_created",
     "tool_call_item": "tool_called",
@@ -36,7 +36,7 @@ _NAMES = {
 
 @record
 class RawResponsesStreamEvent:
-    """A piece of the model's reply; `data` has the type that OpenAI's SDK gives it, if it is there."""
+    """A chunk of the model's reply; `data` has the OpenAI SDK's type, if that is installed."""
 
     type: ClassVar[str] = "raw_response_event"
     data: Any
@@ -44,7 +44,7 @@ class RawResponsesStreamEvent:
 
 @record
 class RunItemStreamEvent:
-    """An item is whole."""
+    """A complete item."""
 
     type: ClassVar[str] = "run_item_stream_event"
     name: str
@@ -53,7 +53,7 @@ class RunItemStreamEvent:
 
 @record
 class AgentUpdatedStreamEvent:
-    """An agent is in charge from here on."""
+    """Another agent owns the run from now on."""
 
     type: ClassVar[str] = "agent_updated_stream_event"
     new_agent: Any
@@ -63,46 +63,46 @@ StreamEvent: TypeAlias = RawResponsesStreamEvent | RunItemStreamEvent | AgentUpd
 
 
 class RunResultStreaming:
-    """A run whose events come as they happen; its result is whole when they have ended.
+    """A run whose events are streamed; the result is complete after the last one.
 
     Args:
-        agent: Who runs.
-        begun: The run; it begins when its events are first asked for.
+        agent: The starting agent.
+        begun: The run; it starts when its events are first read.
     """
 
-    def __init__(self, agent: Any, begun: Begun) -> None:
+    def __init__(self, agent: Any, lifecycle: RunLifecycle) -> None:
         self.current_agent = self.last_agent = agent
         self.new_items: list[Item] = []
         self.is_complete = False
         self.current_turn = 0
         self.final_output: Any = None
-        self.context_wrapper: RunContextWrapper[Any] = begun.wrapper
-        self.max_turns, self.verdicts = begun.max_turns, begun.verdicts
-        self.input = begun.asked_for
-        self._begun = begun
+        self.context_wrapper: RunContextWrapper[Any] = lifecycle.wrapper
+        self.max_turns, self.verdicts = lifecycle.max_turns, lifecycle.verdicts
+        self.input = lifecycle.original_input
+        self._begun = lifecycle
         self._cancelled = ""
         self._stream: Run[Any] | None = None
         self._result: Any = None
         self._turned = False
-        begun.before_turn = self._before_turn
+        lifecycle.before_turn = self._before_turn
 
     async def stream_events(self) -> AsyncIterator[StreamEvent]:
-        """The events, in order; the run goes on while they are read."""
+        """Yield the events in order; the run continues while they are read."""
         yield AgentUpdatedStreamEvent(self.current_agent)
-        reader = EventReader(self.current_agent)
-        prompt = await self._begun.prompt()
+        reader = EventConverter(self.current_agent)
+        prompt = await self._begun.build_prompt()
         with self._begun.trace() as spans:
-            self._stream = self._begun.stream(prompt, spans)
+            self._stream = self._begun.start(prompt, spans)
             if self._cancelled == "immediate":
                 self._stream.cancel()
             try:
                 async for event in self._stream:
-                    told = () if self._cancelled == "immediate" else reader.events(event)
-                    for made in told:
-                        self._heard(made)
+                    events = () if self._cancelled == "immediate" else reader.convert(event)
+                    for made in events:
+                        self._record(made)
                         yield made
             except Exception as error:
-                failed = await self._begun.failed(error)
+                failed = await self._begun.to_raised_error(error)
                 self._result = getattr(failed, "run_data", None)
                 raise failed from error.__cause__
             finally:
@@ -112,7 +112,7 @@ class RunResultStreaming:
             self.final_output = self._result.final_output
         self.context_wrapper = self._result.context_wrapper
 
-    def _heard(self, event: StreamEvent) -> None:
+    def _record(self, event: StreamEvent) -> None:
         if isinstance(event, RunItemStreamEvent):
             self.new_items.append(event.item)
         elif isinstance(event, AgentUpdatedStreamEvent):
@@ -121,7 +121,7 @@ class RunResultStreaming:
             self.current_turn += event.data.type == "response.created"
 
     def __getattr__(self, name: str) -> Any:
-        """The rest is the whole result's: `interruptions`, `to_state`, `raw_responses` ..."""
+        """Return an attribute of the final result: `interruptions`, `to_state`, `raw_responses` ..."""
         if name.startswith("_") or self._result is None:
             raise AttributeError(
                 f"{name!r} is there when the run has ended: read stream_events() to the end"
@@ -129,19 +129,19 @@ class RunResultStreaming:
         return getattr(self._result, name)
 
     def to_input_list(self) -> list[dict[str, Any]]:
-        """The transcript so far, as plain dicts."""
+        """Return the transcript so far, as plain dicts."""
         if self._result is not None:
             return list(self._result.to_input_list())
-        return input_list(self._stream.messages if self._stream is not None else [])
+        return to_input_list(self._stream.messages if self._stream is not None else [])
 
     def cancel(self, mode: Literal["immediate", "after_turn"] = "immediate") -> None:
-        """Stop the run: at once, or before the model is asked again. Its events end."""
+        """Stop the run now, or before the next model request; its events end."""
         self._cancelled = mode
         if mode == "immediate" and self._stream is not None:
             self._stream.cancel()
 
     async def _before_turn(self, run: RunContext[Any]) -> None:
-        """Stop between two turns, if whoever reads wants it after all that was told until now."""
+        """Stop between two turns if the reader has cancelled."""
         for _ in range(3 if self._turned else 0):
             await asyncio.sleep(0)
         if self._turned and self._cancelled:
@@ -150,91 +150,111 @@ class RunResultStreaming:
         self._turned = True
 
 
-class EventReader:
-    """Makes the SDK's events of the core's.
+class EventConverter:
+    """Converts the core's events to the SDK's.
 
     Args:
-        agent: Whose run it is.
+        agent: The agent whose run it is.
     """
 
     def __init__(self, agent: Any) -> None:
         self._agent = agent
         self._begun: set[int] = set()
 
-    def events(self, event: Event) -> Iterator[StreamEvent]:
-        """Those that one event of the core stands for."""
-        for fields in self._raw(event):
-            yield RawResponsesStreamEvent(_typed({"sequence_number": event.seq, **fields}))
+    def convert(self, event: Event) -> Iterator[StreamEvent]:
+        """Yield the SDK's events for one event of the core."""
+        for fields in self._raw_events(event):
+            yield RawResponsesStreamEvent(
+                _to_openai_event({"sequence_number": event.seq, **fields})
+            )
         items: list[Item] = []
         if isinstance(event, Replied | ToolFinished):
-            items = items_of(self._agent, event.message)
+            items = to_items(self._agent, event.message)
         for item in items:
-            yield RunItemStreamEvent(_NAMES[item.type], item)
+            yield RunItemStreamEvent(_EVENT_NAMES[item.type], item)
             if isinstance(item, HandoffOutputItem):
                 self._agent = item.target_agent
                 yield AgentUpdatedStreamEvent(self._agent)
 
-    def _raw(self, event: Event) -> Iterator[dict[str, Any]]:
+    def _raw_events(self, event: Event) -> Iterator[dict[str, Any]]:
         match event:
             case TurnStarted():
                 self._begun.clear()
-                yield {"type": "response.created", "response": _response([])}
-                yield {"type": "response.in_progress", "response": _response([])}
+                yield {"type": "response.created", "response": _make_response([])}
+                yield {"type": "response.in_progress", "response": _make_response([])}
             case Streamed(delta=TextDelta(text=text)):
                 if -1 not in self._begun:
-                    yield self._added(-1, {"type": "message", "role": "assistant", "content": []})
+                    yield self._make_item_added(
+                        -1, {"type": "message", "role": "assistant", "content": []}
+                    )
                     part = {"type": "output_text", "text": "", "annotations": []}
-                    yield {"type": "response.content_part.added", "part": part, **_TEXT}
-                yield {"type": "response.output_text.delta", "delta": text, "logprobs": [], **_TEXT}
+                    yield {"type": "response.content_part.added", "part": part, **_TEXT_POSITION}
+                yield {
+                    "type": "response.output_text.delta",
+                    "delta": text,
+                    "logprobs": [],
+                    **_TEXT_POSITION,
+                }
             case Streamed(delta=ReasoningDelta(text=text)) if text:
                 place = {"output_index": 0, "summary_index": 0, "item_id": ""}
                 yield {"type": "response.reasoning_summary_text.delta", "delta": text, **place}
             case Streamed(delta=CallDelta() as delta):
                 if delta.index not in self._begun:
                     call = {"type": "function_call", "call_id": delta.id, "name": delta.name}
-                    yield self._added(delta.index, {**call, "arguments": ""})
+                    yield self._make_item_added(delta.index, {**call, "arguments": ""})
                 if delta.arguments:
                     place = {"output_index": delta.index, "item_id": delta.id}
                     kind = "response.function_call_arguments.delta"
                     yield {"type": kind, "delta": delta.arguments, **place}
             case Replied():
-                yield from self._whole([i.raw_item for i in items_of(self._agent, event.message)])
+                yield from self._completed_events(
+                    [i.raw_item for i in to_items(self._agent, event.message)]
+                )
 
-    def _added(self, index: int, item: dict[str, Any]) -> dict[str, Any]:
+    def _make_item_added(self, index: int, item: dict[str, Any]) -> dict[str, Any]:
         self._begun.add(index)
         return {"type": "response.output_item.added", "output_index": max(index, 0), "item": item}
 
-    def _whole(self, items: list[Any]) -> Iterator[dict[str, Any]]:
+    def _completed_events(self, items: list[Any]) -> Iterator[dict[str, Any]]:
         for index, item in enumerate(items):
             for part in item["content"] if item["type"] == "message" and self._begun else ():
                 text = part.get("text", "")
-                yield {"type": "response.output_text.done", "text": text, "logprobs": [], **_TEXT}
-                yield {"type": "response.content_part.done", "part": part, **_TEXT}
+                yield {
+                    "type": "response.output_text.done",
+                    "text": text,
+                    "logprobs": [],
+                    **_TEXT_POSITION,
+                }
+                yield {"type": "response.content_part.done", "part": part, **_TEXT_POSITION}
             if item["type"] == "function_call":
-                told = {"arguments": item["arguments"], "name": item["name"], "item_id": item["id"]}
+                fields = {
+                    "arguments": item["arguments"],
+                    "name": item["name"],
+                    "item_id": item["id"],
+                }
                 kind = "response.function_call_arguments.done"
-                yield {"type": kind, "output_index": index, **told}
+                yield {"type": kind, "output_index": index, **fields}
             yield {"type": "response.output_item.done", "output_index": index, "item": item}
-        yield {"type": "response.completed", "response": _response(items)}
+        yield {"type": "response.completed", "response": _make_response(items)}
 
 
-_TEXT: Mapping[str, Any] = {"output_index": 0, "content_index": 0, "item_id": ""}
+_TEXT_POSITION: Mapping[str, Any] = {"output_index": 0, "content_index": 0, "item_id": ""}
 """Where a text is told to stand."""
 
 
-def _response(output: list[Any]) -> dict[str, Any]:
+def _make_response(output: list[Any]) -> dict[str, Any]:
     return {"id": "", "object": "response", "output": output}
 
 
-def _typed(fields: dict[str, Any]) -> Any:
-    """An event with the type that OpenAI's SDK gives it, if that is there."""
-    cls = _types().get(fields["type"])
-    return Raw(fields) if cls is None else cls.construct(**fields)
+def _to_openai_event(fields: dict[str, Any]) -> Any:
+    """Return an event as the OpenAI SDK's type, if that is installed."""
+    cls = _load_event_types().get(fields["type"])
+    return RawItem(fields) if cls is None else cls.construct(**fields)
 
 
 @cache
-def _types() -> Mapping[str, Any]:
-    """OpenAI's types of events, by their ``type``: programs that look at raw events have its SDK."""
+def _load_event_types() -> Mapping[str, Any]:
+    """Return OpenAI's event types by their ``type``; empty without its SDK."""
     try:
         union = import_module("openai.types.responses").ResponseStreamEvent
     except ImportError:
@@ -244,34 +264,34 @@ def _types() -> Mapping[str, Any]:
 
 
 class AgentToolStreamEvent(TypedDict):
-    """What happened in the run of an agent that was called as a tool."""
+    """An event in the run of an agent that was called as a tool."""
 
     event: StreamEvent
     agent: Any
     tool_call: Any
 
 
-def telling(agent: Any, told: Callable[[AgentToolStreamEvent], Any]) -> Step:
-    """A step around an agent as a tool: its run's events are told as they happen, in order.
+def make_stream_step(agent: Any, on_event: Callable[[AgentToolStreamEvent], Any]) -> Step:
+    """Return the step around an agent's tool that reports its run's events in order.
 
     Args:
-        agent: Whose runs they are.
-        told: Who is told; may be async.
+        agent: The agent.
+        on_event: Called with each event; may be async.
     """
 
     async def step(prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        run, reader = context.run, EventReader(agent)
-        call = Raw(raw_call(context.call))
+        run, reader = context.run, EventConverter(agent)
+        call = RawItem(to_raw_call(context.call))
         heard: asyncio.Queue[StreamEvent | None] = asyncio.Queue()
 
         def hear(event: Event) -> None:
             if isinstance(event, Nested) and event.call_id == context.call.id:
-                for made in reader.events(event.event):
+                for made in reader.convert(event.event):
                     heard.put_nowait(made)
 
         async def tell() -> None:
             while (event := await heard.get()) is not None:
-                await maybe_await(told({"event": event, "agent": agent, "tool_call": call}))
+                await maybe_await(on_event({"event": event, "agent": agent, "tool_call": call}))
 
         heard.put_nowait(AgentUpdatedStreamEvent(agent))
         run.listeners = (*run.listeners, hear)

@@ -1,4 +1,4 @@
-"""Texts, pictures and files that a tool returns, under the names of the OpenAI Agents SDK."""
+"""Text, images and files that a tool returns, under the names of the OpenAI Agents SDK."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _CLOSED = ConfigDict(extra="forbid")
 
 
 class ToolOutputText(BaseModel):
-    """A text."""
+    """Text."""
 
     model_config = _CLOSED
     type: Literal["text"] = "text"
@@ -28,7 +28,7 @@ class ToolOutputText(BaseModel):
 
 
 class ToolOutputImage(BaseModel):
-    """A picture: its address, or a data URL. Files kept at the provider are refused."""
+    """An image by URL or data URL; files stored at the provider are refused."""
 
     model_config = _CLOSED
     type: Literal["image"] = "image"
@@ -37,7 +37,7 @@ class ToolOutputImage(BaseModel):
 
 
 class ToolOutputFileContent(BaseModel):
-    """A file: its address, or its base64. Files kept at the provider are refused."""
+    """A file by URL or base64 data; files stored at the provider are refused."""
 
     model_config = _CLOSED
     type: Literal["file"] = "file"
@@ -53,21 +53,21 @@ Part: TypeAlias = ToolOutputText | ToolOutputImage | ToolOutputFileContent
 _reader: TypeAdapter[Part] = TypeAdapter(Part)
 
 
-def parts_of(value: object) -> tuple[Text | Image | File, ...] | None:
-    """The parts that a tool returned; None if it returned anything else.
+def read_parts(value: object) -> tuple[Text | Image | File, ...] | None:
+    """Convert a tool's return value to content parts; None if it is anything else.
 
-    >>> parts_of({"type": "text", "text": "hi"})
+    >>> read_parts({"type": "text", "text": "hi"})
     (Text(text='hi', extra={}),)
-    >>> parts_of({"type": "row", "text": "hi"}), parts_of([])
+    >>> read_parts({"type": "row", "text": "hi"}), read_parts([])
     (None, None)
     """
-    given = value if isinstance(value, list) else [value]
-    parts = [_part(one) for one in given]
+    values = value if isinstance(value, list) else [value]
+    parts = [_read_part(one) for one in values]
     found = tuple(part for part in parts if part is not None)
     return found if found and len(found) == len(parts) else None
 
 
-def _part(value: object) -> Text | Image | File | None:
+def _read_part(value: object) -> Text | Image | File | None:
     if isinstance(value, Text | Image | File):
         return value
     if isinstance(value, Mapping) and value.get("type") in ("text", "image", "file"):

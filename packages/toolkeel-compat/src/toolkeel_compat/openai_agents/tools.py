@@ -28,26 +28,26 @@ from toolkeel_compat.check_options import check_options, maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext
 from toolkeel_compat.openai_agents.exceptions import ToolTimeoutError, UserError
 from toolkeel_compat.openai_agents.guardrails import ToolInputGuardrail, ToolOutputGuardrail
-from toolkeel_compat.openai_agents.tool_outputs import parts_of
+from toolkeel_compat.openai_agents.tool_outputs import read_parts
 
 __all__ = ["FunctionTool", "Tool", "default_tool_error_function", "function_tool", "tool"]
 
 Enabled: TypeAlias = bool | Callable[[RunContextWrapper[Any], Any], "bool | Awaitable[bool]"]
-OnFailure: TypeAlias = Callable[[RunContextWrapper[Any], Exception], "str | Awaitable[str]"]
-Approval: TypeAlias = (
+ErrorFunction: TypeAlias = Callable[[RunContextWrapper[Any], Exception], "str | Awaitable[str]"]
+ApprovalOption: TypeAlias = (
     bool | Callable[[RunContextWrapper[Any], dict[str, Any], str], "bool | Awaitable[bool]"]
 )
 """Whether a person must approve: always, never, or ``(context, arguments, call id)`` decides."""
 UNSET: Any = object()
-_TOLD: Mapping[str, object] = {"told": "by a function of the program's"}
-FAILED = "An error occurred while running the tool. Please try again."
+_PROGRAM_TEXT: Mapping[str, object] = {"told": "by a function of the program's"}
+DEFAULT_ERROR_TEXT = "An error occurred while running the tool. Please try again."
 STRICT: Mapping[str, object] = {"strict": True}
 """What says of a tool that the provider shall hold its arguments to the schema."""
 
 
 def default_tool_error_function(ctx: RunContextWrapper[Any], error: Exception) -> str:
-    """What a model is told by default: nothing of the error itself."""
-    return FAILED
+    """Return the default text for the model, which hides the error itself."""
+    return DEFAULT_ERROR_TEXT
 
 
 class FunctionToolOptions(TypedDict, total=False):
@@ -55,20 +55,20 @@ class FunctionToolOptions(TypedDict, total=False):
 
     Attributes:
         name_override: The tool's name; the function's own by default.
-        description_override: For the model; the docstring by default.
-        use_docstring_info: Whether the docstring describes the parameters.
-        strict_mode: Whether the provider shall hold arguments to the schema.
-        is_enabled: Whether it can be called now: yes or no, or ``(context, agent)`` decides.
-        failure_error_function: What the model is told when the body raises; None ends the run
-            with `UserError`; that something failed, by default.
-        tool_input_guardrails: What looks at a call first.
-        tool_output_guardrails: What looks at the result, the first one first.
-        needs_approval: Whether a person must approve a call; see `Approval`.
-        timeout: Seconds until it is stopped; None for never.
+        description_override: The description for the model; the docstring by default.
+        use_docstring_info: Read the parameters' descriptions from the docstring.
+        strict_mode: Ask the provider to enforce the schema.
+        is_enabled: Offer the tool: a bool, or ``(context, agent)`` decides.
+        failure_error_function: Returns the text for the model when the body raises; None ends the run
+            with `UserError`; by default a masked sentence.
+        tool_input_guardrails: Checks before a call.
+        tool_output_guardrails: Checks of the result, in order.
+        needs_approval: Calls that need a person's approval; see `ApprovalOption`.
+        timeout: Seconds until the call is stopped; None for no limit.
         timeout_behavior: ``error_as_result``, or ``raise_exception``: the run ends with
             `ToolTimeoutError`.
-        timeout_error_function: What the model is told of a call that took too long.
-        docstring_style: ``google``, ``numpy`` or ``sphinx``: all three are read anyway.
+        timeout_error_function: Returns the text for the model after a timeout.
+        docstring_style: ``google``, ``numpy`` or ``sphinx``; ignored, as all three are read.
     """
 
     name_override: str | None
@@ -76,13 +76,13 @@ class FunctionToolOptions(TypedDict, total=False):
     use_docstring_info: bool
     strict_mode: bool
     is_enabled: Enabled
-    failure_error_function: OnFailure | None
+    failure_error_function: ErrorFunction | None
     tool_input_guardrails: Sequence[ToolInputGuardrail] | None
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None
-    needs_approval: Approval
+    needs_approval: ApprovalOption
     timeout: float | None
     timeout_behavior: Literal["error_as_result", "raise_exception"]
-    timeout_error_function: OnFailure | None
+    timeout_error_function: ErrorFunction | None
     docstring_style: Literal["google", "numpy", "sphinx"] | None
 
 
@@ -92,8 +92,8 @@ _REFUSED: Mapping[str, str] = {
 }
 
 
-class Invoker:
-    """The `on_invoke_tool` of a function: what runs it without its guardrails."""
+class FunctionInvoker:
+    """The `on_invoke_tool` of a function: runs it without its guardrails."""
 
     def __init__(self, inner: AnyTool) -> None:
         self.inner = inner
@@ -102,30 +102,30 @@ class Invoker:
         own = getattr(context, "context", None)
         full = context if isinstance(context, ToolContext) else ToolContext(own)
         call = ToolCall(full.tool_call_id, self.inner.name, arguments)
-        [message] = await Toolset([self.inner]).run([call], full.run())
+        [message] = await Toolset([self.inner]).run([call], full.core_run())
         return message.content
 
 
 @dataclasses.dataclass(eq=False)
 class FunctionTool:
-    """A tool with the SDK's fields; `tool` is the core's, of the fields as they are now.
+    """A tool with the SDK's fields; `tool` is the core's tool for the current values.
 
     Args:
         name: The tool's name.
-        description: For the model.
+        description: The description for the model.
         params_json_schema: JSON Schema of the arguments.
-        on_invoke_tool: ``async (context, arguments' JSON text) -> result``.
-        strict_json_schema: Whether the provider shall hold arguments to the schema.
-        is_enabled: Whether it can be called now.
-        tool_input_guardrails: What looks at a call first.
-        tool_output_guardrails: What looks at the result, the first one first.
-        needs_approval: Whether a person must approve a call; see `Approval`.
-        timeout_seconds: Seconds until it is stopped; None for never.
+        on_invoke_tool: ``async (context, arguments as JSON text) -> result``.
+        strict_json_schema: Ask the provider to enforce the schema.
+        is_enabled: Offer the tool.
+        tool_input_guardrails: Checks before a call.
+        tool_output_guardrails: Checks of the result, in order.
+        needs_approval: Calls that need a person's approval; see `ApprovalOption`.
+        timeout_seconds: Seconds until the call is stopped; None for no limit.
         timeout_behavior: See `FunctionToolOptions`.
-        timeout_error_function: What the model is told of a call that took too long.
+        timeout_error_function: Returns the text for the model after a timeout.
 
     Raises:
-        DefinitionError: if the schema or the name will not do.
+        DefinitionError: The schema or the name is invalid.
     """
 
     name: str
@@ -136,10 +136,10 @@ class FunctionTool:
     is_enabled: Enabled = True
     tool_input_guardrails: Sequence[ToolInputGuardrail] | None = None
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None = None
-    needs_approval: Approval = False
+    needs_approval: ApprovalOption = False
     timeout_seconds: float | None = DEADLINE
     timeout_behavior: str = "error_as_result"
-    timeout_error_function: OnFailure | None = None
+    timeout_error_function: ErrorFunction | None = None
 
     def __post_init__(self) -> None:
         if self.timeout_behavior not in ("error_as_result", "raise_exception"):
@@ -147,12 +147,12 @@ class FunctionTool:
                 f"timeout_behavior={self.timeout_behavior!r:.60}: write 'error_as_result' or "
                 "'raise_exception'"
             )
-        self.__dict__["_made"] = self._make()
+        self.__dict__["_made"] = self._make_tool()
 
     def __setattr__(self, name: str, value: object) -> None:
         object.__setattr__(self, name, value)
         if "_made" in self.__dict__:
-            self.__dict__["_made"] = self._make()
+            self.__dict__["_made"] = self._make_tool()
 
     @property
     def tool(self) -> AnyTool:
@@ -160,9 +160,12 @@ class FunctionTool:
         made: AnyTool = self.__dict__["_made"]
         return made
 
-    def _make(self) -> AnyTool:
+    def _make_tool(self) -> AnyTool:
         invoker = self.on_invoke_tool
-        if isinstance(invoker, Invoker) and self.params_json_schema == invoker.inner.parameters:
+        if (
+            isinstance(invoker, FunctionInvoker)
+            and self.params_json_schema == invoker.inner.parameters
+        ):
             inner = invoker.inner
         else:
             schema = self.params_json_schema
@@ -173,17 +176,17 @@ class FunctionTool:
             inner,
             name=self.name,
             description=self.description,
-            enabled=as_enabled(self.is_enabled),
-            approval=as_approval(self.needs_approval),
-            steps=(_as_told, *guards, self._in_time, *inner.steps),
+            enabled=to_core_enabled(self.is_enabled),
+            approval=to_core_approval(self.needs_approval),
+            steps=(_convert_result, *guards, self._handle_timeout, *inner.steps),
             timeout=self.timeout_seconds,
             metadata=STRICT if self.strict_json_schema else {},
         )
 
-    async def _in_time(
+    async def _handle_timeout(
         self, prepared: Prepared, context: CoreContext[Any], proceed: Proceed
     ) -> object:
-        """A step: a call that took too long says what was asked for."""
+        """Report a timeout as `timeout_behavior` says, as a step around the call."""
         try:
             return await proceed(prepared)
         except TimedOut as late:
@@ -194,7 +197,7 @@ class FunctionTool:
                 raise
             wrapper = RunContextWrapper.from_tool_context(context)
             text = self.timeout_error_function(wrapper, error)
-            raise TimedOut(str(await maybe_await(text)), _TOLD) from late
+            raise TimedOut(str(await maybe_await(text)), _PROGRAM_TEXT) from late
 
     async def _on_invoke(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> Any:
         return await self.on_invoke_tool(ToolContext.from_tool_context(context), dumps(arguments))
@@ -204,33 +207,36 @@ class FunctionTool:
 
 
 def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -> Any:
-    """Make a tool of a function: as ``@function_tool``, ``@function_tool(...)``, ``function_tool(f)``.
+    """Make a tool from a function: as ``@function_tool``, ``@function_tool(...)``, ``function_tool(f)``.
 
     Args:
-        func: What to wrap.
+        func: The function.
         options: See `FunctionToolOptions`.
 
     Raises:
-        DefinitionError: naming the function, the parameter and the fix.
-        TypeError: for an option that is not here: none is dropped in silence.
+        DefinitionError: With the function, the parameter and the fix.
+        TypeError: An option is unknown; none is ignored silently.
     """
     check_options(options, FunctionToolOptions, "function_tool", _REFUSED)
-    told, reads = options.get("description_override"), options.get("use_docstring_info", True)
+    description, reads = (
+        options.get("description_override"),
+        options.get("use_docstring_info", True),
+    )
     wrap = core.tool(
         options.get("name_override"),
-        description=told,
+        description=description,
         docstring="parse" if reads else "plain",
-        on_crash=FAILED,
+        on_crash=DEFAULT_ERROR_TEXT,
     )
 
     def make(function: Callable[..., Any]) -> FunctionTool:
-        inner = failing_as_told(wrap(function), options.get("failure_error_function", UNSET))
-        shown = inner.description if told or (reads and function.__doc__) else ""
+        inner = with_error_function(wrap(function), options.get("failure_error_function", UNSET))
+        shown = inner.description if description or (reads and function.__doc__) else ""
         same = FunctionTool.__dataclass_fields__
         fields: dict[str, Any] = {k: v for k, v in options.items() if k in same}
         fields["strict_json_schema"] = options.get("strict_mode", True)
         fields["timeout_seconds"] = options.get("timeout", DEADLINE)
-        return FunctionTool(inner.name, shown, inner.parameters, Invoker(inner), **fields)
+        return FunctionTool(inner.name, shown, inner.parameters, FunctionInvoker(inner), **fields)
 
     return make if func is None else make(func)
 
@@ -241,65 +247,64 @@ tool = function_tool
 """The same under the name it has in ``agents.decorators``."""
 
 
-def as_strict(tools: Any, *, every: bool = False) -> Any:
-    """The tools, of which OpenAI holds those to their schema that say so, or all."""
+def mark_strict(tools: Any, *, every: bool = False) -> Any:
+    """Return the tools, asking OpenAI to enforce the schema of those marked strict, or of all."""
     if isinstance(tools, Toolset):
         return tools
-    return [_as_strict(one, every) for one in tools]
+    return [_mark_strict(one, every) for one in tools]
 
 
-def _as_strict(given: Any, every: bool) -> Any:
-    made = given if isinstance(given, CoreTool) else getattr(given, "tool", None)
+def _mark_strict(tool: Any, every: bool) -> Any:
+    made = tool if isinstance(tool, CoreTool) else getattr(tool, "tool", None)
     if not isinstance(made, CoreTool) or not (every or made.metadata.get("strict")):
-        return given
+        return tool
     return dataclasses.replace(made, provider_options={**made.provider_options, **STRICT})
 
 
-async def _as_told(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
-    """What a body returned as the SDK shows it to a model: its parts, else its ``str``."""
-    value = await rejection_as_told(prepared, context, proceed)
+async def _convert_result(
+    prepared: Prepared, context: CoreContext[Any], proceed: Proceed
+) -> object:
+    """Convert a body's return value as the SDK does: content parts, else its ``str``."""
+    value = await return_rejection(prepared, context, proceed)
     if isinstance(value, str | ToolOutput | ToolMessage):
         return value
-    parts = parts_of(value)
+    parts = read_parts(value)
     nothing = {"returned": None} if value is None else {}
     return ToolOutput(str(value) if parts is None else parts, value, nothing)
 
 
-async def rejection_as_told(
+async def return_rejection(
     prepared: Prepared, context: CoreContext[Any], proceed: Proceed
 ) -> object:
-    """A step: of a call that a person rejected the model reads their words alone, as there."""
+    """Return the person's words as the result of a rejected call, as a step around the call."""
     try:
         return await proceed(prepared)
     except Denied as denied:
-        said = denied.text.partition(" was not approved: ")[2]
-        return ToolOutput(said or denied.text)
+        reason = denied.text.partition(" was not approved: ")[2]
+        return ToolOutput(reason or denied.text)
 
 
-async def refusal_as_result(
-    prepared: Prepared, context: CoreContext[Any], proceed: Proceed
-) -> object:
-    """A step of agents: what a guardrail says in place of a call, or a function of the program's of
-    its failure, is its result, as there."""
+async def return_refusal(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
+    """Return a guardrail's or an error function's text as a call's result, as a step of agents."""
     try:
         return await proceed(prepared)
     except RunStopped:
         raise
     except CallError as failure:
-        if isinstance(failure, Refused) or _TOLD.items() <= failure.details.items():
+        if isinstance(failure, Refused) or _PROGRAM_TEXT.items() <= failure.details.items():
             return ToolOutput(failure.text)
         raise
 
 
-def as_enabled(wanted: Enabled) -> CoreEnabled:
-    """The SDK's ``is_enabled`` in the core's form."""
+def to_core_enabled(wanted: Enabled) -> CoreEnabled:
+    """Convert the SDK's ``is_enabled`` to the core's form."""
     if not callable(wanted):
         return wanted
     return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)
 
 
-def as_approval(wanted: Approval) -> Needs:
-    """The SDK's ``needs_approval`` in the core's form."""
+def to_core_approval(wanted: ApprovalOption) -> Needs:
+    """Convert the SDK's ``needs_approval`` to the core's form."""
     if not callable(wanted):
         return wanted
     return lambda arguments, context: wanted(
@@ -307,9 +312,9 @@ def as_approval(wanted: Approval) -> Needs:
     )
 
 
-def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
-    """The same tool with what the model is told, or what happens, when its body raises."""
-    if told is UNSET:
+def with_error_function(inner: AnyTool, error_function: ErrorFunction | None) -> AnyTool:
+    """Return the tool with a function that handles what its body raises."""
+    if error_function is UNSET:
         return inner
 
     async def step(prepared: Prepared, context: CoreContext[Any], proceed: Proceed) -> object:
@@ -318,11 +323,11 @@ def failing_as_told(inner: AnyTool, told: OnFailure | None) -> AnyTool:
         except (Crashed, ToolError) as failure:
             error = failure.__cause__ if isinstance(failure, Crashed) else failure
             assert isinstance(error, Exception)
-            if told is None:
+            if error_function is None:
                 ended = UserError(f"Error running tool {inner.name}: {error}")
                 ended.__cause__ = error
                 raise RunStopped(f"{inner.name!r} failed, and the run was ended.", ended) from error
-            text = told(RunContextWrapper.from_tool_context(context), error)
-            raise Crashed(str(await maybe_await(text)), _TOLD) from error
+            text = error_function(RunContextWrapper.from_tool_context(context), error)
+            raise Crashed(str(await maybe_await(text)), _PROGRAM_TEXT) from error
 
     return dataclasses.replace(inner, steps=(step,), on_crash=True)

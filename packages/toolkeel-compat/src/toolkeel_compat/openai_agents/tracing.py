@@ -1,7 +1,6 @@
-"""Traces and spans, under the names of the OpenAI Agents SDK: handed to processors, sent to nobody.
+"""Traces and spans under the names of the OpenAI Agents SDK, passed to the program's processors.
 
-There is no exporter by default. A program's own processors get every trace and span, as there; for
-other tools see `toolkeel.observe.OpenTelemetry`.
+There is no exporter by default. For other tools see `toolkeel.observe.OpenTelemetry`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ __all__ = [
 
 
 class TracingProcessor(Protocol):
-    """What is told of traces and spans."""
+    """An object that is notified of traces and spans."""
 
     def on_trace_start(self, trace: Trace) -> None: ...
     def on_trace_end(self, trace: Trace) -> None: ...
@@ -36,8 +35,8 @@ class TracingProcessor(Protocol):
     def force_flush(self) -> None: ...
 
 
-class _Tracing:
-    """What is set for the whole program."""
+class _TracingSettings:
+    """Process-wide settings."""
 
     processors: tuple[TracingProcessor, ...] = ()
     disabled = os.environ.get("OPENAI_AGENTS_DISABLE_TRACING", "").lower() in ("1", "true")
@@ -48,79 +47,79 @@ _span: ContextVar[Span | None] = ContextVar("_span", default=None)
 
 
 def gen_trace_id() -> str:
-    """An id for a trace."""
+    """Generate an id for a trace."""
     return f"trace_{os.urandom(16).hex()}"
 
 
 def gen_span_id() -> str:
-    """An id for a span."""
+    """Generate an id for a span."""
     return f"span_{os.urandom(12).hex()}"
 
 
 def add_trace_processor(span_processor: TracingProcessor) -> None:
-    """Tell one processor more."""
-    _Tracing.processors = (*_Tracing.processors, span_processor)
+    """Add a processor."""
+    _TracingSettings.processors = (*_TracingSettings.processors, span_processor)
 
 
 def set_trace_processors(processors: list[TracingProcessor]) -> None:
-    """Tell these processors and no others."""
-    _Tracing.processors = tuple(processors)
+    """Replace all processors."""
+    _TracingSettings.processors = tuple(processors)
 
 
 def set_tracing_disabled(disabled: bool) -> None:
-    """Switch tracing off, or on again."""
-    _Tracing.disabled = disabled
+    """Disable tracing, or enable it again."""
+    _TracingSettings.disabled = disabled
 
 
 def set_tracing_export_api_key(api_key: str) -> None:
-    """Nothing is exported, so the key is not kept."""
+    """Ignored: nothing is exported, so the key is not stored."""
 
 
 def flush_traces() -> None:
-    """Let processors write what they hold."""
-    for processor in _Tracing.processors:
+    """Flush all processors."""
+    for processor in _TracingSettings.processors:
         processor.force_flush()
 
 
 def get_current_trace() -> Trace | None:
-    """The trace that is open here."""
+    """Return the current trace, or None."""
     return _trace.get()
 
 
 def get_current_span() -> Span | None:
-    """The innermost span that is open here."""
+    """Return the innermost current span, or None."""
     return _span.get()
 
 
-class _Timed:
-    """What begins and ends, and tells the processors; a context manager."""
+class _TimedItem:
+    """A trace or span: a context manager that notifies the processors of its start and end."""
 
     _current: ContextVar[Any]
-    _told: str
-    _quiet: bool
+    _event_name: str
+    _is_disabled: bool
     _token: Token[Any] | None = None
     started_at: str | None = None
     ended_at: str | None = None
 
     def start(self, mark_as_current: bool = False) -> None:
-        """Begin, and tell the processors."""
+        """Start, and notify the processors."""
         self.started_at = datetime.now(UTC).isoformat()
         if mark_as_current:
             self._token = self._current.set(self)
-        self._tell("start")
+        self._notify("start")
 
     def finish(self, reset_current: bool = False) -> None:
-        """End, and tell the processors."""
+        """End, and notify the processors."""
         self.ended_at = datetime.now(UTC).isoformat()
         if reset_current and self._token is not None:
             with contextlib.suppress(ValueError):  # a stream that was left is closed elsewhere
                 self._current.reset(self._token)
             self._token = None
-        self._tell("end")
+        self._notify("end")
 
-    def _tell(self, what: str) -> None:
-        for processor in () if self._quiet else _Tracing.processors:
-            getattr(processor, f"on_{self._told}_{what}")(self)
+    def _notify(self, what: str) -> None:
+        for processor in () if self._is_disabled else _TracingSettings.processors:
+            getattr(processor, f"on_{self._event_name}_{what}")(self)
 
     def __enter__(self) -> Self:
         self.start(mark_as_current=True)
@@ -130,18 +129,18 @@ class _Timed:
         self.finish(reset_current=True)
 
 
-class Trace(_Timed):
-    """What happens in one workflow.
+class Trace(_TimedItem):
+    """A trace of one workflow.
 
     Args:
-        tracing: Taken, and changes nothing: no key is needed where nothing is sent to OpenAI.
+        tracing: Ignored: nothing is sent to OpenAI, so no key is needed.
 
     Attributes:
         trace_id: Its id.
         name: The workflow's name.
     """
 
-    _current, _told = _trace, "trace"
+    _current, _event_name = _trace, "trace"
 
     def __init__(
         self,
@@ -156,35 +155,35 @@ class Trace(_Timed):
         self.trace_id = trace_id or gen_trace_id()
         self.group_id = group_id
         self.metadata = metadata
-        self._quiet = disabled or _Tracing.disabled
+        self._is_disabled = disabled or _TracingSettings.disabled
 
     def export(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         about = {"group_id": self.group_id, "metadata": self.metadata}
         return {"object": "trace", "id": self.trace_id, "workflow_name": self.name, **about}
 
 
 class SpanData:
-    """What a span is about: its `type`, and its fields as attributes."""
+    """The subject of a span: its `type`, and its fields as attributes."""
 
     def __init__(self, type: str, **fields: Any) -> None:
         self.type = type
         self.__dict__.update(fields)
 
     def export(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         return dict(self.__dict__)
 
 
-class Span(_Timed):
+class Span(_TimedItem):
     """A part of a trace.
 
     Attributes:
-        span_data: What it is about.
-        parent_id: The span it is within.
+        span_data: Its subject.
+        parent_id: Id of the outer span.
     """
 
-    _current, _told = _span, "span"
+    _current, _event_name = _span, "span"
 
     def __init__(
         self,
@@ -199,14 +198,16 @@ class Span(_Timed):
         self.trace_id: str = outer.trace_id if outer is not None else ""
         self.parent_id: str | None = getattr(outer, "span_id", None)
         self.error: Any = None
-        self._quiet = disabled or _Tracing.disabled or outer is None or outer._quiet
+        self._is_disabled = (
+            disabled or _TracingSettings.disabled or outer is None or outer._is_disabled
+        )
 
     def set_error(self, error: Any) -> None:
-        """Say what went wrong: a message and data."""
+        """Record an error: a message and data."""
         self.error = error
 
     def export(self) -> dict[str, Any]:
-        """As plain data."""
+        """Return plain data."""
         ids = {"id": self.span_id, "trace_id": self.trace_id, "parent_id": self.parent_id}
         times = {"started_at": self.started_at, "ended_at": self.ended_at}
         about = {"span_data": self.span_data.export(), "error": self.error}
@@ -214,56 +215,56 @@ class Span(_Timed):
 
 
 class TracingExporter(ABC):
-    """Sends traces and spans somewhere."""
+    """Sends traces and spans to a backend."""
 
     @abstractmethod
     def export(self, items: list[Trace | Span]) -> None:
-        """Send these."""
+        """Send the items."""
 
 
 class BatchTraceProcessor:
-    """A processor that gives what has ended to an exporter, in batches; the rest when it is flushed.
+    """A processor that exports finished items in batches; the rest when flushed.
 
     Args:
-        exporter: Who sends them.
-        max_batch_size: How many at once.
+        exporter: The exporter.
+        max_batch_size: Maximum number of items in one export.
     """
 
     def __init__(self, exporter: TracingExporter, *, max_batch_size: int = 128) -> None:
         self._exporter = exporter
-        self._most = max_batch_size
-        self._kept: list[Trace | Span] = []
+        self._max_batch_size = max_batch_size
+        self._pending: list[Trace | Span] = []
         self._lock = threading.Lock()
 
     def on_trace_start(self, trace: Trace) -> None:
-        """Keep it: it is sent with its spans."""
-        self._keep(trace)
+        """Queue the trace, to export it with its spans."""
+        self._enqueue(trace)
 
     def on_trace_end(self, trace: Trace) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def on_span_start(self, span: Span) -> None:
-        """Nothing to do."""
+        """Do nothing."""
 
     def on_span_end(self, span: Span) -> None:
-        """Keep it."""
-        self._keep(span)
+        """Queue the span."""
+        self._enqueue(span)
 
     def shutdown(self) -> None:
-        """Send what is kept."""
+        """Export the queued items."""
         self.force_flush()
 
     def force_flush(self) -> None:
-        """Send what is kept."""
+        """Export the queued items."""
         with self._lock:
-            kept, self._kept = self._kept, []
-        for start in range(0, len(kept), self._most):
-            self._exporter.export(kept[start : start + self._most])
+            items, self._pending = self._pending, []
+        for start in range(0, len(items), self._max_batch_size):
+            self._exporter.export(items[start : start + self._max_batch_size])
 
-    def _keep(self, item: Trace | Span) -> None:
+    def _enqueue(self, item: Trace | Span) -> None:
         with self._lock:
-            self._kept.append(item)
-            full = len(self._kept) >= self._most
+            self._pending.append(item)
+            full = len(self._pending) >= self._max_batch_size
         if full:
             self.force_flush()
 
@@ -273,37 +274,37 @@ trace = Trace
 
 
 def custom_span(name: str, data: dict[str, Any] | None = None, *where: Any, **more: Any) -> Span:
-    """A span of the program's own; `where` and `more` are further arguments of `Span`."""
+    """Create a custom span; `where` and `more` are further arguments of `Span`."""
     return Span(SpanData("custom", name=name, data=data or {}), *where, **more)
 
 
 def agent_span(
     name: str, handoffs: Any = None, tools: Any = None, output_type: Any = None, **more: Any
 ) -> Span:
-    """A span of an agent."""
+    """Create a span of an agent."""
     data = {"name": name, "handoffs": handoffs, "tools": tools, "output_type": output_type}
     return Span(SpanData("agent", **data), **more)
 
 
 def function_span(name: str, input: str | None = None, output: Any = None, **more: Any) -> Span:
-    """A span of a tool."""
+    """Create a span of a tool."""
     return Span(SpanData("function", name=name, input=input, output=output), **more)
 
 
 def generation_span(
     input: Any = None, output: Any = None, model: str | None = None, **more: Any
 ) -> Span:
-    """A span of a request to a model; ``model_config`` and ``usage`` are told of it, too."""
-    told = {name: more.pop(name, None) for name in ("model_config", "usage")}
-    return Span(SpanData("generation", input=input, output=output, model=model, **told), **more)
+    """Create a span of a model request; takes ``model_config`` and ``usage``, too."""
+    details = {name: more.pop(name, None) for name in ("model_config", "usage")}
+    return Span(SpanData("generation", input=input, output=output, model=model, **details), **more)
 
 
 class RunSpans:
-    """A listener that makes spans of a run's requests and calls, below the agent's.
+    """A listener that creates spans of a run's requests and calls, below the agent's.
 
     Args:
         outer: The agent's span.
-        sensitive: Whether arguments and results stand on them.
+        sensitive: Put arguments and results on the spans.
     """
 
     def __init__(self, outer: Span, sensitive: bool) -> None:
@@ -334,19 +335,19 @@ class RunSpans:
         self._open[id] = Span(data, parent=self._outer)
         self._open[id].start()
 
-    def _end(self, id: str, **told: Any) -> None:
+    def _end(self, id: str, **fields: Any) -> None:
         span = self._open.pop(id)
-        vars(span.span_data).update(told)
+        vars(span.span_data).update(fields)
         span.finish()
 
 
 @contextlib.contextmanager
 def run_trace(
-    agent: str, tools: list[str], name: str, given: Mapping[str, Any], sensitive: bool
+    agent: str, tools: list[str], name: str, options: Mapping[str, Any], sensitive: bool
 ) -> Iterator[RunSpans]:
-    """The trace and the agent's span of one run; within a trace that is open, that one."""
+    """Open the trace and the agent's span of one run; reuse the current trace if there is one."""
     with contextlib.ExitStack() as stack:
         if get_current_trace() is None:
-            stack.enter_context(Trace(name, **given))
+            stack.enter_context(Trace(name, **options))
         span = stack.enter_context(agent_span(agent, tools=tools))
         yield RunSpans(span, sensitive)

@@ -1,8 +1,8 @@
 """Tools from an OpenAPI document.
 
-document  reading an OpenAPI document: each operation as the data a tool is made of. Pure; no network
-request   from a call's arguments to a request: each value where the OpenAPI document says. Pure
-tools     tools from an OpenAPI document: each operation one tool, its requests made with httpx2
+document  reads the document: each operation with its parameters and schema. Pure; no network
+request   builds a request from a call's arguments. Pure
+tools     makes a tool of each operation, which sends its requests with httpx2
 """
 
 from toolkeel_compat.openapi.tools import EXCERPT, MAX_BYTES, from_openapi

@@ -1,8 +1,8 @@
-"""Reading an OpenAPI document: each operation as the data a tool is made of. Pure; no network.
+"""Read an OpenAPI document: each operation with its parameters and schema. Pure; no network.
 
 OpenAPI 3.0 and 3.1. Schemas become plain JSON Schema: references into ``components`` become
-``$defs`` that the tool carries along, 3.0's ``nullable`` and boolean limits become types and
-numbers, and what a client may not send (``readOnly``) is left out.
+``$defs`` of the tool, 3.0's ``nullable`` and boolean limits become types and numbers, and
+``readOnly`` properties are left out.
 
 Source: https://spec.openapis.org/oas/v3.1.1.html and https://spec.openapis.org/oas/v3.0.4.html.
 """
@@ -21,12 +21,12 @@ from toolkeel.define.subschemas import all_subschemas, target_of
 from toolkeel.errors import SetupError
 
 Json = dict[str, Any]
-LARGEST = 200_000
+MAX_SCHEMAS = 200_000
 """Schemas within schemas of one document."""
 METHODS = ("get", "put", "post", "delete", "options", "head", "patch")
-_NOT_PARAMETERS = ("accept", "content-type", "authorization")
+_IGNORED_HEADERS = ("accept", "content-type", "authorization")
 """Headers that the specification says are no parameters."""
-_NOT_THE_MODELS = re.compile(
+_FORBIDDEN_HEADERS = re.compile(
     r"host|cookie2?|connection|content-(?:length|encoding|transfer-encoding)|transfer-encoding|te"
     r"|trailer|upgrade|keep-alive|expect|via|origin|referer|http2-settings|proxy-.*|sec-.*|forwarded"
     r"|x-forwarded.*|x-original-.*|x-rewrite-.*|x-override-.*|(?:x-)?http-method.*|x-method.*|x-host"
@@ -35,19 +35,27 @@ _NOT_THE_MODELS = re.compile(
 )
 """Headers that say whom a request is for, who sends it or where it ends: no argument of a model."""
 _STYLES = {"query": "form", "cookie": "form", "path": "simple", "header": "simple"}
-_DROPPED = ("discriminator", "xml", "externalDocs", "example", "readOnly", "writeOnly", "nullable")
+_DROPPED_KEYWORDS = (
+    "discriminator",
+    "xml",
+    "externalDocs",
+    "example",
+    "readOnly",
+    "writeOnly",
+    "nullable",
+)
 
 
 @record
 class Parameter:
-    """Where one argument goes.
+    """The place of one argument in a request.
 
     Args:
         argument: Its name among the tool's arguments.
-        name: Its name on the wire.
+        name: Its name in the request.
         where: ``path``, ``query``, ``header`` or ``cookie``.
-        style: How lists and objects are written.
-        explode: Whether each of their items stands alone.
+        style: Serialization of lists and objects.
+        explode: Serialize each of their items separately.
     """
 
     argument: str
@@ -66,10 +74,10 @@ class Operation:
         method: In capitals.
         path: With placeholders in braces.
         description: Summary and description.
-        tags: As the document sorts it.
-        parameters: Where the arguments go.
-        body: Name of the argument that is the body; empty if there is none.
-        media_type: Of the body.
+        tags: Its tags.
+        parameters: The places of the arguments.
+        body: Name of the argument for the body; empty without one.
+        media_type: Media type of the body.
         schema: JSON Schema of all arguments.
     """
 
@@ -84,14 +92,14 @@ class Operation:
     schema: Json
 
 
-def operations(document: Mapping[str, Any]) -> list[Operation]:
-    """Every operation of a document, in its order.
+def read_operations(document: Mapping[str, Any]) -> list[Operation]:
+    """Return every operation of a document, in its order.
 
     Args:
         document: The parsed document.
 
     Raises:
-        SetupError: if it is no OpenAPI 3, or refers to something outside itself or missing.
+        SetupError: It is not OpenAPI 3, or has an external or broken reference.
     """
     version = str(document.get("openapi", ""))
     if not version.startswith("3."):
@@ -104,8 +112,8 @@ def operations(document: Mapping[str, Any]) -> list[Operation]:
         raise SetupError(f"the OpenAPI document cannot be read ({why:.200})") from error
 
 
-def server_url(document: Mapping[str, Any]) -> str:
-    """The first server's address, its variables at their defaults; empty if it has none."""
+def read_server_url(document: Mapping[str, Any]) -> str:
+    """Return the first server's URL with its variables at their defaults; empty without one."""
     servers = document.get("servers") or [{}]
     url = str(servers[0].get("url", ""))
     for name, variable in (servers[0].get("variables") or {}).items():
@@ -117,7 +125,7 @@ class _Reader:
     def __init__(self, document: Mapping[str, Any], old: bool) -> None:
         self._document = document
         self._old = old
-        self._left = LARGEST
+        self._left = MAX_SCHEMAS
         self._known: dict[str, tuple[Any, list[str]]] = {}
 
     def operations(self) -> Iterator[Operation]:
@@ -137,7 +145,7 @@ class _Reader:
             argument = each["name"]
             if argument in properties:
                 argument = f"{argument}_{each['in']}"
-            properties[argument] = self._described(each)
+            properties[argument] = self._describe_parameter(each)
             if each.get("required") or each["in"] == "path":
                 required.append(argument)
             style = each.get("style") or _STYLES[each["in"]]
@@ -146,7 +154,7 @@ class _Reader:
         body, media_type = self._body(node, properties, required)
         schema: Json = {"type": "object", "properties": properties, "required": required}
         schema["additionalProperties"] = False
-        defs = self._used(schema)
+        defs = self._collect_components(schema)
         return Operation(
             node.get("operationId") or re.sub(r"[\W_]+", "_", f"{method}_{path}").strip("_"),
             method.upper(),
@@ -160,23 +168,23 @@ class _Reader:
         )
 
     def _parameters(self, item: Json, node: Json) -> list[Json]:
-        """Those of the path and of the operation; the operation's own win."""
+        """Return the parameters of the path and the operation; the operation's take precedence."""
         merged: dict[tuple[str, str], Json] = {}
         for each in [*(item.get("parameters") or ()), *(node.get("parameters") or ())]:
             found = self._resolve(each)
             if found["in"] not in _STYLES:
-                told = f"a parameter is in {found['in']!r:.40}: {', '.join(_STYLES)}"
-                raise SetupError(f"the OpenAPI document cannot be read: {told}")
+                problem = f"a parameter is in {found['in']!r:.40}: {', '.join(_STYLES)}"
+                raise SetupError(f"the OpenAPI document cannot be read: {problem}")
             # Gateways to programs (CGI, WSGI) take "_" for "-".
             name = str(found["name"]).strip().lower().replace("_", "-")
             if found["in"] == "header" and (
-                name in _NOT_PARAMETERS or _NOT_THE_MODELS.fullmatch(name)
+                name in _IGNORED_HEADERS or _FORBIDDEN_HEADERS.fullmatch(name)
             ):
                 continue
             merged[found["in"], found["name"]] = found
         return list(merged.values())
 
-    def _described(self, parameter: Json) -> Json:
+    def _describe_parameter(self, parameter: Json) -> Json:
         schema = parameter.get("schema")
         if schema is None:  # its value is written as one media type
             written: list[Json] = list((parameter.get("content") or {}).values())
@@ -191,12 +199,14 @@ class _Reader:
             return "", ""
         body = self._resolve(node["requestBody"])
         content = body.get("content") or {}
-        media_type = min(content, key=_rank, default="")
+        media_type = min(content, key=_rank_media_type, default="")
         if not media_type:
             return "", ""
         name = "body" if "body" not in properties else "request_body"
         schema = self._schema(content[media_type].get("schema") or {})
-        if _rank(media_type) == len(_MEDIA):  # written by the model as text
+        if _rank_media_type(media_type) == len(
+            _PREFERRED_MEDIA_TYPES
+        ):  # written by the model as text
             schema = {"type": "string"}
         if body.get("description") and "$ref" not in schema:
             schema.setdefault("description", body["description"])
@@ -205,16 +215,16 @@ class _Reader:
             required.append(name)
         return name, media_type
 
-    def _resolve(self, node: Json, seen: tuple[str, ...] = ()) -> Json:
-        """What a node refers to, or the node."""
+    def _resolve(self, node: Json, visited: tuple[str, ...] = ()) -> Json:
+        """Return the target of a node's reference, or the node."""
         if "$ref" not in node:
             return node
         target = node["$ref"]
-        if target in seen:
+        if target in visited:
             raise SetupError(f"the OpenAPI document refers in a circle: {target}")
-        return self._resolve(self._at(target), (*seen, target))
+        return self._resolve(self._look_up(target), (*visited, target))
 
-    def _at(self, target: str) -> Any:
+    def _look_up(self, target: str) -> Any:
         if not target.startswith("#/"):
             raise SetupError(
                 f"the OpenAPI document refers to {target!r}, outside itself; bundle it"
@@ -226,10 +236,10 @@ class _Reader:
     # — schemas —
 
     def _schema(self, node: Any) -> Any:
-        """A schema as plain JSON Schema, its references into ``$defs``."""
+        """Convert a schema to plain JSON Schema with references into ``$defs``."""
         self._left -= 1
         if self._left < 0:  # what refers twice to what refers twice to ...
-            raise SetupError(f"the OpenAPI document has schemas of more than {LARGEST:,} parts")
+            raise SetupError(f"the OpenAPI document has schemas of more than {MAX_SCHEMAS:,} parts")
         if not isinstance(node, Mapping):
             return node
         if "$ref" in node:
@@ -237,15 +247,15 @@ class _Reader:
             if node["$ref"] != f"#/components/schemas/{name}":
                 return self._schema(self._resolve(dict(node)))
             return {"$ref": f"#/$defs/{name}"}
-        kept = {key: value for key, value in node.items() if key not in _DROPPED}
-        made = map_children(kept, lambda child, _: self._schema(child))
+        fields = {key: value for key, value in node.items() if key not in _DROPPED_KEYWORDS}
+        made = map_children(fields, lambda child, _: self._schema(child))
         if isinstance(made.get("properties"), dict):
-            self._without_read_only(node, made)
+            self._remove_read_only(node, made)
         if self._old:
-            _modernise(node, made)
+            _convert_from_3_0(node, made)
         return made
 
-    def _without_read_only(self, node: Mapping[str, Any], made: Json) -> None:
+    def _remove_read_only(self, node: Mapping[str, Any], made: Json) -> None:
         sent = {
             name: schema
             for name, schema in made["properties"].items()
@@ -256,10 +266,10 @@ class _Reader:
         if "required" in made:
             made["required"] = [name for name in made["required"] if name in sent]
 
-    def _used(self, schema: Json) -> Json:
-        """The components that a schema refers to, directly or not."""
+    def _collect_components(self, schema: Json) -> Json:
+        """Return the components that a schema refers to, directly or indirectly."""
         defs: Json = {}
-        waiting = _names(schema)
+        waiting = _find_component_names(schema)
         while waiting:
             name = waiting.pop()
             if name not in defs:
@@ -268,33 +278,35 @@ class _Reader:
         return defs
 
     def _component(self, name: str) -> tuple[Any, list[str]]:
-        """A component, and those that it refers to."""
+        """Return a component, and the names of those it refers to."""
         if name not in self._known:
-            made = self._schema(self._at(f"#/components/schemas/{name}"))
-            self._known[name] = made, _names(made)
+            made = self._schema(self._look_up(f"#/components/schemas/{name}"))
+            self._known[name] = made, _find_component_names(made)
         return self._known[name]
 
 
-def _names(schema: Any) -> list[str]:
-    """The components that a schema names, each once."""
+def _find_component_names(schema: Any) -> list[str]:
+    """Return the names of the components in a schema, each once."""
     parts = all_subschemas(schema) if isinstance(schema, Mapping) else ()
     found = [str(part["$ref"]).removeprefix("#/$defs/") for part in parts if "$ref" in part]
     return list(dict.fromkeys(found))
 
 
-_MEDIA = (
+_PREFERRED_MEDIA_TYPES = (
     r"application/json\b.*", r".*\+json\b.*", r"application/x-www-form-urlencoded", r"multipart/.*",
 )  # fmt: skip
 
 
-def _rank(media_type: str) -> int:
-    """Which media types are taken first; the last are written as plain text."""
-    ranks = (i for i, pattern in enumerate(_MEDIA) if re.fullmatch(pattern, media_type))
-    return next(ranks, len(_MEDIA))
+def _rank_media_type(media_type: str) -> int:
+    """Rank a media type, most preferred first; the last rank is sent as plain text."""
+    ranks = (
+        i for i, pattern in enumerate(_PREFERRED_MEDIA_TYPES) if re.fullmatch(pattern, media_type)
+    )
+    return next(ranks, len(_PREFERRED_MEDIA_TYPES))
 
 
-def _modernise(node: Mapping[str, Any], made: Json) -> None:
-    """OpenAPI 3.0's own spellings as JSON Schema's."""
+def _convert_from_3_0(node: Mapping[str, Any], made: Json) -> None:
+    """Convert OpenAPI 3.0's own keywords to JSON Schema's."""
     for limit in ("Minimum", "Maximum"):
         if isinstance(made.get(f"exclusive{limit}"), bool):
             exclusive = made.pop(f"exclusive{limit}")

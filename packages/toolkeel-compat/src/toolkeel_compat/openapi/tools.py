@@ -1,7 +1,7 @@
-"""Tools from an OpenAPI document: each operation one tool, its requests made with httpx2.
+"""Tools from an OpenAPI document: one for each operation, sending its requests with httpx2.
 
-The model chooses the arguments and nothing else: not the server, not the credentials, not where a
-path parameter ends. Redirects are not followed.
+The model chooses the arguments and nothing else: not the server, not the credentials, not the end
+of a path parameter. Redirects are not followed.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolMessage, ToolOutput
 from toolkeel_compat.openapi import document as openapi_document
-from toolkeel_compat.openapi.document import Operation, Parameter, server_url
-from toolkeel_compat.openapi.request import Parts, request_parts
+from toolkeel_compat.openapi.document import Operation, Parameter, read_server_url
+from toolkeel_compat.openapi.request import RequestParts, build_request_parts
 from toolkeel_workspace.web.bounded_decompression import Inflater
 
 with needs_extra("toolkeel_compat.openapi.tools", "openapi"):
@@ -35,7 +35,7 @@ with needs_extra("toolkeel_compat.openapi.tools", "openapi"):
 MAX_BYTES = 2_000_000
 """Most bytes of an answer that are read."""
 READS = ("GET", "HEAD", "OPTIONS")
-UNSENT = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
+NOT_SENT_ERRORS = (httpx2.ConnectError, httpx2.ConnectTimeout, httpx2.PoolTimeout)
 """By these no request has begun."""
 EXCERPT = 500
 """Most characters of an error's body that the model is told."""
@@ -53,34 +53,36 @@ def from_openapi(
     params: Mapping[str, str] = NOTHING,  # type: ignore[assignment]
     client: httpx2.AsyncClient | None = None,
 ) -> list[AnyTool]:
-    """Make tools of the operations of an OpenAPI 3 document.
+    """Make tools from the operations of an OpenAPI 3 document.
 
     Args:
         document: Parsed, or the path of a JSON file.
-        base_url: Where the service is; the document's first server by default.
-        operations: Ids of those to take; all by default.
-        tags: Take those with one of these tags alone.
-        auth: Added to every request, unseen by the model.
-        headers: Likewise; a header parameter of that name is no argument then.
+        base_url: URL of the service; the document's first server by default.
+        operations: Ids of the operations to use; all by default.
+        tags: Use only operations with one of these tags.
+        auth: Added to every request; the model does not get it.
+        headers: Likewise; a header parameter of that name is not an argument then.
         params: Likewise, for query parameters.
-        client: Makes the requests; one of its own for each by default.
+        client: Sends the requests; by default a new one for each.
 
     Returns:
-        One tool an operation, in the document's order.
+        One tool for each operation, in the document's order.
 
     Raises:
-        SetupError: if the document cannot be read, an id or tag is not in it, or no server is known.
+        SetupError: The document is unreadable, an id or tag is not in it, or it names no server.
     """
-    read = _read(document)
+    read = _load_document(document)
     service = _Service(
-        (base_url or server_url(read)).rstrip("/"), auth, dict(headers), dict(params), client
+        (base_url or read_server_url(read)).rstrip("/"), auth, dict(headers), dict(params), client
     )
     if not service.base_url:
         raise SetupError("the OpenAPI document names no server; pass base_url='https://...'")
-    return [_tool(operation, service) for operation in _chosen(read, operations, tags)]
+    return [
+        _make_tool(operation, service) for operation in _select_operations(read, operations, tags)
+    ]
 
 
-def _read(document: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
+def _load_document(document: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     if isinstance(document, Mapping):
         return document
     try:
@@ -92,12 +94,12 @@ def _read(document: Mapping[str, Any] | str | Path) -> Mapping[str, Any]:
     return found
 
 
-def _chosen(
+def _select_operations(
     document: Mapping[str, Any], names: Collection[str] | None, tags: Collection[str] | None
 ) -> list[Operation]:
-    found = openapi_document.operations(document)
-    _check("operation", names, [operation.name for operation in found])
-    _check("tag", tags, [tag for operation in found for tag in operation.tags])
+    found = openapi_document.read_operations(document)
+    _check_names("operation", names, [operation.name for operation in found])
+    _check_names("tag", tags, [tag for operation in found for tag in operation.tags])
     return [
         operation
         for operation in found
@@ -106,7 +108,7 @@ def _chosen(
     ]
 
 
-def _check(what: str, wanted: Collection[str] | None, known: list[str]) -> None:
+def _check_names(what: str, wanted: Collection[str] | None, known: list[str]) -> None:
     for name in wanted or ():
         if name not in known:
             hint = did_you_mean(name, known)
@@ -121,15 +123,15 @@ class _Service:
     params: dict[str, str]
     client: httpx2.AsyncClient | None
 
-    def fills(self, parameter: Parameter) -> bool:
-        """Whether the program gives this parameter, so that the model does not."""
+    def fills_parameter(self, parameter: Parameter) -> bool:
+        """Return True if the program supplies this parameter instead of the model."""
         if parameter.where == "header":
             return parameter.name.lower() in {name.lower() for name in self.headers}
         return parameter.where == "query" and parameter.name in self.params
 
 
-def _tool(operation: Operation, service: _Service) -> AnyTool:
-    hidden = {p.argument for p in operation.parameters if service.fills(p)}
+def _make_tool(operation: Operation, service: _Service) -> AnyTool:
+    hidden = {p.argument for p in operation.parameters if service.fills_parameter(p)}
     schema = dict(operation.schema)
     schema["properties"] = {k: v for k, v in schema["properties"].items() if k not in hidden}
     schema["required"] = [name for name in schema["required"] if name not in hidden]
@@ -137,11 +139,11 @@ def _tool(operation: Operation, service: _Service) -> AnyTool:
     async def invoke(
         context: ToolContext[Any], arguments: dict[str, Any]
     ) -> ToolOutput | ToolMessage:
-        parts = request_parts(operation, arguments, hidden, service.params)
+        parts = build_request_parts(operation, arguments, hidden, service.params)
         if service.client is not None:
-            return await _send(service.client, operation, parts, service, context)
+            return await _send_request(service.client, operation, parts, service, context)
         async with httpx2.AsyncClient(timeout=None) as client:  # the tool's own deadline holds
-            return await _send(client, operation, parts, service, context)
+            return await _send_request(client, operation, parts, service, context)
 
     method = operation.method
     reads = method in READS
@@ -157,17 +159,17 @@ def _tool(operation: Operation, service: _Service) -> AnyTool:
     return Tool.from_schema(name, described, schema, invoke, effects=effects, tags=operation.tags)
 
 
-async def _send(
+async def _send_request(
     client: httpx2.AsyncClient,
     operation: Operation,
-    parts: Parts,
+    parts: RequestParts,
     service: _Service,
     context: ToolContext[Any],
 ) -> ToolOutput | ToolMessage:
-    """Send the request and read the answer.
+    """Send the request and read the response.
 
     Raises:
-        ToolError: the server cannot be reached, or answered with anything but success.
+        ToolError: The server is unreachable, or did not answer with success.
     """
     what = f"{operation.method} {operation.path}"
     request = client.build_request(
@@ -183,28 +185,28 @@ async def _send(
         with nullcontext() if reads else context.working_remotely():
             response = await client.send(request, stream=True, auth=auth, follow_redirects=False)
             try:
-                data, whole = await _received(response)
+                data, is_complete = await _read_body(response)
             finally:
                 await response.aclose()
     except httpx2.RequestError as error:
         slow = isinstance(error, httpx2.TimeoutException)
         why = f"no answer from the server ({type(error).__name__})"
         why = "the server took too long" if slow else why
-        if reads or isinstance(error, UNSENT):
+        if reads or isinstance(error, NOT_SENT_ERRORS):
             raise ToolError(f"{what}: {why}.") from None
         text = f"{what}: {why}. Whether it took effect is not known: look before you call it again."
         return ToolMessage(text, status="error", kind="unknown_outcome")
     details = {"status": response.status_code, "operation": operation.name, "bytes": len(data)}
     if not response.is_success:
-        raise ToolError(_failure(what, response, data), details)
-    return ToolOutput(_value(response, data, whole), details=details)
+        raise ToolError(_format_failure(what, response, data), details)
+    return ToolOutput(_convert_body(response, data, is_complete), details=details)
 
 
-async def _received(response: httpx2.Response) -> tuple[bytes, bool]:
-    """The body's bytes, at most `MAX_BYTES`, and whether that is all of it.
+async def _read_body(response: httpx2.Response) -> tuple[bytes, bool]:
+    """Return the body's bytes, at most `MAX_BYTES`, and True if that is all of it.
 
     Raises:
-        ToolError: it is compressed as nobody asked for, or is broken.
+        ToolError: The compression was not requested, or is broken.
     """
     body = Inflater(response.headers.get("content-encoding", ""), limit=sys.maxsize)
     data = bytearray()
@@ -216,39 +218,39 @@ async def _received(response: httpx2.Response) -> tuple[bytes, bool]:
     return bytes(data), True
 
 
-def _failure(what: str, response: httpx2.Response, data: bytes) -> str:
-    said = f"{what} answered HTTP {response.status_code} {response.reason_phrase}".rstrip()
+def _format_failure(what: str, response: httpx2.Response, data: bytes) -> str:
+    text_start = f"{what} answered HTTP {response.status_code} {response.reason_phrase}".rstrip()
     if response.is_redirect:
-        return f"{said}: a redirect, which is not followed."
-    text = _text(response, data[: 4 * EXCERPT]).strip()
-    return f"{said}: {text[:EXCERPT]}" if text else f"{said}."
+        return f"{text_start}: a redirect, which is not followed."
+    text = _decode_text(response, data[: 4 * EXCERPT]).strip()
+    return f"{text_start}: {text[:EXCERPT]}" if text else f"{text_start}."
 
 
-def _text(response: httpx2.Response, data: bytes) -> str:
+def _decode_text(response: httpx2.Response, data: bytes) -> str:
     try:
         return data.decode(response.encoding or "utf-8", "replace")
     except (LookupError, ValueError):  # a codec of Python's that is no charset
         return data.decode("utf-8", "replace")
 
 
-def _value(response: httpx2.Response, data: bytes, whole: bool) -> object:
-    """What the model reads: JSON as its value, text as text, anything else as the file it is."""
+def _convert_body(response: httpx2.Response, data: bytes, is_complete: bool) -> object:
+    """Return what the model reads: JSON as its value, text as text, anything else as a file."""
     kind = response.headers.get("content-type", "").lower()
     if not data:
         return f"HTTP {response.status_code}, no content"
-    if "json" in kind and whole:
+    if "json" in kind and is_complete:
         with suppress(ValueError, RecursionError):
             return json.loads(data)
     if "json" in kind or kind.startswith("text/") or "xml" in kind or not kind:
-        text = _text(response, data)
-        return text if whole else f"{text}\n[cut off after {MAX_BYTES:,} bytes]"
-    if not whole:
+        text = _decode_text(response, data)
+        return text if is_complete else f"{text}\n[cut off after {MAX_BYTES:,} bytes]"
+    if not is_complete:
         return f"[{kind}, more than {MAX_BYTES:,} bytes, which are not shown]"
-    return _file(data, kind.partition(";")[0].strip())
+    return _to_file_block(data, kind.partition(";")[0].strip())
 
 
-def _file(data: bytes, media_type: str) -> Block:
-    """The block that fits bytes; a file that cannot be told by them is of the type that was said."""
+def _to_file_block(data: bytes, media_type: str) -> Block:
+    """Return the block that fits the bytes, with the declared type where the bytes do not show one."""
     block = block_of(data)
     if isinstance(block, File) and block.media_type != "application/pdf":
         return replace(block, media_type=media_type)

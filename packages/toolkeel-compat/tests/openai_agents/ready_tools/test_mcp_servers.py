@@ -27,7 +27,7 @@ from toolkeel_compat.openai_agents import (
     ToolFilterContext,
     create_static_tool_filter,
 )
-from toolkeel_compat.openai_agents.ready_tools.mcp_servers import asked_about, taken
+from toolkeel_compat.openai_agents.ready_tools.mcp_servers import passes_filter, read_approvals
 
 
 def test_a_servers_tools_are_the_agents_and_run_without_being_asked_about() -> None:
@@ -261,10 +261,10 @@ def test_a_tool_is_taken_if_it_is_allowed_and_not_blocked(
     wanted = create_static_tool_filter(allowed, blocked)
     context = ToolFilterContext(RunContextWrapper(), None, "peer")
     expected = (allowed is None or name in allowed) and name not in (blocked or ())
-    assert asyncio.run(taken(made(name), wanted, context)) is expected
+    assert asyncio.run(passes_filter(made(name), wanted, context)) is expected
 
 
 @given(names, names)
 def test_those_that_are_named_are_asked_about(always: Any, each: Any) -> None:
     approvals = {"always": {"tool_names": [*always]}, **dict.fromkeys(each, "always")}
-    assert asked_about(approvals) == always | each
+    assert read_approvals(approvals) == always | each

@@ -1,4 +1,4 @@
-"""Which model an agent asks, under the names of the OpenAI Agents SDK: bare names are OpenAI's."""
+"""Models by name, under the names of the OpenAI Agents SDK: bare names are OpenAI's."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from toolkeel.model_interface import (
 )
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.model_by_name import connect
-from toolkeel_compat.openai_agents.items import messages_of
-from toolkeel_compat.openai_agents.models.custom_models import ModelResponse, response_of
+from toolkeel_compat.openai_agents.items import to_messages
+from toolkeel_compat.openai_agents.models.custom_models import ModelResponse, to_model_response
 from toolkeel_compat.openai_agents.settings import ModelSettings
 
 __all__ = [
@@ -36,16 +36,16 @@ __all__ = [
 Api = Literal["chat_completions", "responses"]
 DEFAULT_MODEL = "gpt-5.6-luna"
 """What the SDK asks if nobody says, as of its version 0.24; ``OPENAI_DEFAULT_MODEL`` says otherwise."""
-_PLACES = {
+_IMPLEMENTATIONS = {
     "chat_completions": ("toolkeel.providers.openai_chat.model", "OpenAIChat"),
     "responses": ("toolkeel.providers.openai_responses.model", "OpenAIResponses"),
     "client": ("toolkeel.providers.wire.openai_client", "new_client"),
 }
-_CLASSES = frozenset({"offline", "auto"})
+_CORE_MODELS = frozenset({"offline", "auto"})
 
 
 class _Defaults:
-    """What `set_default_openai_*` have said."""
+    """Values set by `set_default_openai_*`."""
 
     api: Api = "responses"
     client: Any = None
@@ -53,47 +53,47 @@ class _Defaults:
 
 
 def set_default_openai_client(client: Any, use_for_tracing: bool = True) -> None:
-    """Ask bare model names through this `openai.AsyncOpenAI`; traces are sent to nobody."""
+    """Use this `openai.AsyncOpenAI` for bare model names; `use_for_tracing` has no effect."""
     _Defaults.client = client
 
 
 def set_default_openai_key(key: str, use_for_tracing: bool = True) -> None:
-    """Use this key for bare model names; traces are sent to nobody."""
+    """Use this key for bare model names; `use_for_tracing` has no effect."""
     _Defaults.key = key
 
 
 def set_default_openai_api(api: Api) -> None:
-    """Ask bare model names over ``chat_completions`` or ``responses``.
+    """Use ``chat_completions`` or ``responses`` for bare model names.
 
     Raises:
-        SetupError: for another name.
+        SetupError: Another name.
     """
     if api not in get_args(Api):
         raise SetupError(f"the api is one of {', '.join(get_args(Api))}, not {api!r}")
     _Defaults.api = api
 
 
-def default_client() -> Any:
-    """The client of `set_default_openai_client`, or one of the environment's key and address."""
+def get_default_client() -> Any:
+    """Return the client of `set_default_openai_client`, or one from the environment."""
     if _Defaults.client is not None:
         return _Defaults.client
-    sdk = import_module(_PLACES["client"][0])
+    sdk = import_module(_IMPLEMENTATIONS["client"][0])
     options = sdk.client_options(None, _Defaults.key, None)
     return sdk.new_client("OpenAIConversationsSession", "conversations", options)
 
 
 def get_default_model() -> str:
-    """The model of an agent that names none."""
+    """Return the model of an agent that names none."""
     return os.environ.get("OPENAI_DEFAULT_MODEL", DEFAULT_MODEL).lower()
 
 
-class LaterModel(Binds):
-    """A `Model` that is connected when it is first asked, as agents are defined without a key.
+class LazyModel(Binds):
+    """A `Model` that connects at its first request, so that agents can be defined without a key.
 
     Args:
         name: The model's name.
         make: Connects it.
-        chat: Whether it is asked over Chat Completions.
+        chat: True for Chat Completions.
     """
 
     def __init__(self, name: str, make: Callable[[], Model], chat: bool) -> None:
@@ -103,8 +103,7 @@ class LaterModel(Binds):
         self._made: Model | None = None
 
     def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether it can hold replies to a schema: as there, any server is asked to; without a key
-        nobody can say, and it cannot."""
+        """Return True if it enforces this schema; False without a key, where this is unknown."""
         try:
             model = self._model()
         except SetupError:
@@ -114,13 +113,13 @@ class LaterModel(Binds):
         )
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """The model's own reply."""
+        """Stream the model's reply."""
         async for delta in self._model().stream(request):
             yield delta
 
     @property
     def hosts(self) -> str:
-        """On which wire it runs tools itself; empty if it runs none."""
+        """The API on which it runs tools itself; empty if it runs none."""
         return str(getattr(self._model(), "hosts", ""))
 
     async def get_response(
@@ -132,17 +131,18 @@ class LaterModel(Binds):
         *rest: Any,
         **more: Any,
     ) -> ModelResponse:
-        """The whole reply, asked for as a `toolkeel_compat.openai_agents.models.custom_models.Model` is.
+        """Return the complete reply; arguments as for a custom `Model`.
 
         Raises:
-            SetupError: for an output schema, handoffs, a prompt, or what is kept at OpenAI.
+            SetupError: An output schema, handoffs, a prompt or an id of something stored at OpenAI is
+                passed.
         """
         if any(rest[:2]) or any(value for name, value in more.items() if name != "tracing"):
             raise SetupError("a model by itself takes no output schema, handoffs, prompt or ids")
-        told = [SystemMessage(system_instructions)] if system_instructions else []
-        settings = model_settings.core(chat=self.chat)
+        system_messages = [SystemMessage(system_instructions)] if system_instructions else []
+        settings = model_settings.to_core(chat=self.chat)
         asked = Bound(self, as_toolset(tools), settings)
-        return response_of(await asked.ainvoke([*told, *messages_of(input)]))
+        return to_model_response(await asked.ainvoke([*system_messages, *to_messages(input)]))
 
     def _model(self) -> Model:
         if self._made is None:
@@ -150,32 +150,32 @@ class LaterModel(Binds):
         return self._made
 
 
-class OpenAIChatCompletionsModel(LaterModel):
-    """A model asked over Chat Completions.
+class OpenAIChatCompletionsModel(LazyModel):
+    """A model called with Chat Completions.
 
     Args:
         model: Its name on the server.
-        openai_client: An `openai.AsyncOpenAI`, which knows address and key.
+        openai_client: An `openai.AsyncOpenAI`, with address and key.
     """
 
     def __init__(self, model: str, openai_client: Any) -> None:
-        super().__init__(model, lambda: _made(model, "chat_completions", openai_client), True)
+        super().__init__(model, lambda: _connect(model, "chat_completions", openai_client), True)
 
 
-class OpenAIResponsesModel(LaterModel):
-    """A model asked over Responses.
+class OpenAIResponsesModel(LazyModel):
+    """A model called with the Responses API.
 
     Args:
         model: Its name on the server.
-        openai_client: An `openai.AsyncOpenAI`, which knows address and key.
+        openai_client: An `openai.AsyncOpenAI`, with address and key.
     """
 
     def __init__(self, model: str, openai_client: Any) -> None:
-        super().__init__(model, lambda: _made(model, "responses", openai_client), False)
+        super().__init__(model, lambda: _connect(model, "responses", openai_client), False)
 
 
-class LitellmModel(LaterModel):
-    """A model by another gateway's name, ``vendor/model``: asked through the core's own wires.
+class LitellmModel(LazyModel):
+    """A model by another gateway's name, ``vendor/model``, called with the core's own providers.
 
     Args:
         model: Its name there.
@@ -185,13 +185,13 @@ class LitellmModel(LaterModel):
 
     def __init__(self, model: str, base_url: str | None = None, api_key: str | None = None) -> None:
         place = {"base_url": base_url, "api_key": api_key}
-        given = {name: value for name, value in place.items() if value is not None}
+        options = {name: value for name, value in place.items() if value is not None}
         name = model.replace("/", ":", 1)
-        super().__init__(name, lambda: connect(name, **given), True)
+        super().__init__(name, lambda: connect(name, **options), True)
 
 
 AnyLLMModel = LitellmModel
-_EFFORTS: Sequence[tuple[str, str]] = (
+_DEFAULT_EFFORTS: Sequence[tuple[str, str]] = (
     (r"gpt-5(-\d{4}-\d\d-\d\d)?|gpt-5\.2-codex", "low"),
     (r"gpt-5\.[24]-pro(-\d{4}-\d\d-\d\d)?", "medium"),
     (r"gpt-5\.[1-6](-\d{4}-\d\d-\d\d)?|gpt-5\.3-codex", "none"),
@@ -201,7 +201,7 @@ _EFFORTS: Sequence[tuple[str, str]] = (
 
 
 def get_default_model_settings(model: str | None = None) -> ModelSettings:
-    """The SDK's settings for a model that is given none.
+    """Return the SDK's default settings for a model.
 
     >>> get_default_model_settings("gpt-5").reasoning, get_default_model_settings("gpt-4.1").verbosity
     ({'effort': 'low'}, None)
@@ -209,38 +209,38 @@ def get_default_model_settings(model: str | None = None) -> ModelSettings:
     name = get_default_model() if model is None else model
     if not name.startswith("gpt-5") or re.fullmatch(r"gpt-5(\.[123])?-chat-latest", name):
         return ModelSettings()
-    found = (effort for pattern, effort in _EFFORTS if re.fullmatch(pattern, name))
+    found = (effort for pattern, effort in _DEFAULT_EFFORTS if re.fullmatch(pattern, name))
     effort = next(found, None)
     return ModelSettings(reasoning={"effort": effort} if effort else None, verbosity="low")
 
 
 def is_gpt_5_default() -> bool:
-    """Whether agents that name no model ask one that thinks."""
+    """Return True if the default model is a reasoning model."""
     return get_default_model_settings().verbosity is not None
 
 
-def default_settings(model: str | Model | None) -> ModelSettings:
-    """The settings of an agent that is given none."""
-    name = model.name if isinstance(model, LaterModel) else model
+def get_default_settings(model: str | Model | None) -> ModelSettings:
+    """Return the settings of an agent that sets none."""
+    name = model.name if isinstance(model, LazyModel) else model
     return get_default_model_settings(name) if isinstance(name, str | None) else ModelSettings()
 
 
 class ModelProvider(ABC):
-    """Makes models of names, for ``RunConfig(model_provider=...)``."""
+    """Creates models by name, for ``RunConfig(model_provider=...)``."""
 
     @abstractmethod
     def get_model(self, model_name: str | None) -> Model:
-        """The model of that name; of the program's choice if there is none."""
+        """Return the model of that name; a default one for None."""
 
 
 class OpenAIProvider(ModelProvider):
-    """OpenAI's models, by a client of the program's own.
+    """OpenAI's models, with a client of the program's own.
 
     Args:
-        api_key: Its key, if there is no client.
-        base_url: Its address, if there is no client.
+        api_key: The key, if there is no client.
+        base_url: The address, if there is no client.
         openai_client: An `openai.AsyncOpenAI`.
-        use_responses: Which wire; that of `set_default_openai_api` by default.
+        use_responses: Use the Responses API; by default as `set_default_openai_api` says.
     """
 
     def __init__(
@@ -257,57 +257,59 @@ class OpenAIProvider(ModelProvider):
         self._api: Api = kinds.get(use_responses, _Defaults.api)
 
     def get_model(self, model_name: str | None) -> Model:
-        """The model of that name."""
-        return _later(model_name or get_default_model(), self._api, self._client, self._place)
+        """Return the model of that name."""
+        return _make_lazy_model(
+            model_name or get_default_model(), self._api, self._client, self._place
+        )
 
 
-def resolve(model: str | Model | None, provider: ModelProvider | None = None) -> Model:
-    """The model of that name: ``vendor:model`` is the core's way, a bare name is OpenAI's.
+def resolve_model(model: str | Model | None, provider: ModelProvider | None = None) -> Model:
+    """Return the model of a name: ``vendor:model`` is connected by the core, a bare name is OpenAI's.
 
     Args:
-        model: A name, or a model by itself.
-        provider: Whose names they are, if not OpenAI's.
+        model: A name, or a model.
+        provider: Resolves the name instead of OpenAI.
 
     Raises:
-        SetupError: for prefixes of gateways that the SDK brings and this library does not.
+        SetupError: The name has the prefix of a gateway that this library does not have.
     """
     if provider is not None and (model is None or isinstance(model, str)):
         return provider.get_model(model)
     if model is None:
-        return resolve(get_default_model())
+        return resolve_model(get_default_model())
     if not isinstance(model, str):
         return model
-    if ":" in model or model in _CLASSES:
+    if ":" in model or model in _CORE_MODELS:
         return connect(model)
     prefix, _, rest = model.rpartition("/")
     if prefix.split("/")[0] in ("litellm", "any-llm"):
         raise SetupError(f"{model!r} goes through another gateway; write 'vendor:{rest}'")
-    return _later(rest if prefix == "openai" else model, _Defaults.api)
+    return _make_lazy_model(rest if prefix == "openai" else model, _Defaults.api)
 
 
-def unnamed() -> Model:
-    """OpenAI's model that a prompt kept there names."""
-    return _later(get_default_model(), _Defaults.api, sent="")
+def make_prompt_model() -> Model:
+    """Return an OpenAI model that the stored prompt names."""
+    return _make_lazy_model(get_default_model(), _Defaults.api, sent="")
 
 
-def _later(name: str, api: Api, *where: Any, sent: str | None = None) -> LaterModel:
-    """A model of OpenAI's; `sent` is the name that it is asked by, if another."""
+def _make_lazy_model(name: str, api: Api, *where: Any, sent: str | None = None) -> LazyModel:
+    """Return an OpenAI model; `sent` is the name in requests, if it differs."""
     asked = name if sent is None else sent
-    return LaterModel(name, lambda: _made(asked, api, *where), api == "chat_completions")
+    return LazyModel(name, lambda: _connect(asked, api, *where), api == "chat_completions")
 
 
-def _as_openai() -> ChatProfile:
-    """A server that may be any, and is told of tools as OpenAI is."""
+def _make_openai_profile() -> ChatProfile:
+    """Return the profile of a compatible server that gets tools in OpenAI's form."""
     return dataclasses.replace(COMPATIBLE, target=OPENAI.target)
 
 
-def _made(
+def _connect(
     name: str, api: Api, client: Any = None, place: Mapping[str, str | None] | None = None
 ) -> Model:
-    module, kind = _PLACES[api]
+    module, kind = _IMPLEMENTATIONS[api]
     place = place or {"api_key": _Defaults.key}
     # As there, whoever answers: tools of OpenAI's own, or schemas that arguments are held to.
-    there = {"hosts_tools": True} if api == "responses" else {"profile": _as_openai()}
+    there = {"hosts_tools": True} if api == "responses" else {"profile": _make_openai_profile()}
     made: Model = getattr(import_module(module), kind)(
         name, client=client or _Defaults.client, native_output=True, **there, **place
     )

@@ -1,7 +1,7 @@
-"""What stands around requests to a model, under the names of the OpenAI Agents SDK.
+"""Steps around model requests, under the names of the OpenAI Agents SDK.
 
-Prompts kept at OpenAI, instructions that a function gives, filters of what a model sees, and
-`tool_use_behavior`: when results of tools are the answer.
+Prompts stored at OpenAI, instructions returned by a function, filters of the model's input, and
+`tool_use_behavior`: when results of tools are the output.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.openai_agents.context import RunContextWrapper, Seen
+from toolkeel_compat.openai_agents.context import RunContextWrapper, WrapperFactory
 from toolkeel_compat.openai_agents.items import (
     DECIDED,
     ToolCallOutputItem,
-    messages_of,
-    parted,
-    result_item,
+    split_instructions,
+    to_messages,
+    to_result_item,
 )
 
 __all__ = [
@@ -41,7 +41,7 @@ Prompt: TypeAlias = Mapping[str, Any]
 
 @record
 class GenerateDynamicPromptData:
-    """What a function that gives a prompt sees."""
+    """The argument of a function that returns a prompt."""
 
     context: RunContextWrapper[Any]
     agent: Any
@@ -52,17 +52,17 @@ DynamicPromptFunction: TypeAlias = Callable[
 ]
 
 
-def prompted(prompt: Any, agent: Any, seen: Seen) -> ModelStep:
-    """The step whose requests name a prompt kept at the provider.
+def make_prompt_step(prompt: Any, agent: Any, make_wrapper: WrapperFactory) -> ModelStep:
+    """Return the step that names a prompt stored at the provider in each request.
 
     Args:
-        prompt: The prompt, or what gives it.
-        agent: Whose run it is.
-        seen: What that sees of a run.
+        prompt: The prompt, or a function that returns it.
+        agent: The agent.
+        make_wrapper: Creates the wrapper of a run for that function.
     """
 
     async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
-        data = GenerateDynamicPromptData(seen(run), agent)
+        data = GenerateDynamicPromptData(make_wrapper(run), agent)
         named: Any = await maybe_await(prompt(data) if callable(prompt) else prompt)
         options = {**request.settings.provider_options, "prompt": dict(named)}
         settings = dataclasses.replace(request.settings, provider_options=options)
@@ -71,17 +71,19 @@ def prompted(prompt: Any, agent: Any, seen: Seen) -> ModelStep:
     return step
 
 
-def instructed(told: Callable[..., Any], agent: Any, seen: Seen) -> ModelStep:
-    """The step whose requests begin with what a function says, which is asked anew for each.
+def make_instructions_step(
+    instructions: Callable[..., Any], agent: Any, make_wrapper: WrapperFactory
+) -> ModelStep:
+    """Return the step that puts a function's instructions before each request.
 
     Args:
-        told: ``(context, agent)`` gives the instructions.
-        agent: Whose they are.
-        seen: What the function sees of a run.
+        instructions: Returns the instructions for ``(context, agent)``.
+        agent: The agent.
+        make_wrapper: Creates the wrapper of a run for that function.
     """
 
     async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
-        text = await maybe_await(told(seen(run), agent))
+        text = await maybe_await(instructions(make_wrapper(run), agent))
         messages = [*([SystemMessage(text)] if text else ()), *request.messages]
         return await proceed(dataclasses.replace(request, messages=messages))
 
@@ -90,11 +92,11 @@ def instructed(told: Callable[..., Any], agent: Any, seen: Seen) -> ModelStep:
 
 @record
 class ModelInputData:
-    """What a model is about to see.
+    """The input of a model request.
 
     Args:
-        input: What was said until now, as items.
-        instructions: The agent's.
+        input: The conversation so far, as items.
+        instructions: The agent's instructions.
     """
 
     input: list[Any]
@@ -103,11 +105,11 @@ class ModelInputData:
 
 @record
 class CallModelData(Generic[C]):
-    """What a filter sees of a request.
+    """The argument of an input filter.
 
     Args:
-        model_data: What the model would see.
-        agent: Whose run it is.
+        model_data: The model's input.
+        agent: The agent whose run it is.
         context: The user's own object.
     """
 
@@ -120,15 +122,15 @@ CallModelInputFilter: TypeAlias = Callable[[CallModelData[Any]], Any]
 """Gives a `ModelInputData`; may be async."""
 
 
-def filtered(chosen: CallModelInputFilter, agent: Any) -> ModelStep:
-    """The step whose requests hold what a filter leaves of them; the transcript stays whole."""
+def make_filter_step(chosen: CallModelInputFilter, agent: Any) -> ModelStep:
+    """Return the step that filters each request's input; the transcript is not changed."""
 
     async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
-        told, said = parted(request.messages, agent)
-        data = CallModelData(ModelInputData(said, told), agent, run.deps)
-        seen: ModelInputData = await maybe_await(chosen(data))
-        first = [SystemMessage(seen.instructions)] if seen.instructions else []
-        messages = [*first, *messages_of(seen.input)]
+        instructions, items = split_instructions(request.messages, agent)
+        data = CallModelData(ModelInputData(items, instructions), agent, run.deps)
+        filtered: ModelInputData = await maybe_await(chosen(data))
+        first = [SystemMessage(filtered.instructions)] if filtered.instructions else []
+        messages = [*first, *to_messages(filtered.input)]
         return await proceed(dataclasses.replace(request, messages=messages))
 
     return step
@@ -136,19 +138,19 @@ def filtered(chosen: CallModelInputFilter, agent: Any) -> ModelStep:
 
 @record
 class StopAtTools:
-    """Which tools' results are the answer; see `Agent`'s `tool_use_behavior`."""
+    """Tools whose results are the output; see `Agent`'s `tool_use_behavior`."""
 
     stop_at_tool_names: Sequence[str]
 
 
 @record
 class FunctionToolResult:
-    """How a tool was run, and what came of it.
+    """A tool's result.
 
     Args:
-        tool: Which one.
-        output: What its body returned.
-        run_item: The same as an item of the run.
+        tool: The tool.
+        output: The body's return value.
+        run_item: The result as an item of the run.
     """
 
     tool: Any
@@ -158,7 +160,7 @@ class FunctionToolResult:
 
 @record
 class ToolsToFinalOutputResult:
-    """What a function says of results: whether one is the answer, and which."""
+    """A function's decision on results: the final output, if one of them is."""
 
     is_final_output: bool
     final_output: Any = None
@@ -170,11 +172,11 @@ ToolsToFinalOutputFunction: TypeAlias = Callable[
 ]
 
 
-def decider(behavior: Any) -> ToolsToFinalOutputFunction | None:
-    """What finds the answer in results of tools; None if the model is asked again whatever they are.
+def resolve_tool_use_behavior(behavior: Any) -> ToolsToFinalOutputFunction | None:
+    """Return the function that finds the output in results of tools; None to call the model again.
 
     Raises:
-        SetupError: for a behaviour that is none.
+        SetupError: The behavior is unknown.
     """
     if behavior == "run_llm_again":
         return None
@@ -195,24 +197,26 @@ def decider(behavior: Any) -> ToolsToFinalOutputFunction | None:
     return decide
 
 
-def deciding(decide: ToolsToFinalOutputFunction, agent: Any, seen: Seen) -> ModelStep:
-    """The step that asks the model only if a function does not find the answer in results of tools.
+def make_final_output_step(
+    decide: ToolsToFinalOutputFunction, agent: Any, make_wrapper: WrapperFactory
+) -> ModelStep:
+    """Return the step that calls the model only if no result of a tool is the output.
 
     Args:
-        decide: The function.
-        agent: Whose run it is.
-        seen: What the function sees of a run.
+        decide: The function that decides.
+        agent: The agent whose run it is.
+        make_wrapper: Creates the wrapper of a run for that function.
     """
     known = {getattr(tool, "name", ""): tool for tool in agent.tools}
 
     async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
         last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(run.transcript))
-        items = [result_item(agent, one) for one in last if isinstance(one, ToolMessage)]
+        items = [to_result_item(agent, one) for one in last if isinstance(one, ToolMessage)]
         results = [FunctionToolResult(known.get(i.tool_name), i.output, i) for i in items[::-1]]
-        said = await maybe_await(decide(seen(run), results)) if results else None
-        if said is None or not said.is_final_output:
+        decision = await maybe_await(decide(make_wrapper(run), results)) if results else None
+        if decision is None or not decision.is_final_output:
             return await proceed(request)
-        value = said.final_output
+        value = decision.final_output
         plain = agent.output_type in (None, str)
         return AssistantMessage(str(value) if plain else dumps(value), model=DECIDED)
 

@@ -1,6 +1,6 @@
-"""Tools that are ready to use, under the names of the OpenAI Agents SDK.
+"""Built-in tools, under the names of the OpenAI Agents SDK.
 
-hosted       code interpreters, what files are searched by, computers, `HostedMCPTool`
+hosted       code interpreter, file search filters, computers, `HostedMCPTool`
 mcp_servers  MCP servers: the core's `MCPServer` with the SDK's parameters and filters
-shell        shells and patches, run here on any model, and their approvals
+shell        shells and patches, run locally with any model, and their approvals
 """

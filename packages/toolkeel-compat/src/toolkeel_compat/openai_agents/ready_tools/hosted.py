@@ -1,4 +1,4 @@
-"""What OpenAI hosts, under the names of the OpenAI Agents SDK: code, files, computers, MCP servers."""
+"""Tools that OpenAI hosts, under the names of the OpenAI Agents SDK: code, files, computers, MCP."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ __all__ = [
 
 @dataclasses.dataclass(eq=False)
 class CodeInterpreterTool:
-    """Runs Python at OpenAI, in a container of its configuration; at others in a small one here.
+    """Runs Python at OpenAI in a configured container; with other models in a local sandbox.
 
     Args:
-        tool_config: OpenAI's own: ``{"type": "code_interpreter", "container": ...}``.
+        tool_config: OpenAI's JSON: ``{"type": "code_interpreter", "container": ...}``.
     """
 
     tool_config: Mapping[str, Any]
@@ -52,7 +52,7 @@ ImageGenerationToolConfig: TypeAlias = dict[str, Any]
 
 @record
 class RankingOptions:
-    """How found passages are ranked."""
+    """Options for ranking found passages."""
 
     ranker: str | None = None
     score_threshold: float | None = None
@@ -60,14 +60,14 @@ class RankingOptions:
 
 @record
 class Filters:
-    """Which documents are searched."""
+    """Filters of the searched documents."""
 
     metadata: Mapping[str, Any] | None = None
     file_ids: Sequence[str] | None = None
 
 
 class Computer:
-    """A computer of a program's own, with the methods of the SDK, or the core's small interface."""
+    """A custom computer, with the SDK's methods or the core's small interface."""
 
 
 AsyncComputer = Computer
@@ -77,11 +77,11 @@ Button: TypeAlias = Literal["left", "right", "wheel", "back", "forward"]
 
 @record
 class ComputerToolSafetyCheckData:
-    """What a safety check function is given.
+    """The argument of a safety check function.
 
     Args:
-        ctx_wrapper: The user's own object, and what was spent.
-        agent: Whose run it is.
+        ctx_wrapper: The user's own object, and the usage.
+        agent: The agent whose run it is.
         tool_call: The call.
         safety_check: The provider's warning: ``id``, ``code``, ``message``.
     """
@@ -97,9 +97,9 @@ class ComputerTool:
     """A computer as a tool; `tool` is the core's.
 
     Args:
-        computer: Of the small or the full interface.
-        on_safety_check: Asked about each warning of the provider's; without it a call with
-            warnings needs approval.
+        computer: With the small or the full interface.
+        on_safety_check: Decides on each warning of the provider; without it a call with warnings
+            needs approval.
     """
 
     computer: Any
@@ -107,10 +107,10 @@ class ComputerTool:
     name = "computer"
 
     def __post_init__(self) -> None:
-        check = self._check if self.on_safety_check is not None else None
+        check = self._call_safety_check if self.on_safety_check is not None else None
         self.tool: AnyTool = core.ComputerTool(self.computer, on_safety_check=check).tool
 
-    def _check(self, check: core.SafetyCheck) -> bool | Awaitable[bool]:
+    def _call_safety_check(self, check: core.SafetyCheck) -> bool | Awaitable[bool]:
         assert self.on_safety_check is not None
         context = check.context
         wrapper = RunContextWrapper.from_tool_context(context)
@@ -120,13 +120,13 @@ class ComputerTool:
 
 @record
 class Mcp:
-    """Where a hosted MCP server is.
+    """The location of a hosted MCP server.
 
     Args:
-        server_url: Its address.
+        server_url: Its URL.
         api_key: Sent as a bearer token.
-        config: More, by OpenAI's names: ``server_label`` (its name), ``allowed_tools`` (those to
-            take), ``require_approval="never"`` (ask nobody).
+        config: Further keys by OpenAI's names: ``server_label`` (its name), ``allowed_tools``,
+            ``require_approval="never"``.
     """
 
     server_url: str
@@ -139,7 +139,7 @@ class Mcp:
 
 @record
 class McpApprovalRequest:
-    """A call that is asked about."""
+    """A call that needs approval."""
 
     tool_name: str
     arguments: Mapping[str, Any]
@@ -158,14 +158,14 @@ class McpApprovalRequest:
 
 @record
 class MCPToolApprovalRequest:
-    """What an approval function is given."""
+    """The argument of an approval function."""
 
     ctx_wrapper: RunContextWrapper[Any]
     data: McpApprovalRequest
 
 
 class MCPToolApprovalFunctionResult(TypedDict, total=False):
-    """What an approval function answers."""
+    """The answer of an approval function."""
 
     approve: bool
     reason: str
@@ -181,8 +181,8 @@ class HostedMCPTool(HostedMCP):
     """The tools of an MCP server, each call approved by a function; see `HostedMCP`.
 
     Args:
-        tool_config: Where it is.
-        on_approval_request: Approves its calls. Without one the run's approver is asked.
+        tool_config: The server's location.
+        on_approval_request: Approves its calls; without one the run's approver does.
         where: Where its tools run; see `HostedMCP`.
     """
 
@@ -208,24 +208,26 @@ class HostedMCPTool(HostedMCP):
             name=more.get("server_label"),
             token=tool_config.api_key,
             only=more.get("allowed_tools"),
-            trust=_trusted(asked),
-            approve=None if on_approval_request is None else self._asked,
-            openai={key: more[key] for key in _OPENAI if key in more} | each,
+            trust=_read_trust(asked),
+            approve=None if on_approval_request is None else self._call_approval_function,
+            openai={key: more[key] for key in _OPENAI_KEYS if key in more} | each,
             where=where,
         )
 
-    def _asked(self, name: str, arguments: Mapping[str, Any], context: ToolContext) -> Any:
+    def _call_approval_function(
+        self, name: str, arguments: Mapping[str, Any], context: ToolContext
+    ) -> Any:
         assert self.on_approval_request is not None
         data = McpApprovalRequest(name, arguments, self.server_name)
         wrapper = RunContextWrapper.from_tool_context(context)
         return self.on_approval_request(MCPToolApprovalRequest(wrapper, data))
 
 
-_OPENAI = ("server_description", "headers", "defer_loading")
+_OPENAI_KEYS = ("server_description", "headers", "defer_loading")
 
 
-def _trusted(asked: Any) -> bool | list[str]:
-    """Whether nobody is asked, by ``require_approval``; or about which tools nobody is."""
+def _read_trust(asked: Any) -> bool | list[str]:
+    """Return True if ``require_approval`` is never needed, or the tools that never need it."""
     if isinstance(asked, Mapping):
         return list((asked.get("never") or {}).get("tool_names") or ())
     if asked not in (None, "always", "never"):

@@ -1,4 +1,4 @@
-"""MCP servers, under the names of the OpenAI Agents SDK: the core's `MCPServer` with its parameters."""
+"""MCP servers under the names of the OpenAI Agents SDK: the core's `MCPServer` with its parameters."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from toolkeel.mcp.config import ServerConfig
 from toolkeel.messages import ToolMessage, ToolOutput
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RunContextWrapper
-from toolkeel_compat.openai_agents.tools import as_strict, rejection_as_told
+from toolkeel_compat.openai_agents.tools import mark_strict, return_rejection
 
 log = logging.getLogger("toolkeel.mcp")
 
@@ -30,12 +30,12 @@ __all__ = [
 
 @record
 class ToolFilterContext:
-    """What a filter of tools sees.
+    """The first argument of a tool filter.
 
     Args:
         run_context: The run.
-        agent: Whose run it is.
-        server_name: Whose tool it is.
+        agent: The agent whose run it is.
+        server_name: The server of the tool.
     """
 
     run_context: RunContextWrapper[Any]
@@ -51,13 +51,15 @@ Approvals: TypeAlias = str | bool | Mapping[str, Any] | Callable[..., Any] | Non
 def create_static_tool_filter(
     allowed_tool_names: Sequence[str] | None = None, blocked_tool_names: Sequence[str] | None = None
 ) -> dict[str, list[str]] | None:
-    """Which of a server's tools are taken."""
-    given = {"allowed_tool_names": allowed_tool_names, "blocked_tool_names": blocked_tool_names}
-    return {key: list(names) for key, names in given.items() if names is not None} or None
+    """Create a filter from allowed and blocked tool names."""
+    lists = {"allowed_tool_names": allowed_tool_names, "blocked_tool_names": blocked_tool_names}
+    return {key: list(names) for key, names in lists.items() if names is not None} or None
 
 
-async def taken(tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterContext) -> bool:
-    """Whether a filter lets a tool through."""
+async def passes_filter(
+    tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterContext
+) -> bool:
+    """Return True if a filter accepts a tool; False if the filter raises."""
     name = own_name(tool)
     if callable(wanted):
         try:
@@ -72,16 +74,17 @@ async def taken(tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterCon
     return (allowed is None or name in allowed) and name not in blocked
 
 
-def asked_about(approvals: Any) -> frozenset[str]:
-    """The tools whose calls a person is asked about; an empty name if about all.
+def read_approvals(approvals: Any) -> frozenset[str]:
+    """Return the tools whose calls need approval; an empty name stands for all.
 
     Raises:
-        SetupError: it is none of the forms of ``require_approval``.
+        SetupError: It is no valid ``require_approval``.
     """
     each = dict(approvals) if isinstance(approvals, Mapping) else {"": approvals}
     lists = {word: each.pop(word) for word in ("always", "never") if word in each}
     if not (
-        all(map(_names_tools, lists.values())) and all(map(_WORDS.__contains__, each.values()))
+        all(map(_is_tool_names, lists.values()))
+        and all(map(_APPROVAL_VALUES.__contains__, each.values()))
     ):
         raise SetupError(
             "require_approval is 'always', 'never', a function, {tool: 'always'}, or "
@@ -91,22 +94,22 @@ def asked_about(approvals: Any) -> frozenset[str]:
     return frozenset(asked | set(lists.get("always", {}).get("tool_names", ())))
 
 
-_WORDS = (None, "always", "never", True, False)
+_APPROVAL_VALUES = (None, "always", "never", True, False)
 
 
-def _names_tools(given: object) -> bool:
-    return isinstance(given, Mapping) and {*given} <= {"tool_names"}
+def _is_tool_names(value: object) -> bool:
+    return isinstance(value, Mapping) and {*value} <= {"tool_names"}
 
 
 class ServerOptions(TypedDict, total=False):
     """Options of a server.
 
     Attributes:
-        client_session_timeout_seconds: Seconds of one call; None for ever.
+        client_session_timeout_seconds: Seconds for one call; None for no limit.
         tool_filter: See `ToolFilter`.
-        require_approval: ``always`` or True asks a person about every call, a mapping about those
-            of the tools it names, ``(context, agent, tool)`` about those it says; by default nobody
-            is asked, as there, and what the server says of its tools is believed.
+        require_approval: ``always`` or True: every call needs approval; a mapping: calls of the tools
+            it names; ``(context, agent, tool)`` decides. By default, as in the SDK, no call needs
+            approval, and the server's tool annotations are trusted.
     """
 
     client_session_timeout_seconds: float | None
@@ -118,11 +121,11 @@ class MCPServer(CoreServer):
     """A server for ``Agent(mcp_servers=[...])``; an async context manager.
 
     Args:
-        config: Where it is.
-        options: See `ServerOptions`; what has no counterpart is refused by name.
+        config: The server's location.
+        options: See `ServerOptions`; an option without a counterpart is refused by name.
 
     Raises:
-        SetupError: for an option that would not be honoured.
+        SetupError: An option is not supported.
     """
 
     def __init__(self, config: ServerConfig, **options: Unpack[ServerOptions]) -> None:
@@ -130,94 +133,96 @@ class MCPServer(CoreServer):
         if strange := sorted(key for key, value in unknown.items() if value):
             raise SetupError(f"an MCP server's {', '.join(strange)} has no counterpart here")
         self._approvals = wanted = options.get("require_approval")
-        self._asked_about = frozenset[str]() if callable(wanted) else asked_about(wanted)
+        self._tools_needing_approval = (
+            frozenset[str]() if callable(wanted) else read_approvals(wanted)
+        )
         self.tool_filter = options.get("tool_filter")
         super().__init__(
             config,
-            trust="" not in self._asked_about,
+            trust="" not in self._tools_needing_approval,
             timeout=options.get("client_session_timeout_seconds", 5),
         )
 
     async def get_tools(self, run: RunContext | None = None) -> list[AnyTool]:
-        """The server's tools that its filter lets through."""
+        """Return the server's tools that pass its filter."""
         run = run or RunContext()
-        context = ToolFilterContext(RunContextWrapper.of(run), run.agent, self.name)
-        given = await super().get_tools()
-        kept = [one for one in given if await taken(one, self.tool_filter, context)]
-        return [self._asking(one) for one in kept]
+        context = ToolFilterContext(RunContextWrapper.from_run(run), run.agent, self.name)
+        all_tools = await super().get_tools()
+        accepted = [one for one in all_tools if await passes_filter(one, self.tool_filter, context)]
+        return [self._apply_approval(one) for one in accepted]
 
-    def _asking(self, tool: AnyTool) -> AnyTool:
-        """The tool, about whose calls a person is asked as it is said.
+    def _apply_approval(self, tool: AnyTool) -> AnyTool:
+        """Return a tool with the approval that ``require_approval`` asks for.
 
-        What it tells is believed if nobody is asked: as there, it asks about no later call either.
+        If no call needs approval, the tool's output is trusted: as in the SDK, it causes no later approval.
         """
-        decide, asked, effects = self._approvals, self._asked_about, tool.effects
+        decide, asked, effects = self._approvals, self._tools_needing_approval, tool.effects
         needs: Needs = own_name(tool) in asked or tool.approval
         if callable(decide):
-            needs = partial(_decided, decide, tool)
+            needs = partial(_call_approval_function, decide, tool)
         elif not asked & {"", own_name(tool)}:
             effects = replace(effects, stranger=False)
-        steps = (rejection_as_told, _as_said, *tool.steps)
+        steps = (return_rejection, _return_server_error, *tool.steps)
         return replace(tool, approval=needs, effects=effects, steps=steps)
 
     def invalidate_tools_cache(self) -> None:
-        """Nothing to do: its tools are asked for whenever they are looked for."""
+        """Do nothing: the tools are listed at every use."""
 
     async def list_tools(
         self, run_context: RunContextWrapper[Any] | None = None, agent: Any = None
     ) -> list[AnyTool]:
-        """The tools it has now; run and agent are for filters that are functions."""
+        """Return the current tools; run and agent are for filters that are functions."""
         return await self.get_tools(RunContext(getattr(run_context, "context", None), agent=agent))
 
     async def call_tool(self, tool_name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """Call one of its tools as the program itself: its answer as the protocol has it.
+        """Call a tool as the program itself, and return the protocol's result.
 
         Raises:
-            SetupError: the server cannot be reached.
-            ToolError: it answered with an error.
+            SetupError: The server cannot be reached.
+            ToolError: It answered with an error.
         """
         return await self._ask(lambda client: client.call_tool(tool_name, dict(arguments or {})))
 
     async def list_prompts(self) -> Any:
-        """Its prompts, as the protocol has them; so the others, with the same exceptions."""
+        """Return its prompts, as in the protocol; raises as `call_tool` does."""
         return await self._ask(lambda client: client.list_prompts())
 
     async def get_prompt(self, name: str, arguments: Mapping[str, Any] | None = None) -> Any:
-        """One of them, filled in."""
+        """Return a prompt with its arguments filled in."""
         return await self._ask(lambda client: client.get_prompt(name, dict(arguments or {})))
 
     async def list_resources(self, cursor: str | None = None) -> Any:
-        """Its resources."""
+        """Return its resources."""
         return await self._ask(lambda client: client.list_resources(cursor=cursor))
 
     async def list_resource_templates(self, cursor: str | None = None) -> Any:
-        """Addresses of resources with parts to fill in."""
+        """Return its resource templates."""
         return await self._ask(lambda client: client.list_resource_templates(cursor=cursor))
 
     async def read_resource(self, uri: str) -> Any:
-        """What one of them holds."""
+        """Return the contents of a resource."""
         return await self._ask(lambda client: client.read_resource(uri))
 
     async def connect(self) -> None:
-        """Connect now rather than when its tools are first asked for."""
+        """Connect now instead of at the first use of its tools."""
         await self.get_tools()
 
     async def cleanup(self) -> None:
-        """Close the connection, and end the process if there is one."""
+        """Close the connection, and end the server's process if there is one."""
         await self.close()
 
 
-class _ByParams(MCPServer):
-    """A server by the SDK's parameters.
+class _ParamsServer(MCPServer):
+    """A server with the SDK's parameters.
 
     Args:
-        params: Where it is.
-        cache_tools_list: Nothing to do: a listing is kept until the server says it has changed.
-        name: What people call it; its command or its address by default.
+        params: The server's location.
+        cache_tools_list: Ignored: a listing is cached until the server reports a change.
+        name: The display name; the command or the URL by default.
         options: See `ServerOptions`.
     """
 
-    _taken: ClassVar[tuple[str, ...]]
+    _accepted_params: ClassVar[tuple[str, ...]]
 
     def __init__(
         self,
@@ -226,52 +231,52 @@ class _ByParams(MCPServer):
         name: str | None = None,
         **options: Unpack[ServerOptions],
     ) -> None:
-        if strange := sorted(set(params) - {*self._taken}):
+        if strange := sorted(set(params) - {*self._accepted_params}):
             raise SetupError(f"params: {', '.join(strange)} would not be honoured")
-        super().__init__(self._config(params, name), **options)
+        super().__init__(self._make_config(params, name), **options)
 
-    def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
+    def _make_config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
         raise NotImplementedError
 
 
-class MCPServerStdio(_ByParams):
-    """A server that is a process: ``command``, ``args``, ``env`` and ``cwd``."""
+class MCPServerStdio(_ParamsServer):
+    """A server process: ``command``, ``args``, ``env`` and ``cwd``."""
 
-    _taken = ("command", "args", "env", "cwd")
+    _accepted_params = ("command", "args", "env", "cwd")
 
-    def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
+    def _make_config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
         command = (str(params["command"]), *map(str, params.get("args") or ()))
         env, cwd = params.get("env") or {}, str(params.get("cwd") or "")
         return ServerConfig(name or command[0], command, env, cwd)
 
 
-class MCPServerStreamableHttp(_ByParams):
-    """A server on the network: ``url`` and ``headers``."""
+class MCPServerStreamableHttp(_ParamsServer):
+    """A server over Streamable HTTP: ``url`` and ``headers``."""
 
-    _taken = ("url", "headers")
+    _accepted_params = ("url", "headers")
     _kind: ClassVar[Literal["http", "sse"]] = "http"
 
-    def _config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
+    def _make_config(self, params: Mapping[str, Any], name: str | None) -> ServerConfig:
         url, headers = str(params["url"]), params.get("headers") or {}
         return ServerConfig(name or url, url=url, headers=headers, kind=self._kind)
 
 
 class MCPServerSse(MCPServerStreamableHttp):
-    """A server on the network that speaks the older form."""
+    """A server over HTTP with SSE, the older transport."""
 
     _kind = "sse"
 
 
 class MCPServerManager:
-    """Several servers in one ``async with``; those that cannot be reached are left out.
+    """Several servers in one ``async with``; unreachable ones are left out.
 
     Args:
         servers: The servers.
-        strict: Whether one that cannot be reached is an error.
+        strict: Raise if one cannot be reached.
 
     Attributes:
-        active_servers: Those that are connected.
-        failed_servers: The others; `errors` has why, by server.
+        active_servers: The connected servers.
+        failed_servers: The others; `errors` has the reason by server.
     """
 
     def __init__(self, servers: Sequence[MCPServer], *, strict: bool = False) -> None:
@@ -290,7 +295,7 @@ class MCPServerManager:
             await server.cleanup()
 
     async def reconnect(self, *, failed_only: bool = True) -> list[MCPServer]:
-        """Try again those that could not be reached, or all; gives those that are connected."""
+        """Connect to the failed servers again, or to all; return the connected ones."""
         for server in list(self.failed_servers if failed_only else self.all_servers):
             self.errors.pop(server, None)
             try:
@@ -305,7 +310,7 @@ class MCPServerManager:
 
 
 class MCPUtil:
-    """Tools of servers, for who wants to look at them."""
+    """Functions that list the tools of servers."""
 
     @staticmethod
     async def get_all_function_tools(
@@ -314,27 +319,31 @@ class MCPUtil:
         run_context: RunContextWrapper[Any],
         agent: Any,
     ) -> list[AnyTool]:
-        """The tools of all servers, as they may be given to an agent.
+        """Return the tools of all servers.
 
         Args:
             servers: The servers.
-            convert_schemas_to_strict: Whether OpenAI holds their arguments to their schemas.
-            run_context: For filters that are functions.
-            agent: The same.
+            convert_schemas_to_strict: Ask OpenAI to enforce the schemas.
+            run_context: The first argument of filters that are functions.
+            agent: Their second argument.
         """
         run = RunContext(run_context.context, agent=agent)
         tools = [tool for server in servers for tool in await server.get_tools(run)]
-        return as_strict(tools, every=True) if convert_schemas_to_strict else tools
+        return mark_strict(tools, every=True) if convert_schemas_to_strict else tools
 
 
-def _decided(decide: Callable[..., Any], tool: AnyTool, _: object, context: ToolContext) -> Any:
-    """Whether a person must approve a call, by a function of the run, the agent and the tool."""
-    return decide(RunContextWrapper.of(context.run), context.agent, tool)
+def _call_approval_function(
+    decide: Callable[..., Any], tool: AnyTool, _: object, context: ToolContext
+) -> Any:
+    """Call a ``require_approval`` function with the run, the agent and the tool."""
+    return decide(RunContextWrapper.from_run(context.run), context.agent, tool)
 
 
-async def _as_said(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-    """A step: the model reads what a server says of a failure as it says it, as there."""
-    said = await proceed(prepared)
-    if isinstance(said, ToolMessage) and said.kind == "tool_error":
-        return ToolOutput(said.content, said.artifact, said.details)
-    return said
+async def _return_server_error(
+    prepared: Prepared, context: ToolContext, proceed: Proceed
+) -> object:
+    """Return a server's error text unchanged to the model, as a step around the call."""
+    result = await proceed(prepared)
+    if isinstance(result, ToolMessage) and result.kind == "tool_error":
+        return ToolOutput(result.content, result.artifact, result.details)
+    return result

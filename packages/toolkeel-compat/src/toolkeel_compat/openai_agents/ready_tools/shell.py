@@ -1,7 +1,7 @@
-"""The OpenAI Agents SDK's shells and patches, run here on any model.
+"""The OpenAI Agents SDK's shells and patches, run locally with any model.
 
-Each has an executor of one's own, as there, or none: then commands run in the sandbox of the
-current folder, and patches go to the files below it.
+Each takes a custom executor, as in the SDK. Without one, commands run in the sandbox of the current
+folder, and patches apply to the files below it.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ from toolkeel.executors.process_tree import Finished
 from toolkeel.hosted import Hosted, Native
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.check_options import maybe_await
-from toolkeel_compat.openai_agents.context import Raw, RunContextWrapper
-from toolkeel_compat.openai_agents.state import REJECTED, ToolApprovalItem
-from toolkeel_compat.openai_agents.tools import rejection_as_told
+from toolkeel_compat.openai_agents.context import RawItem, RunContextWrapper
+from toolkeel_compat.openai_agents.state import DEFAULT_REJECTION, ToolApprovalItem
+from toolkeel_compat.openai_agents.tools import return_rejection
 from toolkeel_workspace.files.apply_patch import apply_patch, created, patched
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.sandbox.confine import Sandbox
@@ -40,7 +40,7 @@ __all__ = [
 
 @record
 class LocalShellAction:
-    """What ``local_shell`` shall do: run the words of one command."""
+    """The action of ``local_shell``: the words of one command."""
 
     command: list[str]
     env: Mapping[str, str] = NOTHING  # type: ignore[assignment]
@@ -61,7 +61,7 @@ class LocalShellCall:
 
 @record
 class LocalShellCommandRequest:
-    """What an executor of ``local_shell`` is given; it returns the output."""
+    """The argument of a ``local_shell`` executor, which returns the output."""
 
     ctx_wrapper: RunContextWrapper[Any]
     data: LocalShellCall
@@ -69,7 +69,7 @@ class LocalShellCommandRequest:
 
 @record
 class ShellActionRequest:
-    """What ``shell`` shall do: run lines of shell."""
+    """The action of ``shell``: lines of shell."""
 
     commands: list[str]
     timeout_ms: float | None = None
@@ -86,7 +86,7 @@ class ShellCallData:
 
 @record
 class ShellCommandRequest:
-    """What an executor of ``shell`` is given."""
+    """The argument of a ``shell`` executor."""
 
     ctx_wrapper: RunContextWrapper[Any]
     data: ShellCallData
@@ -94,7 +94,7 @@ class ShellCommandRequest:
 
 @record
 class ShellCallOutcome:
-    """How a command ended."""
+    """The exit or timeout of a command."""
 
     type: Literal["exit", "timeout"]
     exit_code: int | None = None
@@ -102,7 +102,7 @@ class ShellCallOutcome:
 
 @record
 class ShellCommandOutput:
-    """What a command gave."""
+    """The output of a command."""
 
     stdout: str = ""
     stderr: str = ""
@@ -112,7 +112,7 @@ class ShellCommandOutput:
 
 @record
 class ShellResult:
-    """What an executor of ``shell`` returns, unless it returns a text."""
+    """The return value of a ``shell`` executor, unless it returns a string."""
 
     output: Sequence[ShellCommandOutput]
     max_output_length: int | None = None
@@ -121,7 +121,7 @@ class ShellResult:
 
 @record
 class ApplyPatchOperation:
-    """What ``apply_patch`` shall do to one file."""
+    """The operation of ``apply_patch`` on one file."""
 
     type: Literal["create_file", "update_file", "delete_file"]
     path: str
@@ -131,14 +131,14 @@ class ApplyPatchOperation:
 
 @record
 class ApplyPatchResult:
-    """What an editor returns, unless it returns a text or nothing."""
+    """The return value of an editor, unless it returns a string or None."""
 
     status: Literal["completed", "failed"] | None = None
     output: str | None = None
 
 
 class ApplyPatchEditor(Protocol):
-    """Whatever carries patches out; each method may be async."""
+    """An object that applies patches; each method may be async."""
 
     def create_file(self, operation: ApplyPatchOperation) -> Any: ...
 
@@ -165,7 +165,7 @@ class LocalShellTool:
 
     Args:
         executor: Runs them and returns the output; without one they run in the sandbox.
-        sandbox: Of commands without an executor; by default that of the current folder.
+        sandbox: The sandbox of commands without an executor; by default that of the current folder.
     """
 
     executor: LocalShellExecutor | None = None
@@ -177,7 +177,7 @@ class LocalShellTool:
         """The core's tool."""
         if self.executor is None:
             return local_shell(self.sandbox or Sandbox())
-        return _with_body(local_shell(_NOWHERE), self._execute, approval=False)
+        return _with_body(local_shell(_UNUSED_SANDBOX), self._execute, approval=False)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         assert self.executor is not None
@@ -188,18 +188,18 @@ class LocalShellTool:
 
 @dataclass(eq=False)
 class ShellTool:
-    """``shell``: lines of shell, with both outputs and the outcome of each.
+    """``shell``: lines of shell, with stdout, stderr and outcome of each.
 
     Args:
         executor: Runs them; without one they run in the sandbox.
         name: The tool's name.
-        needs_approval: Which calls a person approves; see `Needs`.
-        on_approval: Answers in the person's place; see `OnApproval`.
-        environment: Where they run, in OpenAI's words; ``local`` is here, any other at OpenAI alone.
-        sandbox: Of commands without an executor; by default that of the current folder.
+        needs_approval: Calls that need approval; see `Needs`.
+        on_approval: Decides instead of a person; see `OnApproval`.
+        environment: Where they run, in OpenAI's format; ``local`` is here, any other at OpenAI.
+        sandbox: The sandbox of commands without an executor; by default that of the current folder.
 
     Raises:
-        SetupError: an executor or approvals for what runs at OpenAI.
+        SetupError: An executor or approvals for an environment at OpenAI.
     """
 
     executor: ShellExecutor | None = None
@@ -210,13 +210,13 @@ class ShellTool:
     sandbox: Sandbox | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        if self._there and (self.executor or self.needs_approval or self.on_approval):
+        if self._is_hosted and (self.executor or self.needs_approval or self.on_approval):
             raise SetupError(
                 "ShellTool(environment=...) runs at OpenAI: it takes no executor and no approvals"
             )
 
     @property
-    def _there(self) -> bool:
+    def _is_hosted(self) -> bool:
         return bool(self.environment) and (self.environment or {}).get("type") != "local"
 
     @cached_property
@@ -225,17 +225,17 @@ class ShellTool:
         if self.executor is None:
             made = replace(shell(self.sandbox or Sandbox()), name=self.name)
         else:
-            made = _with_body(shell(_NOWHERE), self._execute, name=self.name, approval=False)
+            made = _with_body(shell(_UNUSED_SANDBOX), self._execute, name=self.name, approval=False)
         if self.environment:
             native = Native({"type": "shell", "environment": dict(self.environment)})
-            if not self._there:
+            if not self._is_hosted:
                 assert made.hosted is not None
                 native = replace(made.hosted.natives[WIRE], body=native.body)
             made = replace(
-                made, hosted=Hosted({WIRE: native}, "provider" if self._there else "auto")
+                made, hosted=Hosted({WIRE: native}, "provider" if self._is_hosted else "auto")
             )
         decided = self.needs_approval, self.on_approval
-        return _approving(made, *decided, "action", ShellActionRequest)
+        return _with_approval(made, *decided, "action", ShellActionRequest)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         assert self.executor is not None
@@ -246,19 +246,19 @@ class ShellTool:
             return result
         limit = result.max_output_length or call.action.max_output_length
         return shell_output(
-            [o.command or "" for o in result.output], map(_ended, result.output), limit
+            [o.command or "" for o in result.output], map(_to_finished, result.output), limit
         )
 
 
 @dataclass(eq=False)
 class ApplyPatchTool:
-    """``apply_patch``: one file is made, changed or deleted.
+    """``apply_patch``: create, update or delete one file.
 
     Args:
-        editor: Carries it out; without one it is done to the files below the current folder.
+        editor: Applies the patch; without one it applies to the files below the current folder.
         name: The tool's name.
-        needs_approval: Which calls a person approves; see `Needs`.
-        on_approval: Answers in the person's place; see `OnApproval`.
+        needs_approval: Calls that need approval; see `Needs`.
+        on_approval: Decides instead of a person; see `OnApproval`.
         workspace: The folder for patches without an editor.
     """
 
@@ -278,7 +278,7 @@ class ApplyPatchTool:
             inner = _with_body(inner, self._execute)
         decided = self.needs_approval, self.on_approval
         made = replace(inner, name=self.name)
-        return _approving(made, *decided, "operation", ApplyPatchOperation)
+        return _with_approval(made, *decided, "operation", ApplyPatchOperation)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         wrapper = RunContextWrapper.from_tool_context(context)
@@ -298,63 +298,63 @@ Body: TypeAlias = Callable[[CoreContext[Any], Mapping[str, Any]], Awaitable[obje
 
 
 _HERE = Path(__file__).parent
-_NOWHERE = Sandbox("off", [_HERE])
+_UNUSED_SANDBOX = Sandbox("off", [_HERE])
 """Where nothing is run: of such a tool the definition alone counts, in whatever folder one is."""
 
 
 def _with_body(model: AnyTool, body: Body, **changes: Any) -> AnyTool:
-    """A tool's definition with another body; whether to ask is the executor's business."""
+    """Return a tool's definition with another body; the executor decides about approval."""
     made = Tool.from_schema(model.name, model.description, model.parameters, body)
-    kept = {name: getattr(model, name) for name in ("effects", "timeout", "approval", "hosted")}
-    return replace(made, **{**kept, "max_output": None, **changes})
+    options = {name: getattr(model, name) for name in ("effects", "timeout", "approval", "hosted")}
+    return replace(made, **{**options, "max_output": None, **changes})
 
 
-def _ended(one: ShellCommandOutput) -> Finished:
-    """How a command ended, by the core's own record."""
+def _to_finished(one: ShellCommandOutput) -> Finished:
+    """Convert a command's output to the core's record."""
     streams = one.stdout.encode(), one.stderr.encode()
     return Finished(one.outcome.exit_code or 0, one.outcome.type, *streams, 0.0)
 
 
-def _approving(
+def _with_approval(
     tool: AnyTool, needs: Needs, decide: OnApproval | None, key: str, action: Callable[..., Any]
 ) -> AnyTool:
-    """The tool, of which a person, or a function in their place, approves the calls that need it.
+    """Return the tool with approval by a person, or by a function instead of one.
 
     Args:
         tool: The tool.
-        needs: Which calls do; if none, the tool asks as it did.
-        decide: Answers in the person's place.
-        key: Under which a call's item has its action.
-        action: Makes the action of the arguments, which `needs` sees.
+        needs: Calls that need approval; False changes nothing.
+        decide: Decides instead of a person.
+        key: The key of the action in a call's item.
+        action: Creates the action from the arguments, for `needs`.
     """
 
     async def asked(arguments: Mapping[str, Any], context: CoreContext[Any]) -> bool:
-        wrapper, given, id = (
+        wrapper, fields, id = (
             RunContextWrapper.from_tool_context(context),
             dict(arguments),
             context.call.id,
         )
-        if callable(needs) and not await maybe_await(needs(wrapper, action(**given), id)):
+        if callable(needs) and not await maybe_await(needs(wrapper, action(**fields), id)):
             return False
         if decide is None:
             return True
-        about = {"type": f"{tool.name}_call", "call_id": id, "name": tool.name, key: given}
-        raw: Any = Raw(about, arguments=dumps(given))
+        about = {"type": f"{tool.name}_call", "call_id": id, "name": tool.name, key: fields}
+        raw: Any = RawItem(about, arguments=dumps(fields))
         answer = await maybe_await(decide(wrapper, ToolApprovalItem(context.agent, raw, None)))
         if not (isinstance(answer, Mapping) and answer.get("approve") is True):
-            raise Denied(REJECTED)
+            raise Denied(DEFAULT_REJECTION)
         return False
 
     if needs is False:
         return tool
-    return replace(tool, approval=asked, steps=(rejection_as_told, *tool.steps))
+    return replace(tool, approval=asked, steps=(return_rejection, *tool.steps))
 
 
 def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "default") -> str:
-    """A text with a patch of one file applied.
+    r"""Apply a patch of one file to a text.
 
-    >>> apply_diff("a\\nb\\n", "@@ a\\n-b\\n+B"), apply_diff("", "+new", mode="create")
-    ('a\\nB\\n', 'new')
+    >>> apply_diff("a\nb\n", "@@ a\n-b\n+B"), apply_diff("", "+new", mode="create")
+    ('a\nB\n', 'new')
 
     Args:
         input: The text.
@@ -362,7 +362,7 @@ def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "defa
         mode: ``create`` for a new file, whose lines all begin with ``+``.
 
     Raises:
-        ValueError: the patch does not fit, or is none.
+        ValueError: The patch is invalid or does not apply.
     """
     try:
         if mode == "default":
