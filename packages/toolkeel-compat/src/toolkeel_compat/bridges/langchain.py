@@ -198,7 +198,7 @@ def _schema(theirs: tools.BaseTool) -> dict[str, Any]:
 
 
 class _Runtime(Injected):
-    """Makes LangGraph's `ToolRuntime`, whatever fields the installed version has."""
+    """A marker that creates LangGraph's `ToolRuntime` with the installed version's fields."""
 
     def __init__(self, wanted: type[Any]) -> None:
         self._wanted = wanted
@@ -210,7 +210,7 @@ class _Runtime(Injected):
 
 
 def _injected(theirs: tools.BaseTool) -> Iterator[InjectedParameter]:
-    """What the program fills, in our terms."""
+    """Yield the parameters that the program fills, with our markers."""
     if isinstance(theirs.args_schema, dict):
         return
     full: Any = theirs.get_input_schema()
@@ -221,7 +221,7 @@ def _injected(theirs: tools.BaseTool) -> Iterator[InjectedParameter]:
 
 
 def _marker(annotation: Any) -> Any:
-    """LangChain's marker in an annotation, or the class that is injected by its type."""
+    """Return LangChain's marker in an annotation, or a class injected by its type; else None."""
     for item in get_args(annotation):
         if isinstance(item, tools.InjectedToolArg):
             return item
@@ -232,7 +232,7 @@ def _marker(annotation: Any) -> Any:
 
 
 def _ours(marker: Any) -> Injected | None:
-    """Our marker for theirs; None for the call's id, which LangChain fills itself.
+    """Return our marker for theirs; None for the call's id, which LangChain fills itself.
 
     LangGraph's markers are known by name: it need not be installed.
     """

@@ -280,7 +280,9 @@ class Agent(core.Agent[C, Any], Generic[C]):
     async def get_all_tools(self, run_context: RunContextWrapper[Any]) -> list[Any]:
         """Return the tools that are enabled now, with those of the servers."""
         run = RunContext(run_context.context, agent=self)
-        offered = await EnabledTools(await gather(self.all_tools, Toolset(), run), run, False).now()
+        offered = await EnabledTools(
+            await gather(self.all_tools, Toolset(), run), run, False
+        ).current()
         return [custom_models.find_original_tool(one, self) for one in offered]
 
     async def get_system_prompt(self, run_context: RunContextWrapper[Any]) -> str | None:

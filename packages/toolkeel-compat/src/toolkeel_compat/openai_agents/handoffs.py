@@ -71,14 +71,14 @@ class Handoff(CoreHandoff):
     """A core `Handoff` with the SDK's texts; created by `handoff`."""
 
     async def seen(self, history: HandoffHistory) -> list[Message] | None:
-        """What the other agent sees: by its own filter, else by that of the run."""
+        """Return the next agent's messages, filtered by the handoff's or the run's filter; None for all."""
         if self.input_filter is None and (chosen := _get_run_filter()) is not None:
             return repair(await chosen(history))
         return await super().seen(history)
 
     @property
     def said(self) -> str:
-        """The result of its call."""
+        """The result text of the handoff's call."""
         return json.dumps({"assistant": self.agent.name}, ensure_ascii=False)
 
     def get_transfer_message(self, agent: Any) -> str:

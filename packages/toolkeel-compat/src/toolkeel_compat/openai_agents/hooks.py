@@ -27,46 +27,46 @@ class RunHooks(Generic[C]):
     """Hooks of a run: override the methods you need; each is awaited before the run continues."""
 
     async def on_agent_start(self, context: Any, agent: Any) -> None:
-        """Called when a run of the agent starts."""
+        """Run when a run of the agent starts."""
 
     async def on_agent_end(self, context: Any, agent: Any, output: Any) -> None:
-        """Called when the agent has its output."""
+        """Run when the agent has its output."""
 
     async def on_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
-        """Called when another agent takes over the run."""
+        """Run when another agent takes over the run."""
 
     async def notify_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
         """Call `on_handoff`."""
         await self.on_handoff(context, from_agent, to_agent)
 
     async def on_tool_start(self, context: Any, agent: Any, tool: Any) -> None:
-        """Called before a call runs."""
+        """Run before a call runs."""
 
     async def on_tool_end(self, context: Any, agent: Any, tool: Any, result: Any) -> None:
-        """Called when a call has its result."""
+        """Run when a call has its result."""
 
     async def on_llm_start(
         self, context: Any, agent: Any, system_prompt: str | None, input_items: list[Any]
     ) -> None:
-        """Called before a model request."""
+        """Run before a model request."""
 
     async def on_llm_end(self, context: Any, agent: Any, response: Any) -> None:
-        """Called after the model's reply."""
+        """Run after the model's reply."""
 
 
 class AgentHooks(RunHooks[C]):
     """Hooks of one agent: ``on_start``, ``on_end`` and the others."""
 
     async def on_start(self, context: Any, agent: Any) -> None:
-        """Called when a run of this agent starts."""
+        """Run when a run of this agent starts."""
 
     async def on_end(self, context: Any, agent: Any, output: Any) -> None:
-        """Called when the agent has its output."""
+        """Run when the agent has its output."""
 
     async def on_handoff(  # pyright: ignore[reportIncompatibleMethodOverride] # the names of theirs
         self, context: Any, agent: Any, source: Any
     ) -> None:
-        """Called when `source`, this agent, has transferred the run to `agent`."""
+        """Run when `source`, this agent, has transferred the run to `agent`."""
 
     async def notify_handoff(self, context: Any, from_agent: Any, to_agent: Any) -> None:
         """Call `on_handoff` with the new agent first."""
