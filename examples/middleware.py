@@ -3,7 +3,7 @@
 import time
 
 from toolkeel import Agent, Prepared, Proceed, ToolContext, tool
-from toolkeel.steps import Budget
+from toolkeel.steps import CallLimit
 from toolkeel.testing import Scripted, call
 
 
@@ -39,7 +39,7 @@ async def stand_in(prepared: Prepared, context: ToolContext, proceed: Proceed) -
 model = Scripted(
     [[call("search", {"query": q}) for q in ("CATS", "Nothing", "dogs")], "Three searches."]
 )
-agent = Agent(model, tools=[search], steps=[log, lower, stand_in, Budget(1)])
+agent = Agent(model, tools=[search], steps=[log, lower, stand_in, CallLimit(1)])
 result = agent.run_sync("search")
 for message in result.messages[2:5]:
     print(message.kind or "ok", "-", message.text)

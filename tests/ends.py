@@ -22,7 +22,7 @@ from toolkeel.call.failure_message import unknown_outcome_message
 from toolkeel.errors import RequestRejected, SetupError
 from toolkeel.executors.process import Process
 from toolkeel.messages import AssistantMessage, ToolMessage, UserMessage
-from toolkeel.steps import Budget, Reject, Stop, input_guard, output_guard
+from toolkeel.steps import CallLimit, Reject, Stop, input_guard, output_guard
 from toolkeel.testing.scripted import Scripted, call
 
 PAGE = Path(__file__).parents[1] / "docs" / "what-happens-when.md"
@@ -221,7 +221,7 @@ CALLS: Mapping[str, Callable[[], Ended]] = {
     "a guard breaks": guarded(RuntimeError("x")),
     "a guard ends the run": guarded(Stop(LookupError("over"))),
     "a guard withholds the result": guarded(Reject("It names a customer."), output_guard),
-    "a budget is used up": called(steps=[Budget(1)], times=2),
+    "a budget is used up": called(steps=[CallLimit(1)], times=2),
     "it failed three times in the same way": called(arguments='{"n": "x"}', times=4),
     "the tool raises `ToolError`": called(says_no),
     "the tool raises anything else": called(breaks),

@@ -13,7 +13,7 @@ from tests.fuzz.parts import PARTS
 from toolkeel import RunState, SetupError, Tool, ToolCall, tool
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.arguments.partial import PartialArguments
-from toolkeel.call.arguments.validate import as_json, effective, prepare, revalidate
+from toolkeel.call.arguments.validate import as_json, fill_defaults, prepare, revalidate
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     CallError,
@@ -132,7 +132,7 @@ def validate(text: str) -> None:
             continue
         again = revalidate(prepared)
         assert as_json(again) == as_json(prepared), each.name
-        assert again.arguments == effective(prepared).arguments, each.name
+        assert again.arguments == fill_defaults(prepared).arguments, each.name
 
 
 def schema(text: str) -> None:

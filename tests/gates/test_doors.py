@@ -71,8 +71,8 @@ def test_names_in_the_text_of_documents_can_be_imported_as_they_stand() -> None:
 
 def test_an_import_past_a_door_is_found() -> None:
     code = (
-        "from toolkeel.call.steps.call_limits import Budget\n"
-        "from toolkeel.steps import Budget\n"
+        "from toolkeel.call.steps.call_limits import CallLimit\n"
+        "from toolkeel.steps import CallLimit\n"
         "from toolkeel.providers import openai_chat\n"
         "from toolkeel import define\n"
         "import toolkeel.define.tool, json\n"
@@ -87,9 +87,9 @@ def test_an_import_past_a_door_is_found() -> None:
 def test_a_name_that_a_door_shows_and_does_not_open_is_found() -> None:
     text = (
         "from typing import TYPE_CHECKING\n"
-        "if TYPE_CHECKING:\n    from toolkeel.call.steps.call_limits import Budget as Budget\n"
-        "else:\n    __getattr__, _, _ = door(__name__, {'toolkeel.call.steps.call_limits': 'AtOnce'})\n"
+        "if TYPE_CHECKING:\n    from toolkeel.call.steps.call_limits import CallLimit as CallLimit\n"
+        "else:\n    __getattr__, _, _ = door(__name__, {'toolkeel.call.steps.call_limits': 'ConcurrencyLimit'})\n"
     )
     module = planted(f"{PACKAGE}.steps", text)
-    assert shown(module) == {("toolkeel.call.steps.call_limits", "Budget")}
-    assert opened(module) == {("toolkeel.call.steps.call_limits", "AtOnce")}
+    assert shown(module) == {("toolkeel.call.steps.call_limits", "CallLimit")}
+    assert opened(module) == {("toolkeel.call.steps.call_limits", "ConcurrencyLimit")}

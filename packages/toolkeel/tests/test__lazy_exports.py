@@ -8,12 +8,12 @@ import pytest
 
 import toolkeel.steps
 from tests.gates.fresh import fresh
-from toolkeel.call.steps.call_limits import Budget
+from toolkeel.call.steps.call_limits import CallLimit
 
 
 def test_a_door_gives_the_very_object_that_is_behind_it() -> None:
-    assert toolkeel.steps.Budget is Budget
-    assert vars(toolkeel.steps)["Budget"] is Budget  # found without the door from then on
+    assert toolkeel.steps.CallLimit is CallLimit
+    assert vars(toolkeel.steps)["CallLimit"] is CallLimit  # found without the door from then on
 
 
 def test_a_door_lists_its_names_and_refuses_others_by_name() -> None:

@@ -22,10 +22,10 @@ def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOW
 
     `get` raises what Python promises for a missing name, see `missing_name`.
 
-    >>> get, names, _ = door("toolkeel", {"toolkeel.call.steps.call_limits": "Budget RateLimit"})
-    >>> {"Budget", "RateLimit"} <= {*names()}
+    >>> get, names, _ = door("toolkeel", {"toolkeel.call.steps.call_limits": "CallLimit RateLimit"})
+    >>> {"CallLimit", "RateLimit"} <= {*names()}
     True
-    >>> get("Budget").__module__
+    >>> get("CallLimit").__module__
     'toolkeel.call.steps.call_limits'
     """
     place_of = {name: place for place, names in places.items() for name in names.split()}

@@ -10,8 +10,8 @@ if TYPE_CHECKING:
     from toolkeel.agent.turn.steps import Ask as Ask
     from toolkeel.agent.turn.steps import ModelStep as ModelStep
     from toolkeel.call.steps.cache import Cache as Cache
-    from toolkeel.call.steps.call_limits import AtOnce as AtOnce
-    from toolkeel.call.steps.call_limits import Budget as Budget
+    from toolkeel.call.steps.call_limits import CallLimit as CallLimit
+    from toolkeel.call.steps.call_limits import ConcurrencyLimit as ConcurrencyLimit
     from toolkeel.call.steps.call_limits import RateLimit as RateLimit
     from toolkeel.call.steps.guard import Allow as Allow
     from toolkeel.call.steps.guard import InputGuard as InputGuard
@@ -33,7 +33,7 @@ else:
             "toolkeel.agent.turn.steps": "Ask ModelStep",
             "toolkeel.call.steps.cache": "Cache",
             "toolkeel.call.steps.guard": "Allow InputGuard OutputGuard Reject Stop input_guard output_guard",
-            "toolkeel.call.steps.call_limits": "AtOnce Budget RateLimit",
+            "toolkeel.call.steps.call_limits": "ConcurrencyLimit CallLimit RateLimit",
             "toolkeel.call.steps.retry": "Retry",
             "toolkeel.define.tool": "Prepared Proceed Step",
         },

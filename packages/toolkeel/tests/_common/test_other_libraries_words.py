@@ -251,7 +251,7 @@ def test_an_option_that_nobody_knows_is_refused_by_checked_doors_and_gets_the_ne
         ):
             with pytest.raises(DefinitionError, match=f"{name}: there is no option 'zebra'"):
                 door(name)(**options)
-    assert "did you mean 'calls'" in str(unknown_option("Budget", "cals", ["calls"]))
+    assert "did you mean 'calls'" in str(unknown_option("CallLimit", "cals", ["calls"]))
 
 
 def test_a_function_takes_what_it_takes_by_position_and_no_more() -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.mcp.peers import http_peer
 from toolkeel import RunContext, ToolCall, Toolset
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.tool_sources import gather
+from toolkeel.call.tool_sources import gather_tools
 from toolkeel.errors import SetupError
 from toolkeel.providers import openai_responses
 from toolkeel.tools import HostedMCP
@@ -26,7 +26,7 @@ def url() -> Iterator[str]:
 def tools_of(server: HostedMCP, hosts: str = "") -> Toolset:
     agent = SimpleNamespace(model=SimpleNamespace(hosts=hosts))
     run: RunContext[Any] = RunContext(None, agent=agent)
-    return run_sync(lambda: gather([server], Toolset(), run))
+    return run_sync(lambda: gather_tools([server], Toolset(), run))
 
 
 def sent(server: HostedMCP) -> dict[str, Any]:

@@ -25,7 +25,7 @@ from toolkeel import (
     tool,
 )
 from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
-from toolkeel.call.steps.turn_order import locks
+from toolkeel.call.steps.turn_order import loop_locks
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import CallError
 from toolkeel.events import Event
@@ -211,7 +211,7 @@ def test_each_kind_takes_its_resources_and_gives_them_back(kind: Callable[..., A
         started = time.perf_counter()
         check_results(calls, await work.run(calls))
         assert time.perf_counter() - started >= 0.06
-        return len(locks())
+        return len(loop_locks())
 
     assert asyncio.run(main()) == 0
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from tests.shared import shared_file
 from toolkeel.call.arguments.coerce import coerce
-from toolkeel.call.arguments.parse import normalise, parse_arguments
+from toolkeel.call.arguments.parse import object_to_text, parse_arguments
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.schema.from_json_schema import (
     JsonSchemaValidator,
@@ -37,7 +37,7 @@ def _validators() -> dict[tuple[str, str], JsonSchemaValidator]:
 
 def _coerced(arguments: object, validator: JsonSchemaValidator) -> dict[str, object]:
     assert isinstance(validator.schema, dict)
-    return coerce(parse_arguments(normalise(arguments)).value, validator.schema).value
+    return coerce(parse_arguments(object_to_text(arguments)).value, validator.schema).value
 
 
 def _holds(filled: object, value: object) -> bool:

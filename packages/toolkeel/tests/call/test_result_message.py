@@ -21,7 +21,7 @@ from pydantic import BaseModel
 
 from tests.contract import check_result
 from toolkeel import Audio, File, Image, Text, ToolCall, ToolMessage, ToolOutput, Toolset, tool
-from toolkeel.call.result_message import clean, render
+from toolkeel.call.result_message import clean_text, render
 from toolkeel.content import Data
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import InvalidOutput
@@ -164,7 +164,7 @@ def test_what_a_block_says_besides_its_content_stays_with_it() -> None:
 def test_half_a_surrogate_pair_never_reaches_a_message(text: str) -> None:
     for value in (text, [text], {"k": {text: [text]}}, Text(text), ["a", Text(text)], (text, b"x")):
         rendered(value).text.encode()
-    assert clean(text) == text or "?" in clean(text)
+    assert clean_text(text) == text or "?" in clean_text(text)
 
 
 # — content, artifact and details apart —

@@ -45,10 +45,10 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.run import Run
 from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.steps.cache import Cache
-from toolkeel.call.steps.call_limits import AtOnce, Budget
+from toolkeel.call.steps.call_limits import CallLimit, ConcurrencyLimit
 from toolkeel.call.steps.guard import Allow, Reject, Stop, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry
-from toolkeel.call.steps.turn_order import locks
+from toolkeel.call.steps.turn_order import loop_locks
 from toolkeel.errors import ToolkeelError
 from toolkeel.events import Event, ToolFinished, ToolStarted, ToolSuspended
 from toolkeel.messages import Message
@@ -152,8 +152,8 @@ class World:
             "alone": {"sequential": True},
             "cached": {"effects": reads, "steps": [Cache()]},
             "retried": {"effects": Effects(idempotent=True), "steps": [Retry(2, wait=0.0001)]},
-            "limited": {"steps": [Budget(5)]},
-            "narrow": {"steps": [AtOnce(2)]},
+            "limited": {"steps": [CallLimit(5)]},
+            "narrow": {"steps": [ConcurrencyLimit(2)]},
             "disabled": {"enabled": lambda context: False},
             "asks": {"approval": True},
             "asks_sometimes": {"approval": lambda arguments: arguments["n"] % 2 == 0},
@@ -322,7 +322,7 @@ class Conversation(RuleBasedStateMachine):
                 loop.call_later(after, task.cancel)
             done, _ = await asyncio.wait([task], timeout=60)
             assert done, "a run hangs"
-            assert len(locks()) == 0, "a resource is still held"
+            assert len(loop_locks()) == 0, "a resource is still held"
             return task
 
         started = time.perf_counter()

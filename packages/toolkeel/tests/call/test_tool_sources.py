@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkeel import Agent, Rules, RunContext, SetupError, ToolMessage, Toolset, tool
-from toolkeel.call.tool_sources import ToolSource, fixed, gather, is_tool_source
+from toolkeel.call.tool_sources import ToolSource, gather_tools, is_tool_source, static_tools
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DuplicateToolError
 from toolkeel.testing.scripted import Scripted, call
@@ -158,7 +158,7 @@ def test_providers_are_asked_side_by_side_and_their_tools_stand_in_order() -> No
         first.other, second.other = second, first
         for each in (first, second):
             each.here = asyncio.Event()  # type: ignore[attr-defined]
-        tools = await gather([first, named("known"), second], Toolset(), RunContext())
+        tools = await gather_tools([first, named("known"), second], Toolset(), RunContext())
         return list(tools.names)
 
     assert asyncio.run(main()) == ["first", "known", "second"]
@@ -214,7 +214,7 @@ def test_whatever_providers_do_all_are_asked_before_any_must_answer(
         turns = [asyncio.Event() for _ in kinds]
         asked = [Asked(n, kind, turns) for n, kind in enumerate(kinds)]
         sources = [named(f"own{p.number}") if p.kind == "known" else p for p in asked]
-        work = asyncio.ensure_future(gather(sources, Toolset(), RunContext()))
+        work = asyncio.ensure_future(gather_tools(sources, Toolset(), RunContext()))
         await asyncio.sleep(0)
         await asyncio.sleep(0)
         providers = [each for each in asked if each.kind != "known"]
@@ -263,8 +263,8 @@ def test_what_is_a_provider_and_what_is_not() -> None:
     assert is_tool_source(Simple()) and isinstance(Simple(), ToolSource)
     assert not any(map(is_tool_source, (named("a"), function, Toolset([named("a")]))))
     tools = Toolset([named("a")])
-    assert fixed(tools) == (tools, ())
-    known, sources = fixed([named("a"), Simple("b")])
+    assert static_tools(tools) == (tools, ())
+    known, sources = static_tools([named("a"), Simple("b")])
     assert known.names == ("a",) and len(sources) == 2
 
 

@@ -25,7 +25,7 @@ from toolkeel import (
 )
 from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.steps.cache import Cache
-from toolkeel.call.steps.call_limits import Budget
+from toolkeel.call.steps.call_limits import CallLimit
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry
 from toolkeel.define.tool import Proceed
@@ -55,7 +55,13 @@ class Witness:
         decorate = tool(
             name="work",
             effects=Effects(read_only=True, resources=("room:{n}",)),
-            steps=[input_guard(passes), output_guard(passes), Budget(9), Cache(), Retry(3, 0.001)],
+            steps=[
+                input_guard(passes),
+                output_guard(passes),
+                CallLimit(9),
+                Cache(),
+                Retry(3, 0.001),
+            ],
             approval=True,
             enabled=lambda context: True,
             timeout=60,

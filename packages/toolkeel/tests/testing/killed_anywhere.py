@@ -18,7 +18,7 @@ from toolkeel import Agent, Effects, Injected, tool
 from toolkeel._records.messages_json import dump_message
 from toolkeel.approvals import Decision, Ticket
 from toolkeel.call.steps.cache import Cache
-from toolkeel.call.steps.call_limits import Budget
+from toolkeel.call.steps.call_limits import CallLimit
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry
 from toolkeel.messages import ToolCall
@@ -45,7 +45,7 @@ def go(folder: Path, place: str) -> dict[str, object]:
 
     @tool(
         effects=Effects(read_only=True, resources=("report:{name}",)),
-        steps=[*GUARDS, Budget(20), Cache(), Retry(2, wait=0.001)],
+        steps=[*GUARDS, CallLimit(20), Cache(), Retry(2, wait=0.001)],
         enabled=lambda context: True,
     )
     async def report(name: str, user: Annotated[str, Injected]) -> Report:

@@ -36,10 +36,10 @@ from toolkeel import (
 from toolkeel._records.messages_json import load_message
 from toolkeel.call.body import coroutine_deadline
 from toolkeel.call.steps.cache import Cache
-from toolkeel.call.steps.call_limits import Budget
+from toolkeel.call.steps.call_limits import CallLimit
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry
-from toolkeel.call.steps.turn_order import locks
+from toolkeel.call.steps.turn_order import loop_locks
 from toolkeel.events import Event, ToolFinished, ToolStarted
 from toolkeel.messages import Message
 from toolkeel.model_interface import CallDelta, Finish, TextDelta
@@ -78,7 +78,7 @@ class World:
 
         @tool(
             effects=Effects(read_only=True, resources=("report:{name}",)),
-            steps=[*guards, Budget(20), Cache(), Retry(2, wait=0.001)],
+            steps=[*guards, CallLimit(20), Cache(), Retry(2, wait=0.001)],
             approval=True,
             enabled=lambda context: True,
         )
@@ -175,7 +175,7 @@ async def play(world: World, *faults: Fault, rescue: str = "") -> tuple[Faults, 
                 task.cancel()
             done, _ = await asyncio.wait([task], timeout=5)
             assert done, "the run hangs"
-            assert len(locks()) == 0
+            assert len(loop_locks()) == 0
             outcome: Any = None
             try:
                 outcome = task.result()

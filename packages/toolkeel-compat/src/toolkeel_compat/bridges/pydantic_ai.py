@@ -172,7 +172,7 @@ async def _run_when_approved(
     approval = Approval(True, None, ())
 
     async def agreed(passed: Prepared, context: ToolContext[Any]) -> object:
-        if (answer := approval.answer(context)) is not None:
+        if (answer := approval.external_answer(context)) is not None:
             return answer.value
         token = _approved.set(True)
         try:
@@ -181,7 +181,7 @@ async def _run_when_approved(
             _approved.reset(token)
 
     asked = dataclasses.replace(prepared, tool=tool)
-    return await approval.around(approval.run_approved(agreed))(asked, context)
+    return await approval.require_approval(approval.run_approved(agreed))(asked, context)
 
 
 def _convert_result(value: Any) -> object:

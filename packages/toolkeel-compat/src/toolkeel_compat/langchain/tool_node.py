@@ -51,7 +51,7 @@ def check_config(config: Config) -> None:
 
 _REFUSED: Mapping[str, str] = {
     "callbacks": "listeners=[...] of a run of toolkeel's Agent are told its events",
-    "max_concurrency": "AtOnce of toolkeel.steps bounds how many calls run at once",
+    "max_concurrency": "ConcurrencyLimit of toolkeel.steps bounds how many calls run at once",
 }
 
 

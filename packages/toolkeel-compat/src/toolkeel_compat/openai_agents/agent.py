@@ -16,7 +16,7 @@ from toolkeel.agent.plan import Plan
 from toolkeel.agent.run import Run
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.enabled_tools import EnabledTools
-from toolkeel.call.tool_sources import ToolOrSource, gather
+from toolkeel.call.tool_sources import ToolOrSource, gather_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import SetupError
@@ -281,7 +281,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         """Return the tools that are enabled now, with those of the servers."""
         run = RunContext(run_context.context, agent=self)
         offered = await EnabledTools(
-            await gather(self.all_tools, Toolset(), run), run, False
+            await gather_tools(self.all_tools, Toolset(), run), run, False
         ).current()
         return [custom_models.find_original_tool(one, self) for one in offered]
 

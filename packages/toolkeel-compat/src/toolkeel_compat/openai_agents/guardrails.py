@@ -201,7 +201,7 @@ class _ToolGuardrail:
         record_verdict(self.result_type(output, self))
         match to_behavior(output.behavior):
             case AllowBehavior(modified_content=changed):
-                return guard.Allow(guard.SAME if changed is None else changed)
+                return guard.Allow(guard.UNCHANGED if changed is None else changed)
             case RejectContentBehavior(reject_message=text, message=message):
                 return guard.Reject(text or message)
             case RaiseExceptionBehavior(error_message=text):

@@ -12,7 +12,7 @@ from tests.computer.test_tool import WARNING, Small
 from tests.mcp.peers import http_peer
 from toolkeel import Agent, RunContext, ToolCall, Toolset, UserMessage
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.tool_sources import gather
+from toolkeel.call.tool_sources import gather_tools
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolMessage
 from toolkeel.model_interface import ModelRequest
@@ -169,7 +169,7 @@ def test_the_sdks_own_form_of_the_configuration_is_taken(url: str) -> None:
     )
 
     async def names() -> tuple[str, ...]:
-        return (await gather([tool], Toolset(), RunContext())).names
+        return (await gather_tools([tool], Toolset(), RunContext())).names
 
     assert run_sync(names) == ("echo",)
     assert (tool.name, tool.prefix) == ("hosted_mcp", "files_")
@@ -189,7 +189,7 @@ class AtProvider(Scripted):
 def given(tool: HostedMCPTool, hosts: str) -> Toolset:
     agent = Agent(AtProvider(hosts), tools=[tool])
     run: RunContext = RunContext(SimpleNamespace(user_id="u1"), agent=agent)
-    return run_sync(lambda: gather([tool], Toolset(), run))
+    return run_sync(lambda: gather_tools([tool], Toolset(), run))
 
 
 def asked(arguments: str) -> dict[str, Any]:

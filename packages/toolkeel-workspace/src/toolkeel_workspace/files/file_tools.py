@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import BinaryIO, cast
 
 from toolkeel._records.result_store import PREFIX, RESULTS
-from toolkeel.call.truncate import KEEPS
+from toolkeel.call.truncate import KEEPER
 from toolkeel.content import Image, Text, sniff
 from toolkeel.context import CancelToken
 from toolkeel.define.decorator import tool
@@ -52,7 +52,7 @@ class Files:
     def __init__(self, root: str | os.PathLike[str] = ".") -> None:
         self.root = Root(root)
 
-    @tool(effects=_READS, max_output=None, metadata={KEEPS: RESULTS.save})
+    @tool(effects=_READS, max_output=None, metadata={KEEPER: RESULTS.save})
     def read(
         self, path: str, offset: int = 1, limit: int = MAX_LINES, column: int = 1
     ) -> ToolOutput:

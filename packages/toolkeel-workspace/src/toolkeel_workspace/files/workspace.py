@@ -27,7 +27,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel.call.steps.approve import PREVIEW
 from toolkeel.call.steps.taint import BUILDS
-from toolkeel.call.truncate import KEEPS
+from toolkeel.call.truncate import KEEPER
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -170,7 +170,7 @@ class Workspace:
 
     # — reading —
 
-    @tool(effects=_READS, max_output=None, metadata={KEEPS: RESULTS.save})
+    @tool(effects=_READS, max_output=None, metadata={KEEPER: RESULTS.save})
     def read(
         self, path: str, offset: int = 1, limit: int = MAX_LINES, column: int = 1
     ) -> ToolOutput:

@@ -29,7 +29,7 @@ from toolkeel.agent.session_interface import conversation
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.tool_sources import ToolOrSource, fixed
+from toolkeel.call.tool_sources import ToolOrSource, static_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
@@ -119,7 +119,7 @@ class Agent(Generic[C, T]):
             instructions_of(instructions),
         )
         self._retries, self._output_type = output_retries, output_type
-        toolset, sources = fixed(tools)
+        toolset, sources = static_tools(tools)
         plan = Plan(
             model,
             toolset.with_steps(*steps, rules=rules) if steps or rules else toolset,

@@ -15,7 +15,7 @@ from typing import Any, Literal, TypeAlias, TypeVar
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.agent.history import Cut, TranscriptWindow
-from toolkeel.call.steps.guard import SAME, Allow, Reject, Stop, Verdict
+from toolkeel.call.steps.guard import UNCHANGED, Allow, Reject, Stop, Verdict
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError, ToolkeelError, describe
 from toolkeel.messages import AssistantMessage, Message
@@ -103,7 +103,7 @@ class Guardrail:
         if not isinstance(verdict, Allow):
             kind = type(verdict).__name__
             raise TypeError(f"a guardrail must return Allow, Reject or Stop, not {kind}")
-        if verdict.modified is not SAME:
+        if verdict.modified is not UNCHANGED:
             raise TypeError("a guardrail changes nothing: a step around the model request can")
         return None
 

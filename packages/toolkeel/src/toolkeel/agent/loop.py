@@ -34,7 +34,7 @@ from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
 from toolkeel.agent.turn.time_limit import bound_time
 from toolkeel.call.body.model_interrupt import Interrupt
-from toolkeel.call.steps.taint import relearn
+from toolkeel.call.steps.taint import restore_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext
@@ -237,7 +237,7 @@ class RunLoop(Generic[T]):
         if isinstance(start, RunState):
             resuming.resume(run, start, self._decisions, tools, active.plan.used_tickets)
         self._use_tools(tools)
-        relearn(run, run.transcript, self._calls.tools)
+        restore_labels(run, run.transcript, self._calls.tools)
         self._caller.unchecked_messages = unanswered_messages(run.transcript)
         self._is_set_up = True
 
@@ -350,7 +350,7 @@ class RunLoop(Generic[T]):
         messages, state.skip_unstarted = list(state.inbox), False
         del state.inbox[: len(messages)]  # any thread may add more meanwhile
         run.transcript.extend(messages)
-        relearn(run, messages, self._calls.tools)
+        restore_labels(run, messages, self._calls.tools)
         caller.unchecked_messages.extend(messages)
 
     def _has_more_input(self, reason: EndReason) -> bool:

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from toolkeel._common.nearest_names import nearest_names
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.tool_sources import ToolSource, gather, is_tool_source
+from toolkeel.call.tool_sources import ToolSource, gather_tools, is_tool_source
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.base_tool import BaseTool
@@ -139,7 +139,7 @@ def collect(value: object, where: str) -> list[Part]:
             return [item for each in value for item in collect(each, where)]
     if isinstance(value, ToolSource) and is_tool_source(value):
         source = value
-        return [run_sync(lambda: gather([source], Toolset(), RunContext()))]
+        return [run_sync(lambda: gather_tools([source], Toolset(), RunContext()))]
     return _of_object(value, where)
 
 

@@ -1,4 +1,4 @@
-"""The calls of one turn: run side by side, answered in order."""
+"""The calls of one turn: run in parallel, answered in order."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Fatal = BaseException | None
 
 
 def check_calls(calls: Sequence[ToolCall]) -> None:
-    """See that calls are a list of calls, not what a provider's client gives.
+    """Raise unless `calls` is a sequence of `ToolCall`.
 
     Args:
         calls: What was given as the calls of a turn.
@@ -44,7 +44,7 @@ def _may_be_large(call: ToolCall) -> bool:
 
 
 def check_run(run: object) -> None:
-    """See that it is what calls share.
+    """Raise unless `run` is a `RunContext`.
 
     Raises:
         SetupError: it is not.
@@ -54,7 +54,7 @@ def check_run(run: object) -> None:
 
 
 class Batch:
-    """n calls in, n results out.
+    """The calls of one turn: n calls in, n results out.
 
     Each call gets a task and they all run at once, up to `width` of them; a call of a
     `sequential` tool waits for those before it and holds back those after it. Tasks are counted
@@ -104,12 +104,12 @@ class Batch:
         ]
 
     def started_calls(self) -> list[tuple[ToolCall, ToolMessage | None]]:
-        """The calls that have begun, in order, and their results as far as they have one."""
+        """Return the calls that have started, in order, each with its result so far."""
         begun = set(range(len(self.calls))) - set(self._waiting) - set(self._suspended)
         return [(self.calls[index], self._results[index]) for index in sorted(begun)]
 
     async def run(self) -> None:
-        """Run them all; then `results` and `waits` are there.
+        """Run all calls; afterwards `results` and `suspended` are complete.
 
         Raises:
             SetupError: the program is wired up wrongly; after the other calls have ended.
@@ -134,7 +134,7 @@ class Batch:
             raise self._fatal
 
     def _answer_suspended(self) -> None:
-        """Answer what waits for a person: nobody will go on from a run that ends like this."""
+        """Answer the calls that wait for a person, since the run ends and cannot resume."""
         for index in self._suspended:
             error = not_started_error(self.calls[index].name, self._run.cancel.reason)
             self._results[index] = failure_message(self.calls[index], None, error, 0.0)
@@ -167,7 +167,7 @@ class Batch:
             self._results[index] = skip_call(self.calls[index], self._run)
 
     def _start_calls(self) -> None:
-        """Start what may start now."""
+        """Start the waiting calls that may run now."""
         loop, ended = asyncio.get_running_loop(), self._on_task_done
         waiting, tasks, cancel = self._waiting, self._tasks, self._run.cancel
         while waiting and len(tasks) < self._max_concurrency and not self._barrier:
@@ -184,7 +184,7 @@ class Batch:
             task.add_done_callback(ended)
 
     def _is_exclusive(self, call: ToolCall) -> bool:
-        """Whether no other call of the turn may run beside it."""
+        """Return True if no other call of the turn may run beside this one."""
         try:
             tool = self._tools.find(call.name, self._run.loop_state.disabled_tools).tool
             is_ordered = bool(tool.effects.resources)
@@ -212,7 +212,7 @@ class Batch:
             task.cancel(GRACE_ONLY)
 
     async def _stop_tasks(self) -> None:
-        """Cancel what runs, and wait until it has cleaned up, however often we are cancelled."""
+        """Cancel the running calls and wait for their cleanup, however often this task is cancelled."""
         loop = asyncio.get_running_loop()
         self._cancel_tasks()
         end = loop.time() + 2 * GRACE
@@ -224,7 +224,7 @@ class Batch:
 
 
 def skip_call(call: ToolCall, run: RunContext) -> ToolMessage:
-    """The result of a call that was not even begun, with its events."""
+    """Return the result of a call that never started, and emit its events."""
     if run.listeners:
         run.emit(ToolStarted(*run.next_event_fields(), call.id, call))
     error: CallError = not_started_error(call.name, run.cancel.reason)

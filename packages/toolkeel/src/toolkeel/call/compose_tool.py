@@ -1,20 +1,20 @@
-"""What stands around a tool's body: its steps, guards, approval, locks and limits, composed once."""
+"""Composing a tool: its steps, guards, approval, locks and limits become one handler, once."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import get_args
 
-from toolkeel.call.arguments.edits import revise
-from toolkeel.call.arguments.mask import learning
+from toolkeel.call.arguments.edits import validate_change
+from toolkeel.call.arguments.mask import collect_secrets
 from toolkeel.call.arguments.model_validators import ModelValidators
-from toolkeel.call.arguments.validate import renewing, with_defaults
+from toolkeel.call.arguments.validate import revalidate_each_try, with_defaults
 from toolkeel.call.body.coroutine_deadline import stop_on_cancel
 from toolkeel.call.body.run_body import check_output, invoke
-from toolkeel.call.steps.approve import Approval, unchangeable
+from toolkeel.call.steps.approve import Approval, refuse_change
 from toolkeel.call.steps.compose import Handler, argument_guards, check_enabled, compose
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.steps.taint import check_target, labels_of, marking
+from toolkeel.call.steps.taint import check_target, labels_of, with_labels
 from toolkeel.call.steps.turn_order import add_locks
 from toolkeel.context import ToolContext
 from toolkeel.define.options import external
@@ -33,7 +33,7 @@ def compose_tool(
     *,
     watch: bool = False,
 ) -> Handler:
-    """Compose everything around a tool's body, and the body itself, into one handler.
+    """Compose a tool's body and everything around it into one handler.
 
     From the outside in: is it enabled, steps and guards, approval, locks, limits, cache, retries.
 
@@ -57,37 +57,39 @@ def compose_tool(
         add_locks(made, outer, inner, asks)
     last = _compose_body(made, last, inner, approval)
     if approval is not None:
-        within = approval.around(compose(inner, approval.run_approved(last), unchangeable))
+        within = approval.require_approval(
+            compose(inner, approval.run_approved(last), refuse_change)
+        )
     else:
-        within = compose(inner, last, unchangeable)
+        within = compose(inner, last, refuse_change)
     if not (outer or inner or asks):  # only the body can wait, and it is watched on its own
         return within
-    handler = stop_on_cancel(compose(outer, within, revise))
+    handler = stop_on_cancel(compose(outer, within, validate_change))
     return with_defaults(handler) if made.arguments.defaults else handler
 
 
 def _compose_body(
     made: AnyTool, last: Handler, inner: Sequence[Step], approval: Approval | None
 ) -> Handler:
-    """Return what runs the body, with what stands close around it."""
+    """Return the handler that runs the body, with its innermost wrappers."""
     if approval is not None:
         last = _with_external_answer(approval, last)
     if made.effects.target:
         check_target(made)
     if labels_of(made):
-        last = marking(made, last)
+        last = with_labels(made, last)
     if made.arguments.mask is not None:
-        last = learning(made.arguments.mask, last)
+        last = collect_secrets(made.arguments.mask, last)
     if any(getattr(step, "place", "") == "retry" for step in inner):
-        last = renewing(last)
+        last = revalidate_each_try(last)
     return last
 
 
 def _with_external_answer(approval: Approval, body: Handler) -> Handler:
-    """`body`, or the result that somebody gave in its place."""
+    """Return a handler that uses an answer given from outside instead of running `body`."""
 
     async def unless_given(prepared: Prepared, context: ToolContext) -> object:
-        given = approval.answer(context)
+        given = approval.external_answer(context)
         if given is None:
             return await body(prepared, context)
         value = check_output(prepared.tool, given.value, from_outside=True)
@@ -97,7 +99,7 @@ def _with_external_answer(approval: Approval, body: Handler) -> Handler:
 
 
 def _split_steps(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list[Step]]:
-    """The steps before approval, and those after it in the order of their places.
+    """Return the steps before approval, and the steps after it in the order of their places.
 
     Raises:
         SetupError: a step cannot work with the tool, or stands at no place there is.

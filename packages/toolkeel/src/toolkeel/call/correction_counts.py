@@ -1,4 +1,4 @@
-"""Counting how often models mend their own calls."""
+"""Counts of calls that models correct themselves."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ ACCEPTED = (None, "tool_error", "crashed", "timeout", "invalid_output")
 
 @record
 class Correction:
-    """How calls of one tool went wrong and right again.
+    """Failed and corrected calls of one tool.
 
     Args:
         failed: Calls whose arguments were not accepted.
@@ -26,19 +26,19 @@ class Correction:
 
     @property
     def rate(self) -> float:
-        """Share of failed calls that were mended; 1 if none failed."""
+        """Share of failed calls that were corrected; 1 if none failed."""
         return self.corrected / self.failed if self.failed else 1.0
 
 
 class Corrections:
-    """Counts over a run, tool by tool; `any` says whether there was a failed call."""
+    """Counts over a run, by tool; `any` is True once a call has failed."""
 
     def __init__(self) -> None:
         self.any = False
         self._counts: dict[str, list[int]] = {}  # failed, corrected, open
 
     def record(self, results: Iterable[ToolMessage]) -> None:
-        """Take in the results of one turn."""
+        """Count the results of one turn."""
         for result in results:
             if result.kind in CORRECTABLE:
                 self.any = True

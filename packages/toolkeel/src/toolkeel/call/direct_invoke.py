@@ -1,4 +1,4 @@
-"""`tool.invoke`: one tool run without a toolset, for scripts and tests."""
+"""`tool.invoke`: run one tool without a toolset, for scripts and tests."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from toolkeel.messages import ToolCall
 
 
 async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> object:
-    """Run it as the model would. A call gives a message; anything else gives the body's value."""
+    """Run a tool as the model would: a call gives a message, other values the body's value."""
     check_bound(tool)
     run = run or RunContext()
     check_run(run)
@@ -44,7 +44,7 @@ async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> objec
 
 
 async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None) -> list[object]:
-    """`ainvoke` for each value, side by side."""
+    """Run `ainvoke` for each value, in parallel."""
     run = run or RunContext()
     work = [ainvoke(tool, value, run) for value in values]
     answers = await asyncio.gather(*work, return_exceptions=True)  # nothing is left running
@@ -55,7 +55,7 @@ async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None
 
 
 def as_call(value: object) -> ToolCall | None:
-    """A call as people write it: a `ToolCall`, or a dict with ``name``, ``args`` and ``id``."""
+    """Return a `ToolCall`, also from a dict with ``name``, ``args`` and ``id``; else None."""
     if isinstance(value, ToolCall):
         return value
     if isinstance(value, Mapping) and {"name", "args", "id"} <= set(value):
@@ -64,7 +64,7 @@ def as_call(value: object) -> ToolCall | None:
 
 
 def _arguments(tool: AnyTool, value: object) -> str | Mapping[str, object]:
-    """A dict of arguments, their JSON text, or the text for the one parameter there is."""
+    """Return the arguments of a call: a dict, JSON text, or text for the only parameter."""
     if isinstance(value, Mapping):
         return value
     if isinstance(value, str) and (not value.strip() or value.lstrip().startswith("{")):

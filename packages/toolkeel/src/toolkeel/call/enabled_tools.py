@@ -1,4 +1,4 @@
-"""Which tools a model is told about in a turn: all, those enabled now, or those it searched for."""
+"""The tools that a model request offers: all, the enabled ones, or those found by search."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ log = logging.getLogger("toolkeel")
 
 
 class EnabledTools:
-    """What one run offers of a toolset.
+    """The tools of a toolset that one run offers to its model.
 
     Args:
         tools: All that can be called.
@@ -68,7 +68,7 @@ class EnabledTools:
             self.tools = self.tools.with_extra_tool(item)
 
     async def current(self) -> Sequence[AnyTool]:
-        """The tools to tell the model about. The same object, as long as they are the same."""
+        """Return the tools to offer now; the same object while nothing changes."""
         offered = self._all
         if self._search is not None:
             offered = (self._search, *self._found.values(), *self._beside)
@@ -83,7 +83,7 @@ class EnabledTools:
         return self._last
 
     async def _enabled(self, item: AnyTool) -> bool:
-        """Whether it can be called now; one whose predicate fails cannot."""
+        """Return True if the tool can be called now; a predicate that raises means False."""
         if not callable(item.enabled):
             return item.enabled
         try:
@@ -114,7 +114,7 @@ class EnabledTools:
 
 
 def _found_before(run: RunContext) -> list[str]:
-    """What earlier searches have found, by the transcript the run goes on from."""
+    """Return the names that earlier searches found, read from the transcript."""
     names = []
     for message in run.transcript:
         if isinstance(message, ToolMessage) and message.name == SEARCH and not message.failed:
@@ -124,7 +124,7 @@ def _found_before(run: RunContext) -> list[str]:
 
 
 def with_wire_names(result: ToolMessage, names: Mapping[str, str]) -> ToolMessage:
-    """A result whose words on tools call them what the model was told they are called.
+    """Replace tool names in a result by the names sent to the model.
 
     Those are the texts of failures, the notes on where the rest of a result is, and the names
     that a search for tools found. What a tool itself says stays as it is.

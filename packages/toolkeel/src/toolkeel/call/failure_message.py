@@ -1,4 +1,4 @@
-"""What went wrong becomes the one record of its call."""
+"""The result message of a call that failed."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import logging
 import traceback
 from collections.abc import Mapping
 
-from toolkeel.call.result_message import clean
+from toolkeel.call.result_message import clean_text
 from toolkeel.call.truncate import Keeper, shorten
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.tool import AnyTool, ErrorHandler
@@ -47,7 +47,7 @@ def failure_message(
         duration: Seconds since the call's start event.
         keeper: Keeps a text whole that is too long.
     """
-    name = tool.name if tool else clean(str(call.name))
+    name = tool.name if tool else clean_text(str(call.name))
     if not isinstance(error, CallError):
         if isinstance(error, Exception):
             error = crash_error(error)
@@ -73,33 +73,35 @@ def failure_message(
         log.warning("%r failed: %s", name, error.kind, exc_info=cause)
     if len(text) > TEXT_LIMIT:
         text = shorten(text, TEXT_LIMIT, keeper)
-    return ToolMessage(clean(text), call.id, name, "error", error.kind, None, details, duration)
+    return ToolMessage(
+        clean_text(text), call.id, name, "error", error.kind, None, details, duration
+    )
 
 
 def _names_another(text: str, name: str) -> bool:
-    """Whether a text on arguments is about the name that the tool was defined under."""
+    """Return True if a text about arguments names the tool's original name."""
     begins = "The arguments of "
     return text.startswith(begins) and not text.startswith(begins + name[:99])
 
 
 def interrupted_message(call: ToolCall, name: str, duration: float = 0.0) -> ToolMessage:
-    """The result of a call that was running, or waiting to run, when its run was stopped."""
+    """Return the result of a call that was unfinished when its run was stopped."""
     text = f"The call of {name!r} was cancelled with its run. Its work may have taken effect."
     details = {"may_still_be_running": True}
     return ToolMessage(text, call.id, name, "error", "cancelled", None, details, duration)
 
 
 def unknown_outcome_message(call: ToolCall) -> ToolMessage:
-    """The result of a call of which nobody knows whether it took effect."""
+    """Return the result of a call that may or may not have taken effect."""
     text = (
         f"It is not known what became of the call of {call.name!r}: its run was stopped while it "
         "was running. Look before you call it again."
     )
-    return ToolMessage(text, call.id, clean(str(call.name)), "error", "unknown_outcome")
+    return ToolMessage(text, call.id, clean_text(str(call.name)), "error", "unknown_outcome")
 
 
 def crash_error(error: Exception) -> Crashed:
-    """What is told of an exception that nobody meant for the model."""
+    """Return the error for an exception that is not for the model; its text is masked."""
     crash = Crashed(describe(error))
     crash.__cause__ = error
     return crash
@@ -116,7 +118,7 @@ def _handler(tool: AnyTool | None, error: CallError) -> ErrorHandler:
 
 
 def _handled(handler: ErrorHandler, error: CallError, name: str) -> str:
-    """The text a tool's author wants the model to read."""
+    """Return the text that the tool's author wants the model to read."""
     if isinstance(handler, str):
         return handler
     if callable(handler):

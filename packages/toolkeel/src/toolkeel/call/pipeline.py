@@ -1,4 +1,27 @@
-"""The spine: one call in, one message out, whatever happens in between."""
+"""The pipeline: one call in, one result message out, whatever happens in between.
+
+Theory of operation. `run_call` takes a call through these stages; an exception in any of them becomes
+the call's result message, so the caller gets one result per call::
+
+    look up -> parse and validate -> handler ------------------------> render -> record
+       |             |                 |                                 |
+       |             |                 enabled? -> guards and steps      |
+       |             |                 -> approval -> locks, limits      |
+       |             |                 -> cache -> retry -> body         |
+       v             v                 v                                 v
+     unknown_tool  malformed_ or     disabled, refused, denied,        invalid_output
+                   invalid_arguments limit_reached, timeout, crashed ...
+
+There is one shape of a call, the handler ``(prepared, context) -> Awaitable[value]``: a tool's steps and
+its body are composed to one when the tool is registered (`compose_tool`). Arguments are prepared in one
+way (`prepare`); those too large for the event loop in a thread, under the call's deadline.
+
+Exactly two kinds of exception leave the pipeline, beside the result and not in its place: errors of the
+host program (`SetupError`, `KeyboardInterrupt`, a cancellation from outside, the exception of a guard
+that ends the run), and `Suspend`, by which a call waits for a person. `Batch` raises them once every
+other call of the turn has its result. Every call has one start event and one end event, the end event
+last.
+"""
 
 from __future__ import annotations
 
@@ -11,15 +34,15 @@ from time import perf_counter
 from typing import Protocol, TypeAlias
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.call.arguments.edits import what_ran, with_note
+from toolkeel.call.arguments.edits import append_note, executed_arguments
 from toolkeel.call.arguments.validate import argument_text, is_large, prepare
 from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.failure_message import failure_message
 from toolkeel.call.result_message import render
-from toolkeel.call.steps.call_limits import note, repeats
+from toolkeel.call.steps.call_limits import record_result, refuse_repeats
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.taint import carry
+from toolkeel.call.steps.taint import attach_labels
 from toolkeel.call.truncate import Keeper
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared
@@ -32,7 +55,7 @@ log = logging.getLogger("toolkeel")
 
 @record
 class Entry:
-    """A registered tool.
+    """A tool registered in a toolset, with its composed steps.
 
     Args:
         tool: What it is.
@@ -46,7 +69,7 @@ class Entry:
 
 
 class ToolLookup(Protocol):
-    """Where tools are looked up."""
+    """Where a call finds its tool."""
 
     @property
     def find(self) -> Callable[[str, Container[str]], Entry]: ...
@@ -62,7 +85,7 @@ CallOutcome: TypeAlias = "tuple[ToolMessage, BaseException | None]"
 
 
 async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOutcome:
-    """Run one call, whatever happens.
+    """Run one call from its text to its result message; never raise for what goes wrong in it.
 
     Returns:
         Its result, failed or not; and what must be raised once every call of the turn has its
@@ -85,7 +108,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         context = ToolContext(call, tool.name, run)
         context.started_at = started
         if run.loop_state.failed_calls:
-            repeats(run, call)
+            refuse_repeats(run, call)
         text = argument_text(call, tool)
         if is_large(text):
             prepared = await _prepare_in_thread(call, tool, text, context)
@@ -122,7 +145,7 @@ async def _prepare_in_thread(
 
 
 def _report_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepared:
-    """A call that was mended, after those who listen were told how.
+    """Return the call with all repairs of it listed, and emit them as an event.
 
     Args:
         meant: The name it came under, if that was mended too.
@@ -143,16 +166,16 @@ def _finish(
     message: ToolMessage,
     fatal: BaseException | None,
 ) -> CallOutcome:
-    """Tell and note how a call ended, whose arguments may never have passed."""
+    """Emit and record the end of a call, and return its outcome."""
     if context is not None:
         context.end()
         if context.edits:
-            message = with_note(message, context.edits)
+            message = append_note(message, context.edits)
     if fatal is not None and isinstance(fatal, Suspend):
         _report_suspension(run, call, message.name, fatal)
         return message, fatal
     if message.kind is not None or run.loop_state.failed_calls:
-        note(run, call, message)
+        record_result(run, call, message)
     if run.listeners:
         seq, at, run_id = run.next_event_fields()
         ran = None
@@ -160,17 +183,17 @@ def _finish(
             arguments = prepared.tool.arguments
             exact = arguments.defaults is NOTHING and arguments.fill is None
             if not exact or context.edits or prepared.changes:
-                ran = what_ran(prepared, context)
+                ran = executed_arguments(prepared, context)
         run.emit(ToolFinished(seq, at, run_id, call.id, message, ran))
     if run.recorder is not None:
         if run.taint is not None:  # what is written now is not changed later
-            [message] = carry(run, [message])
+            [message] = attach_labels(run, [message])
         run.recorder.record_result(call, message, run.state)
     return message, fatal
 
 
 def _report_suspension(run: RunContext, call: ToolCall, name: str, wait: Suspend) -> None:
-    """Tell that a call waits, and give back what it would have counted."""
+    """Emit that a call waits for a person, and return its share of the budget."""
     if run.scope.spending is not None and run.scope.spending.counts_calls:
         run.scope.spending.uncount_call(name)
     if run.listeners:
@@ -185,7 +208,7 @@ def _failure(
     duration: float,
     keeper: Keeper | None,
 ) -> ToolMessage:
-    """The result of a call that failed, without the secrets the run has seen.
+    """Return the result of a call that failed, without secrets.
 
     There is one even if an error cannot be reported, as one with broken attributes may not.
     """
@@ -203,7 +226,7 @@ def _failure(
 
 
 def _fatal_error(error: BaseException) -> BaseException | None:
-    """What ends the run because of it: nothing, for all that the model can mend."""
+    """Return what must end the run because of an error; None for all the model can correct."""
     if isinstance(error, RunStopped):
         return error.error
     return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

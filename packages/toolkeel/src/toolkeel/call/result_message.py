@@ -1,4 +1,4 @@
-"""What a body returned becomes the one record of its call."""
+"""The result message of a call that succeeded."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from pydantic_core import to_json
 
 from toolkeel._records.record import NOTHING
-from toolkeel.call.truncate import GONE, NARROW, Keeper, bounded, length
+from toolkeel.call.truncate import NARROW, NOT_READABLE, Keeper, content_length, limit_content
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_of
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
@@ -37,7 +37,7 @@ def render(
     shown: Content
     if type(value) is str and tool.returns == "content" and not prepared.changes:  # noqa: SIM102
         if limit is None or len(value) <= limit:
-            shown = value if value.isascii() else clean(value)
+            shown = value if value.isascii() else clean_text(value)
             return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
     artifact, details, whole = None, NOTHING, value
     status: Status = "success"
@@ -50,10 +50,13 @@ def render(
     elif tool.returns != "content":
         whole, artifact = _pair(tool, value)
     shown = to_content(tool, whole)
-    if limit is not None and (len(shown) if isinstance(shown, str) else length(shown)) > limit:
+    if (
+        limit is not None
+        and (len(shown) if isinstance(shown, str) else content_length(shown)) > limit
+    ):
         takes = properties_of(tool.parameters) or tool.parameters.get("additionalProperties", True)
-        rest = NARROW if takes else GONE
-        shown = bounded(shown, limit, keeper, rest)
+        rest = NARROW if takes else NOT_READABLE
+        shown = limit_content(shown, limit, keeper, rest)
         artifact = whole if artifact is None else artifact
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}
@@ -61,17 +64,17 @@ def render(
 
 
 def plain_text(prepared: Prepared, value: object) -> str | None:
-    """What a model reads of a text that is shown as it is; None for any other value."""
+    """Return the text of a result that needs no rendering; None for any other value."""
     tool = prepared.tool
     if type(value) is not str or tool.returns != "content":
         return None
     if tool.max_output is not None and len(value) > tool.max_output:
         return None
-    return value if value.isascii() else clean(value)
+    return value if value.isascii() else clean_text(value)
 
 
-def clean(text: str) -> str:
-    """`text` as it can be sent: no lone surrogates, which UTF-8 cannot carry."""
+def clean_text(text: str) -> str:
+    """Return `text` without lone surrogates, which UTF-8 cannot encode."""
     if text.isascii():
         return text
     try:
@@ -91,7 +94,7 @@ def _pair(tool: AnyTool, value: object) -> tuple[object, object]:
 
 
 def _status_and_kind(prepared: Prepared, message: ToolMessage) -> tuple[Status, Kind | None]:
-    """Status and kind of a message the body made itself, which must answer this call."""
+    """Return status and kind of a message that the body built; it must answer this call."""
     call, tool = prepared.call, prepared.tool
     if message.tool_call_id not in ("", call.id):
         raise InvalidOutput(
@@ -102,7 +105,7 @@ def _status_and_kind(prepared: Prepared, message: ToolMessage) -> tuple[Status, 
 
 
 def to_content(tool: AnyTool, value: object) -> Content:
-    """Any value a body may return, as a model reads it.
+    """Return any value of a body as content for a model.
 
     Text stays as it is, None is the empty text, blocks stay blocks, bytes become the file they
     are, and everything else becomes JSON with its characters unescaped.
@@ -111,7 +114,7 @@ def to_content(tool: AnyTool, value: object) -> Content:
         InvalidOutput: if there is no JSON for it.
     """
     if isinstance(value, str):
-        return clean(str.__str__(value))  # a plain text, also of an Enum's member
+        return clean_text(str.__str__(value))  # a plain text, also of an Enum's member
     if value is None:
         return ""
     if isinstance(value, BLOCKS):
@@ -130,14 +133,14 @@ def _is_block(item: object) -> bool:
 
 
 def _block(tool: AnyTool, item: object) -> Block:
-    """One block, checked: what a provider cannot send fails here, in the call that made it."""
+    """Return one content block, checked: one that no provider can send fails here."""
     match item:
         case Text(str(text), extra):
-            return Text(clean(text), extra)
+            return Text(clean_text(text), extra)
         case str(text) | {"type": "text", "text": str(text)}:
-            return Text(clean(text))
+            return Text(clean_text(text))
         case Data(value, str(text), extra):
-            return Data(value, clean(text), extra)
+            return Data(value, clean_text(text), extra)
         case Image(bytes()) | Audio(bytes()) | File(bytes()):
             return item
         case Text() | Data() | Image() | Audio() | File():
@@ -167,7 +170,7 @@ def _json(tool: AnyTool, value: object) -> str:
 
 
 def _as_data(value: object) -> object:
-    """Collections, paths, and numbers and arrays of numpy's kind, which pydantic does not know."""
+    """Convert collections, paths, and numbers and arrays like numpy's, unknown to pydantic."""
     if isinstance(value, Mapping):
         return dict(value)
     if isinstance(value, os.PathLike):
@@ -181,7 +184,7 @@ def _as_data(value: object) -> object:
 
 def _cleaned(value: object) -> object:
     if isinstance(value, str):
-        return clean(str.__str__(value))
+        return clean_text(str.__str__(value))
     if isinstance(value, Mapping):
         return {_cleaned(key): _cleaned(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):

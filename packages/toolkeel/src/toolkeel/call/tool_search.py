@@ -1,4 +1,4 @@
-"""Finding tools among many: by the words of their names, descriptions and parameters."""
+"""Search for tools by the words of their names, descriptions and parameters."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def words(text: str) -> list[str]:
 
 
 class Index:
-    """Tools by their words, the rare ones of a query counting most.
+    """A search index of tools; rare words of a query count most.
 
     Args:
         tools: What to find.

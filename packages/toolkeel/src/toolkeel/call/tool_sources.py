@@ -1,4 +1,4 @@
-"""Where tools come from when they are not known beforehand."""
+"""Sources of tools that are only known when a run starts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Provided: TypeAlias = Iterable[Toolish] | Awaitable[Iterable[Toolish]]
 
 @runtime_checkable
 class ToolSource(Protocol):
-    """Anything with `get_tools`, sync or async, which may take the `RunContext` to choose by it.
+    """An object with `get_tools`, sync or async, that yields the tools of a run.
 
     It is given as the first parameter, if that has no default or is called ``run``.
 
@@ -36,15 +36,17 @@ class ToolSource(Protocol):
 
     @property
     def get_tools(self) -> Callable[..., Provided]:
-        """Give the tools of a run."""
+        """Return the tools of a run; takes the `RunContext` if it has a parameter for it."""
         ...
 
 
 ToolOrSource: TypeAlias = Toolish | ToolSource
 
 
-def fixed(sources: Toolset | Iterable[ToolOrSource]) -> tuple[Toolset, tuple[ToolOrSource, ...]]:
-    """The tools that are known now, as a set, and all sources in order if some ask at run time."""
+def static_tools(
+    sources: Toolset | Iterable[ToolOrSource],
+) -> tuple[Toolset, tuple[ToolOrSource, ...]]:
+    """Return the tools known now as a set, and all sources if some need the run."""
     if isinstance(sources, Toolset):
         return sources, ()
     items = tuple(unpack_tools(sources))  # type: ignore[arg-type]
@@ -53,12 +55,12 @@ def fixed(sources: Toolset | Iterable[ToolOrSource]) -> tuple[Toolset, tuple[Too
 
 
 def is_tool_source(item: object) -> bool:
-    """Whether it yields tools rather than being one."""
+    """Return True if an item yields tools and is not a tool itself."""
     return not isinstance(item, Tool) and callable(getattr(item, "get_tools", None))
 
 
-async def gather(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext) -> Toolset:
-    """The tools of one run, in the order of their sources, which are asked side by side.
+async def gather_tools(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext) -> Toolset:
+    """Return the tools of one run, in the order of their sources, which run in parallel.
 
     A source that fails is left out, and a warning says so: the others do not wait for it, nor
     fall with it. One with a true attribute `required` ends the run by what it raised.
@@ -75,9 +77,9 @@ async def gather(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext
     known = list(sources)
     asked = [each for each in known if is_tool_source(each)]
     if len(asked) == 1:  # in the task it is called from
-        given = [await _tried(asked[0], run)]
+        given = [await _try_source(asked[0], run)]
     else:
-        given = await asyncio.gather(*(_tried(each, run) for each in asked))
+        given = await asyncio.gather(*(_try_source(each, run) for each in asked))
     results = iter(given)
     parts: list[tuple[str, list[AnyTool]]] = []
     for source in known:
@@ -86,30 +88,30 @@ async def gather(sources: Iterable[ToolOrSource], like: Toolset, run: RunContext
             continue
         tools = next(results)
         if isinstance(tools, Exception):
-            if _must_be_there(source, tools):
+            if _is_required(source, tools):
                 raise tools
             log.warning("%r gave no tools; the run goes on without: %s", source, describe(tools))
             continue
         prefix = getattr(source, "prefix", "")
         parts.append((prefix if isinstance(prefix, str) else "", tools))
-    return like.with_tools(distinct(parts))
+    return like.with_tools(merge_tools(parts))
 
 
-async def _tried(source: Any, run: RunContext) -> list[AnyTool] | Exception:
-    """What a source gives, or what it raised: the others shall have given theirs first."""
+async def _try_source(source: Any, run: RunContext) -> list[AnyTool] | Exception:
+    """Return the tools of a source or the exception it raised, so that the others can finish."""
     try:
-        return [as_tool(item) for item in await _ask(source, run)]
+        return [as_tool(item) for item in await _get_tools(source, run)]
     except Exception as error:
         return error
 
 
-def _must_be_there(source: object, error: Exception) -> bool:
-    """Whether a run cannot go on without this source: so if the program is at fault, too."""
+def _is_required(source: object, error: Exception) -> bool:
+    """Return True if the run cannot go on without this source."""
     return isinstance(error, ToolkeelError | TypeError) or bool(getattr(source, "required", False))
 
 
-def distinct(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
-    """All tools in order, those with a name that occurs twice under their part's prefix.
+def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
+    """Return all tools in order; a name that occurs twice gets its part's prefix.
 
     Args:
         parts: A prefix, which may be empty, and its tools.
@@ -125,7 +127,7 @@ def distinct(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
     ]
 
 
-async def _ask(source: ToolSource, run: RunContext) -> list[Toolish]:
+async def _get_tools(source: ToolSource, run: RunContext) -> list[Toolish]:
     get = source.get_tools
     given = get(run) if _takes_run(get) else get()
     tools = await given if inspect.isawaitable(given) else given
@@ -135,7 +137,7 @@ async def _ask(source: ToolSource, run: RunContext) -> list[Toolish]:
 
 
 def _takes_run(get: Callable[..., Provided]) -> bool:
-    """Whether its first positional parameter must be filled, or is called for what it is."""
+    """Return True if `get` takes the run: its first parameter is required or named ``run``."""
     for parameter in inspect.signature(get).parameters.values():
         if parameter.kind in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
             return parameter.default is parameter.empty or parameter.name == "run"

@@ -1,4 +1,4 @@
-"""`Toolset`: uniquely named tools that can be found, chosen from and run."""
+"""`Toolset`: tools with unique names that can be looked up, selected and run."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import NotebookDisplay
-from toolkeel.call.arguments.mask import cover
+from toolkeel.call.arguments.mask import mask_tools
 from toolkeel.call.batch import Batch, check_calls, check_run
 from toolkeel.call.body.run_body import invoke
 from toolkeel.call.body.sync_bridge import run_sync
@@ -20,7 +20,7 @@ from toolkeel.call.pipeline import Entry
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.rules import Rules, check_rules
 from toolkeel.call.steps.taint import can_act
-from toolkeel.call.truncate import KEEPS, Keeper
+from toolkeel.call.truncate import KEEPER, Keeper
 from toolkeel.context import WITHIN_BODY, RunContext
 from toolkeel.define.base_tool import HasTool, as_tool, check_bound
 from toolkeel.define.names import check_name, wire_names
@@ -97,7 +97,7 @@ class Toolset(NotebookDisplay):
             check_rules(rules, list(self))
 
     def _set_tools(self, tools: Iterable[Toolish]) -> None:
-        """Take these tools and no others."""
+        """Replace the tools of this set."""
         self.has_ends_run = self.has_barriers = self.has_secrets = False
         self._entries: dict[str, Entry] = {}
         self._aliases: dict[str, str] | None = None
@@ -122,7 +122,7 @@ class Toolset(NotebookDisplay):
         handler = compose_tool(made, self.steps, self.rules, self._invoke)
         self.has_ends_run = self.has_ends_run or made.ends_run
         self.has_barriers = self.has_barriers or made.sequential
-        keep: Any = made.metadata.get(KEEPS)
+        keep: Any = made.metadata.get(KEEPER)
         if callable(keep):
             self.keeper = cast("Keeper", (made.name, keep))
         self._entries[made.name] = Entry(made, handler)
@@ -159,7 +159,7 @@ class Toolset(NotebookDisplay):
         return self._aliases
 
     def find(self, name: str, disabled: Container[str] = ()) -> Entry:
-        """Look a tool up by its name, or by the name it has on the wire.
+        """Return the entry of a tool by its name, or by its name on the wire.
 
         Args:
             disabled: Names of tools that are not suggested, as they cannot be called now.
@@ -171,7 +171,7 @@ class Toolset(NotebookDisplay):
         return entry if entry is not None else self._find_alias(name, disabled)
 
     def tainted_handler(self, entry: Entry) -> Handler:
-        """A call's handler in a run that has touched something: it may have to ask."""
+        """Return a tool's handler for a run with taint, where its calls may need approval."""
         made = entry.tool
         if self.rules is not None or made.approval is not False or not can_act(made):
             return entry.handler
@@ -204,13 +204,13 @@ class Toolset(NotebookDisplay):
     # — choosing —
 
     def with_tools(self, tools: Iterable[Toolish]) -> Toolset:
-        """Other tools under the same steps, rules and limits."""
+        """Return a set of other tools with the same steps, rules and limits."""
         other = copy.copy(self)
         other._set_tools(tools)
         return other
 
     def with_steps(self, *steps: Step, rules: Rules | None = None) -> Toolset:
-        """The same tools with further steps outside those they have, perhaps under other rules."""
+        """Return the same tools with further steps outside their own, and other rules if any."""
         check_steps(steps)
         other = copy.copy(self)
         other.steps, other.rules = (*steps, *self.steps), rules or self.rules
@@ -218,7 +218,7 @@ class Toolset(NotebookDisplay):
         return other
 
     def within(self, outer: Toolset | None) -> Toolset:
-        """The same tools, with what stands around the calls of another set outside.
+        """Return the same tools inside the steps and rules of another set.
 
         Args:
             outer: Whose steps and rules hold here as well; not those a call keeps to itself, such
@@ -234,7 +234,7 @@ class Toolset(NotebookDisplay):
         return self._within[1]
 
     def with_extra_tool(self, extra: AnyTool) -> Toolset:
-        """The same set and one tool that its steps and rules are not about."""
+        """Return the set with one more tool that its steps and rules do not apply to."""
         other = copy.copy(self)
         other._entries = {**self._entries, extra.name: Entry(extra, compose_tool(extra))}
         other._aliases = other._within = None
@@ -244,12 +244,12 @@ class Toolset(NotebookDisplay):
 
     @checked
     def filter(self, wanted: Callable[[AnyTool], bool]) -> Toolset:
-        """Those tools for which `wanted` is true."""
+        """Return the tools for which `wanted` is true."""
         return self.with_tools(item for item in self if wanted(item))
 
     @checked
     def rename(self, names: Mapping[str, str]) -> Toolset:
-        """The same tools, some under other names.
+        """Return the same tools, some with other names.
 
         Raises:
             SetupError: for a name that is not in the set, or a new one that is none.
@@ -263,11 +263,11 @@ class Toolset(NotebookDisplay):
 
     @checked
     def with_prefix(self, prefix: str) -> Toolset:
-        """The same tools, each name after `prefix`."""
+        """Return the same tools with `prefix` before each name."""
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        """Both sets as one: this one's steps around all, the other's still around its own tools."""
+        """Return both sets as one; each tool stays inside the steps of its own set."""
         return self.with_tools([*self, *unpack_tools(other)])
 
     def __radd__(self, other: Iterable[Toolish]) -> Toolset:
@@ -312,23 +312,23 @@ class Toolset(NotebookDisplay):
     def run_sync(
         self, calls: Sequence[ToolCall], run: RunContext | None = None
     ) -> list[ToolMessage]:
-        """`run` for sync code; works with and without a running event loop."""
+        """Run the calls of one turn from sync code, with or without a running event loop."""
         return run_sync(lambda: self.run(calls, run))
 
     def batch(self, calls: Sequence[ToolCall], run: RunContext) -> Batch:
-        """The calls of one turn, not yet running: for callers that outlive a cancellation."""
+        """Return the calls of one turn, not started, for callers that outlive a cancellation."""
         if self.has_secrets:
             self.mask_secrets(run, calls)
         return Batch(calls, self, run, self._max_concurrency)
 
     def mask_secrets(self, run: RunContext, calls: Sequence[ToolCall] = ()) -> None:
-        """Let a run mask what its tools call secret, if they do."""
+        """Make a run mask the secret arguments of these tools."""
         if self.has_secrets:
-            cover(run, self, self.wire_names, calls)
+            mask_tools(run, self, self.wire_names, calls)
 
 
 def _reaches_inside(step: Step) -> bool:
-    """Whether a step also stands around the calls within a call."""
+    """Return True if a step also applies to calls made within a call."""
     return getattr(step, "place", None) in (None, "limit") and getattr(step, "inside", True)
 
 
@@ -337,7 +337,7 @@ def _join_rules(outer: Rules | None, own: Rules | None) -> Rules | None:
 
 
 def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
-    """The tools as they can stand in another set: those of a set take along what holds for them.
+    """Return the tools of a set with its steps, so that they can join another set.
 
     Raises:
         SetupError: the set has rules, which are about a whole set; or it is one tool and no list.
@@ -367,5 +367,5 @@ def _owner(item: AnyTool) -> str:
 
 
 def as_toolset(tools: Toolset | Iterable[Toolish]) -> Toolset:
-    """`tools` as a set."""
+    """Return `tools` as a `Toolset`."""
     return tools if isinstance(tools, Toolset) else Toolset(tools)

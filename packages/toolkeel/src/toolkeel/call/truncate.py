@@ -1,4 +1,4 @@
-"""Results that are too long for the model: what it is shown, and the way to the rest, which is kept."""
+"""Results too long for the model: a shortened form, and how to read the rest."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from toolkeel.content import Block, Content, Data, Text
 
 MAX_PRUNED = 20_000_000
 """Longest JSON that is shown in part as JSON, in characters."""
-KEEPS = "keeps_results"
+KEEPER = "keeps_results"
 """Under which key of its metadata a tool that opens kept results has what keeps them."""
 Keeper: TypeAlias = tuple[str, Callable[[bytes], str]]
 """A tool that reads what was kept whole, and what keeps it and gives its name."""
 
 NARROW = "ask for a smaller part, or narrow the arguments, to see them"
 """What is told of the rest where nothing keeps it, and other arguments may give less."""
-GONE = "no call gives them: go on with what is here, and say that it is a part"
+NOT_READABLE = "no call gives them: go on with what is here, and say that it is a part"
 """The same of a tool that takes no arguments: it would give as much once more."""
 
 
 def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NARROW) -> str:
-    """What fits of a text that is too long, with the totals and the way to the rest.
+    """Return what fits of a long text, with the totals and how to read the rest.
 
     Of JSON the first items of each list and object are shown, as JSON; of other text, head and
     tail.
@@ -40,7 +40,7 @@ def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NAR
 
 
 def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> str:
-    """How much is missing, and how to see it."""
+    """Return a note of how much is missing and how to read it."""
     said = f"{characters:,} of {len(text):,} characters left out here"
     name = keeper[1](text.encode("utf-8", "replace")) if keeper is not None else ""
     if keeper is not None and name:
@@ -49,7 +49,7 @@ def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> s
 
 
 def _pruned(text: str, limit: int) -> str:
-    """JSON with fewer items, which is shorter than a limit; nothing if the text is no JSON."""
+    """Return JSON with fewer items, shorter than a limit; empty if the text is no JSON."""
     if text[:1] not in ("[", "{") or len(text) > MAX_PRUNED:
         return ""
     try:
@@ -63,7 +63,7 @@ def _pruned(text: str, limit: int) -> str:
 
 
 def _first(value: object, items: int) -> object:
-    """A value with the first items of each list and object, and the beginning of each text."""
+    """Return a value with the first items of each list and object, and the start of each text."""
     if isinstance(value, str) and len(value) > (most := max(80, items * 20)):
         return f"{value[:most]}... {len(value) - most:,} more characters"
     if isinstance(value, list):
@@ -75,13 +75,15 @@ def _first(value: object, items: int) -> object:
     return value
 
 
-def length(blocks: tuple[Block, ...]) -> int:
-    """Characters of text in blocks."""
+def content_length(blocks: tuple[Block, ...]) -> int:
+    """Return the number of characters of text in blocks."""
     return sum(len(block.text) for block in blocks if isinstance(block, Text | Data))
 
 
-def bounded(content: Content, limit: int, keeper: Keeper | None, rest: str = NARROW) -> Content:
-    """The same with at most `limit` characters of text, the first blocks first."""
+def limit_content(
+    content: Content, limit: int, keeper: Keeper | None, rest: str = NARROW
+) -> Content:
+    """Return the content with at most `limit` characters of text, the first blocks first."""
     if isinstance(content, str):
         return shorten(content, limit, keeper, rest)
     texts = [block.text for block in content if isinstance(block, Text | Data)]
@@ -99,7 +101,7 @@ def bounded(content: Content, limit: int, keeper: Keeper | None, rest: str = NAR
 
 
 def _first_blocks(content: tuple[Block, ...], limit: int) -> tuple[list[Block], int]:
-    """The blocks with at most so much text, and how many of their texts are whole."""
+    """Return the blocks with at most so much text, and how many of their texts are complete."""
     blocks: list[Block] = []
     left, whole, over = limit, 0, False
     for block in content:

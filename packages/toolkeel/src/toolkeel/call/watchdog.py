@@ -87,7 +87,7 @@ def blocking_frame(frames: Sequence[FrameType]) -> FrameType | None:
 
 
 class _Heartbeat:
-    """What one loop is asked: to run a callback.
+    """A callback that shows if one loop still runs.
 
     Args:
         loop: The loop that runs in this thread.
@@ -122,18 +122,18 @@ class _Heartbeat:
 
 
 class Watchdog:
-    """One thread that looks after the loops of all others."""
+    """One thread that checks all event loops that run calls."""
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Start anew, as a child process does."""
+        """Drop all loops, as a child process must after a fork."""
         self._lock = threading.Lock()
         self._loops: dict[asyncio.AbstractEventLoop, _Heartbeat] = {}
 
     def watch(self) -> None:
-        """Look after the running loop, until it is stopped."""
+        """Check the running loop from now on, until it stops."""
         loop = asyncio.get_running_loop()
         if loop in self._loops:
             return

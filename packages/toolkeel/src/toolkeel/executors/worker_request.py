@@ -11,7 +11,7 @@ import sys
 from typing import Any
 
 from toolkeel._records.messages_json import load_message
-from toolkeel.call.arguments.validate import as_json, without_defaults
+from toolkeel.call.arguments.validate import as_json, drop_defaults
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Tool
 from toolkeel.errors import (
@@ -98,7 +98,7 @@ def order_of(prepared: Prepared, context: ToolContext) -> Message:
         "run": context.run.id,
         "key": context.idempotency_key,
         "seconds": context.time_left,
-        "arguments": without_defaults(as_json(prepared), tool),
+        "arguments": drop_defaults(as_json(prepared), tool),
     }
 
 

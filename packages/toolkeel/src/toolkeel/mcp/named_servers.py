@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from toolkeel.call.body.sync_bridge import run_sync
-from toolkeel.call.tool_sources import gather
+from toolkeel.call.tool_sources import gather_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.client.mcp_server import MCPServer, servers
@@ -30,7 +30,7 @@ def load_tools(source: str) -> Toolset:
     Raises:
         SetupError: a server cannot be used, or nobody has agreed to start it.
     """
-    return run_sync(lambda: gather(servers_of_target(source), Toolset(), RunContext()))
+    return run_sync(lambda: gather_tools(servers_of_target(source), Toolset(), RunContext()))
 
 
 def make_server(source: str, **options: Any) -> MCPServer:

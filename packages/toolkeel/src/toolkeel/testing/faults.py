@@ -21,14 +21,14 @@ from toolkeel.agent.reply_assembly import Assembly
 from toolkeel.agent.turn.model_caller import ModelCaller
 from toolkeel.call import batch, compose_tool, pipeline
 from toolkeel.call.arguments import validate
-from toolkeel.call.arguments.mask import Masking
+from toolkeel.call.arguments.mask import SecretMask
 from toolkeel.call.body import run_body
 from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.steps import approve, guard
 from toolkeel.call.steps.approve import Approval
 from toolkeel.call.steps.cache import Cache
-from toolkeel.call.steps.call_limits import Budget
+from toolkeel.call.steps.call_limits import CallLimit
 from toolkeel.call.steps.guard import InputGuard
 from toolkeel.call.steps.resource_conflicts import Claim
 from toolkeel.call.steps.retry import Retry
@@ -69,21 +69,21 @@ POINTS: tuple[Point, ...] = (
     Point("parse", validate, "parse_arguments", "they are parsed strictly, and mended", False),
     Point("enabled", compose_tool, "check_enabled", "whether the tool can be called now"),
     Point("guard in", InputGuard, "__call__", "an input guard looks"),
-    Point("approve", Approval, "_agreed_call", "whether it may run"),
-    Point("decide", approve, "_ask", "somebody is asked"),
+    Point("approve", Approval, "_approved_call", "whether it may run"),
+    Point("decide", approve, "_ask_approver", "somebody is asked"),
     Point("lock", Claim, "wait", "its resources are taken"),
-    Point("limit", Budget, "__call__", "its budget is looked at"),
+    Point("limit", CallLimit, "__call__", "its budget is looked at"),
     Point("cache", Cache, "__call__", "a result that others may share is looked for, or made"),
-    Point("keep", Cache, "_keep", "and kept", False),
+    Point("keep", Cache, "_store", "and kept", False),
     Point("retry", Retry, "__call__", "a body that may be tried again"),
     Point("inject", run_body, "inject", "the program's own values are put in", False),
     Point("run", run_body, "run_coroutine", "an async body runs"),
     Point("thread", ThreadPool, "submit", "a sync body gets a thread", False),
     Point("output", run_body, "check_output", "the result is checked against its promise", False),
-    Point("guard out", guard, "_pass_on", "an output guard has looked", False),
+    Point("guard out", guard, "_with_content", "an output guard has looked", False),
     Point("render", pipeline, "render", "the result becomes a message", False),
     Point("failed", pipeline, "failure_message", "a failure becomes a message", False),
-    Point("mask", Masking, "event", "secrets are taken out of an event", False),
+    Point("mask", SecretMask, "event", "secrets are taken out of an event", False),
     Point("emit", RunContext, "tell", "listeners are told", False),
     Point("stop", batch.Batch, "_stop_tasks", "a turn that was cancelled from outside ends"),
 )

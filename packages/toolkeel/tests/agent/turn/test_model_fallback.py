@@ -79,7 +79,7 @@ def test_what_the_other_model_costs_must_be_known_when_the_run_begins() -> None:
 
 
 def test_requests_are_held_to_a_rate_over_all_runs_that_share_it() -> None:
-    slowly = RateLimit(2, 3600, patience=0)
+    slowly = RateLimit(2, 3600, max_wait=0)
     first = Agent(Scripted(["a"]), model_steps=[slowly])
     second = Agent(Scripted(["b", "c"]), model_steps=[slowly])
     assert [first.run_sync("x").output, second.run_sync("x").output] == ["a", "b"]
@@ -92,7 +92,7 @@ def test_requests_are_held_to_a_rate_over_all_runs_that_share_it() -> None:
 
 
 def test_another_model_is_asked_where_a_rate_would_be_broken() -> None:
-    steps = [Fallback(Scripted(["spare"], name="spare")), RateLimit(1, 3600, patience=0)]
+    steps = [Fallback(Scripted(["spare"], name="spare")), RateLimit(1, 3600, max_wait=0)]
     agent = Agent(Scripted(["own"]), model_steps=steps)
     assert [agent.run_sync("x").output, agent.run_sync("x").output] == ["own", "spare"]
     with pytest.raises(RateLimited, match="the model spare"):

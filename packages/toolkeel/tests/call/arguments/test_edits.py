@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from toolkeel import Effects, RunContext, Secret, Tool, ToolContext, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.call.arguments.edits import what_ran, with_note
+from toolkeel.call.arguments.edits import append_note, executed_arguments
 from toolkeel.call.steps.guard import Allow, Reject, Verdict, input_guard, output_guard
 from toolkeel.call.steps.retry import Retry
 from toolkeel.call.steps.rules import Rules
@@ -196,7 +196,7 @@ def test_no_secret_stands_in_what_is_told_of_an_edit() -> None:
 
 def test_blocks_get_the_note_as_a_block_of_their_own() -> None:
     message = ToolMessage((Text("a"),), "1", "x", "success")
-    note = with_note(message, (Edit("a person", {}, ("n from 1 to 2",)),)).content
+    note = append_note(message, (Edit("a person", {}, ("n from 1 to 2",)),)).content
     assert note == (Text("a"), Text("[A person changed this call: n from 1 to 2]"))
 
 
@@ -249,4 +249,4 @@ def test_arguments_that_cannot_be_written_are_left_out_of_the_event() -> None:
 
     made = tool(pay)
     prepared = Prepared(ToolCall("1", "pay", "{}"), made, {"amount": Odd()})
-    assert what_ran(prepared, ToolContext(prepared.call, "pay", RunContext())) is None
+    assert executed_arguments(prepared, ToolContext(prepared.call, "pay", RunContext())) is None

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from toolkeel.call.arguments.parse import (
     MAX_DEPTH,
     MAX_DIGITS,
-    normalise,
+    object_to_text,
     parse_arguments,
     parse_json,
 )
@@ -234,12 +234,12 @@ def test_an_object_encoded_twice_or_fenced_is_the_same_object(value: dict[str, o
 
 @given(OBJECTS)
 def test_a_dict_given_as_arguments_becomes_its_text(value: dict[str, object]) -> None:
-    assert parse_arguments(normalise(value)).value == value
+    assert parse_arguments(object_to_text(value)).value == value
 
 
 def test_text_stays_what_it_is_and_none_is_no_text() -> None:
-    assert normalise(' {"a": 1,} ') == ' {"a": 1,} '
-    assert normalise(None) == ""
+    assert object_to_text(' {"a": 1,} ') == ' {"a": 1,} '
+    assert object_to_text(None) == ""
 
 
 @pytest.mark.parametrize(
@@ -254,7 +254,7 @@ def test_text_stays_what_it_is_and_none_is_no_text() -> None:
 )
 def test_arguments_of_no_known_form_are_malformed(raw: object, says: str) -> None:
     with pytest.raises(MalformedArguments, match=says) as caught:
-        normalise(raw)
+        object_to_text(raw)
     caught.value.text.encode()
 
 
@@ -262,12 +262,12 @@ def test_a_dict_that_holds_itself_is_malformed() -> None:
     value: dict[str, object] = {}
     value["a"] = value
     with pytest.raises(MalformedArguments, match="Circular"):
-        normalise(value)
+        object_to_text(value)
 
 
 @pytest.mark.parametrize("value", [{"a": math.nan}, {"a": [math.inf]}, {1: "a", "1": "b"}])
 def test_a_dict_that_json_cannot_hold_is_refused_as_its_text_would_be(value: object) -> None:
-    refusal(normalise(value))
+    refusal(object_to_text(value))
 
 
 def test_any_json_value_can_be_parsed_as_strictly() -> None:

@@ -16,7 +16,15 @@ from hypothesis import strategies as st
 from tests.contract import check_results
 from tests.waiting import run, until
 from toolkeel import Rules, RunContext, SetupError, ToolCall, ToolMessage, Toolset, tool
-from toolkeel.call.steps.call_limits import READ, REPEATS, AtOnce, Budget, RateLimit, note, repeats
+from toolkeel.call.steps.call_limits import (
+    MAX_COMPARED,
+    MAX_REPEATS,
+    CallLimit,
+    ConcurrencyLimit,
+    RateLimit,
+    record_result,
+    refuse_repeats,
+)
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import LimitReached
 
@@ -81,14 +89,14 @@ def test_the_same_call_that_fails_three_times_in_the_same_way_is_not_run_again()
     tools, ran = failing()
     state = RunContext()
     said = [one(tools, state, '{"name": "Bob"}') for _ in range(6)]
-    assert said == ["crashed"] * REPEATS + ["limit_reached"] * 3
-    assert len(ran) == REPEATS
+    assert said == ["crashed"] * MAX_REPEATS + ["limit_reached"] * 3
+    assert len(ran) == MAX_REPEATS
 
 
 def test_other_arguments_other_runs_and_successes_count_for_themselves() -> None:
     tools, _ = failing()
     state = RunContext()
-    for _ in range(REPEATS):
+    for _ in range(MAX_REPEATS):
         one(tools, state, '{"name": "Bob"}')
     assert one(tools, state, '{"name": "Eve"}') == "crashed"
     assert one(tools, RunContext(), '{"name": "Bob"}') == "crashed"
@@ -115,7 +123,10 @@ def test_the_same_call_written_in_another_way_is_the_same() -> None:
 
 def test_large_calls_are_the_same_if_they_are_written_alike() -> None:
     """To read them would hold up the loop, for the calls of a turn that are right as well."""
-    first, other = '{"a": 1, "b": 0' + " " * READ + "}", '{"b": 0, "a": 1' + " " * READ + "}"
+    first, other = (
+        '{"a": 1, "b": 0' + " " * MAX_COMPARED + "}",
+        '{"b": 0, "a": 1' + " " * MAX_COMPARED + "}",
+    )
     assert ends(divide, [first, first, other, first, first]) == ["crashed"] * 4 + ["limit_reached"]
 
 
@@ -133,7 +144,7 @@ def test_calls_that_never_reach_a_body_are_counted_too() -> None:
     tools, ran = failing()
     for arguments in ("{", '{"nam": "x"}', {"nam": 1}):
         state = RunContext()
-        said = [one(tools, state, arguments) for _ in range(REPEATS + 1)]
+        said = [one(tools, state, arguments) for _ in range(MAX_REPEATS + 1)]
         assert said[-1] == "limit_reached"
         assert len(set(said)) == 2
     assert not ran
@@ -143,9 +154,9 @@ def test_calls_that_never_reach_a_body_are_counted_too() -> None:
 def test_what_is_no_failure_of_the_call_itself_is_not_counted(kind: Any) -> None:
     state: RunContext[Any] = RunContext()
     call = ToolCall("1", "find")
-    for _ in range(REPEATS + 1):
-        note(state, call, ToolMessage("x", status="error", kind=kind))
-    repeats(state, call)
+    for _ in range(MAX_REPEATS + 1):
+        record_result(state, call, ToolMessage("x", status="error", kind=kind))
+    refuse_repeats(state, call)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None])), max_size=30))
@@ -156,19 +167,19 @@ def test_a_call_is_refused_exactly_when_its_last_three_ends_were_the_same_failur
     seen: dict[str, list[str | None]] = {"a": [], "b": []}
     for arguments, error in ends:
         call = ToolCall("1", "find", arguments)
-        last = seen[arguments][-REPEATS:]
-        expected = len(last) == REPEATS and len(set(last)) == 1 and last[0] is not None
+        last = seen[arguments][-MAX_REPEATS:]
+        expected = len(last) == MAX_REPEATS and len(set(last)) == 1 and last[0] is not None
         try:
-            repeats(state, call)
+            refuse_repeats(state, call)
         except LimitReached:
             assert expected
             continue
         assert not expected
         seen[arguments].append(error)
         if error is None:
-            note(state, call, ToolMessage("fine"))
+            record_result(state, call, ToolMessage("fine"))
         else:
-            note(state, call, ToolMessage(error, status="error", kind="tool_error"))
+            record_result(state, call, ToolMessage(error, status="error", kind="tool_error"))
 
 
 def test_a_failure_that_changes_begins_the_count_anew() -> None:
@@ -189,7 +200,7 @@ def test_a_failure_that_changes_begins_the_count_anew() -> None:
 @given(st.integers(0, 6), st.lists(st.integers(1, 4), max_size=4))
 def test_a_budget_lets_so_many_calls_of_a_run_pass(budget: int, turns: list[int]) -> None:
     server = Server(0)
-    tools = server.tools(Budget(budget))
+    tools = server.tools(CallLimit(budget))
 
     async def main() -> list[str | None]:
         state = RunContext()
@@ -210,14 +221,14 @@ def test_a_budget_of_a_set_counts_all_its_tools_together_and_each_run_anew() -> 
     def b() -> None:
         """B."""
 
-    tools = Toolset([a, b], steps=[Budget(3)])
+    tools = Toolset([a, b], steps=[CallLimit(3)])
     calls = [ToolCall(str(n), "ab"[n % 2]) for n in range(5)]
     for _ in range(2):
         assert kinds(tools.run_sync(calls)) == [None] * 3 + ["limit_reached"] * 2
 
 
 def test_what_a_budget_refuses_tells_the_model_to_stop() -> None:
-    [message] = Server().tools(Budget(0)).run_sync(ping(1))
+    [message] = Server().tools(CallLimit(0)).run_sync(ping(1))
     assert "Answer with what you have" in message.text
 
 
@@ -228,7 +239,7 @@ def test_what_a_budget_refuses_tells_the_model_to_stop() -> None:
 def test_at_most_so_many_calls_of_a_run_are_at_work_at_once(limit: int) -> None:
     server = Server()
     calls = ping(20)
-    check_results(calls, run(lambda: server.tools(AtOnce(limit)).run(calls)))
+    check_results(calls, run(lambda: server.tools(ConcurrencyLimit(limit)).run(calls)))
     assert server.most == limit
 
 
@@ -237,7 +248,7 @@ def test_waiting_calls_go_in_order_and_a_cancelled_one_takes_no_place() -> None:
 
     async def main() -> list[str | None]:
         state = RunContext()
-        tools = server.tools(AtOnce(1))
+        tools = server.tools(ConcurrencyLimit(1))
         tasks = [asyncio.create_task(tools.run([call], state)) for call in ping(4)]
         await until(lambda: server.now == 1)
         tasks[1].cancel()
@@ -253,7 +264,7 @@ def test_a_run_that_is_cancelled_answers_those_who_wait() -> None:
 
     async def main() -> list[str | None]:
         state = RunContext()
-        task = asyncio.create_task(server.tools(AtOnce(2)).run(ping(6), state))
+        task = asyncio.create_task(server.tools(ConcurrencyLimit(2)).run(ping(6), state))
         await until(lambda: server.now == 2)
         state.cancel.cancel()
         return kinds(await task)
@@ -279,7 +290,7 @@ def test_calls_over_the_rate_wait_for_their_turn() -> None:
 def test_a_wait_longer_than_ones_patience_is_refused_at_once_and_takes_no_place() -> None:
     server = Server(0)
     start = time.monotonic()
-    limit = RateLimit(2, 60, patience=1)
+    limit = RateLimit(2, 60, max_wait=1)
     said = kinds(run(lambda: server.tools(limit).run(ping(5))))
     assert said == [None, None] + ["limit_reached"] * 3
     assert time.monotonic() - start < 20
@@ -287,7 +298,7 @@ def test_a_wait_longer_than_ones_patience_is_refused_at_once_and_takes_no_place(
 
 def test_a_rate_holds_over_runs_loops_and_threads() -> None:
     server = Server(0)
-    tools = server.tools(RateLimit(4, 60, patience=0))
+    tools = server.tools(RateLimit(4, 60, max_wait=0))
     said: list[str | None] = []
     threads = [
         threading.Thread(target=lambda: said.extend(kinds(asyncio.run(tools.run(ping(2))))))
@@ -308,13 +319,13 @@ def test_a_rate_holds_over_runs_loops_and_threads() -> None:
 def test_no_stretch_of_time_ever_holds_more_starts_than_allowed(
     calls: int, seconds: float, gaps: list[float]
 ) -> None:
-    limit = RateLimit(calls, seconds, patience=seconds * 3)
+    limit = RateLimit(calls, seconds, max_wait=seconds * 3)
     now, starts = 0.0, []
     for gap in gaps:
         now += gap
         wait = limit._reserve(now)
         assert wait >= 0
-        if wait <= limit.patience:
+        if wait <= limit.max_wait:
             starts.append(now + wait)
     # `now + (at - now)` may miss `at` by a rounding.
     assert all(later >= earlier - 1e-9 for earlier, later in itertools.pairwise(starts))
@@ -324,7 +335,12 @@ def test_no_stretch_of_time_ever_holds_more_starts_than_allowed(
 
 @pytest.mark.parametrize(
     "make",
-    [lambda: Budget(-1), lambda: AtOnce(0), lambda: RateLimit(0, 1), lambda: RateLimit(1, 0)],
+    [
+        lambda: CallLimit(-1),
+        lambda: ConcurrencyLimit(0),
+        lambda: RateLimit(0, 1),
+        lambda: RateLimit(1, 0),
+    ],
 )
 def test_limits_that_make_no_sense_are_refused_when_they_are_made(make: Any) -> None:
     with pytest.raises(SetupError, match="give"):
@@ -336,7 +352,7 @@ def test_a_call_that_is_denied_spends_nothing_of_a_budget() -> None:
     answers = iter([False, True, True])
 
     async def main() -> list[str | None]:
-        [ping_tool] = server.tools(Budget(1))
+        [ping_tool] = server.tools(CallLimit(1))
         tools = Toolset([ping_tool], rules=Rules(ask=["ping"]))
         return kinds(await tools.run(ping(3), RunContext(approver=lambda ticket: next(answers))))
 

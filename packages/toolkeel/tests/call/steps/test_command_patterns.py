@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.call.steps.command_patterns import LONGEST, allowed, mentions, plain_words
+from toolkeel.call.steps.command_patterns import MAX_SCANNED, covers, may_mention, plain_words
 from toolkeel.call.steps.rules import Rules
 
 BYPASSES = r"""
@@ -97,7 +97,7 @@ git status
     ],
 )
 def test_no_line_but_the_plain_one_is_covered_by_a_rule(line: str) -> None:
-    assert not allowed("git status", line)
+    assert not covers("git status", line)
     assert (
         Rules(allow=["bash(command=git status)"]).rule("bash", {"command": line}, "command") is None
     )
@@ -110,10 +110,10 @@ def test_the_plain_line_is_covered_quoted_or_with_more_blanks() -> None:
 
 
 def test_a_star_at_the_end_stands_for_any_words_of_the_same_command() -> None:
-    assert allowed("git log *", "git log --format='%H' -3") and allowed("git log *", "git log")
-    assert not allowed("git log *", "git log; rm -rf .")
-    assert allowed("npm run test:*", "npm run test:unit") and not allowed("npm *", "npm;x")
-    assert allowed("pytest", "pytest") and not allowed("", "pytest") and not allowed("*", "a;b")
+    assert covers("git log *", "git log --format='%H' -3") and covers("git log *", "git log")
+    assert not covers("git log *", "git log; rm -rf .")
+    assert covers("npm run test:*", "npm run test:unit") and not covers("npm *", "npm;x")
+    assert covers("pytest", "pytest") and not covers("", "pytest") and not covers("*", "a;b")
 
 
 @pytest.mark.parametrize(
@@ -133,7 +133,7 @@ def test_a_star_at_the_end_stands_for_any_words_of_the_same_command() -> None:
     + ["eval x", "echo cm0geA== | base64 -d | sh", ". ./x", "sh < x", "a;" * 300 + "rm x"],
 )
 def test_a_rule_that_denies_or_asks_looks_into_every_part(line: str) -> None:
-    assert mentions("rm *", line) or mentions("rm", line)
+    assert may_mention("rm *", line) or may_mention("rm", line)
     assert str(Rules(deny=["bash(command=rm)"]).action("bash", {"command": line})) in (
         "deny",
         "None",
@@ -154,7 +154,7 @@ def test_a_rule_that_denies_or_asks_looks_into_every_part(line: str) -> None:
     + ["if ! grep -q a f; then (cd b && ls); fi", 'f() { ls "$1"; }; f *.py # $x'],
 )
 def test_a_rule_that_denies_lets_other_lines_through(line: str) -> None:
-    assert not mentions("rm *", line)
+    assert not may_mention("rm *", line)
 
 
 @pytest.mark.parametrize(
@@ -166,7 +166,7 @@ def test_a_rule_that_denies_lets_other_lines_through(line: str) -> None:
     ],
 )  # fmt: skip
 def test_a_program_is_found_behind_signs_and_quotes_and_without_words_of_its_own(line: str) -> None:
-    assert mentions("rm *", line)
+    assert may_mention("rm *", line)
 
 
 @pytest.mark.parametrize(
@@ -190,7 +190,7 @@ def test_a_program_is_found_behind_signs_and_quotes_and_without_words_of_its_own
     ],
 )  # fmt: skip
 def test_what_a_line_runs_without_saying_it_counts_as_any_program(line: str) -> None:
-    assert mentions("rm *", line)
+    assert may_mention("rm *", line)
 
 
 @given(st.text("rm '\"\\;$|x", max_size=8), st.sampled_from(["; ", " && ", "\n", " | ", "("]))
@@ -200,7 +200,7 @@ def test_no_way_of_quoting_hides_a_program_that_a_shell_would_run(word: str, bef
         ["/bin/sh", "-c", script], capture_output=True, check=False, env={"PATH": "/nowhere"}
     )
     if b"ran" in said.stdout:
-        assert mentions("rm", word) and mentions("rm", f"ls{before}{word}")
+        assert may_mention("rm", word) and may_mention("rm", f"ls{before}{word}")
 
 
 def test_another_tools_arguments_are_compared_as_they_were() -> None:
@@ -226,9 +226,9 @@ def test_a_hostile_line_is_decided_at_once() -> None:
 @pytest.mark.parametrize("piece", ["a", ";", "\n", "&", "\\", "'a' ", "$(", "${x", "<<A\n", "`"])
 def test_a_line_that_takes_long_to_read_is_not_read_but_counts_as_a_match(piece: str) -> None:
     began = process_time()
-    assert mentions("rm *", piece * 2_000_000)
-    assert not allowed("rm *", piece * 2_000_000)
-    mentions("rm *", (piece * LONGEST)[:LONGEST])
+    assert may_mention("rm *", piece * 2_000_000)
+    assert not covers("rm *", piece * 2_000_000)
+    may_mention("rm *", (piece * MAX_SCANNED)[:MAX_SCANNED])
     assert process_time() - began < 2
 
 

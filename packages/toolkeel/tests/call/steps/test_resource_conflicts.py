@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from toolkeel.call.steps.resource_conflicts import Locks
+from toolkeel.call.steps.resource_conflicts import ResourceLocks
 from toolkeel.call.steps.resources import Branch
 
 STEPS = st.lists(st.sampled_from("ab"), max_size=3).map(tuple)
@@ -20,13 +20,13 @@ def test_claims_on_trees_are_held_in_order_and_never_lock_each_other_out(
     wants: list[tuple[list[Branch], bool]], acts: list[tuple[bool, int]]
 ) -> None:
     """Claims of places in a tree; some are given up while they wait, others end in any order."""
-    held = Locks()
+    held = ResourceLocks()
     claims = [held.claim(places, write) for places, write in wants]
     ended: set[int] = set()
 
     def check() -> None:
         for index, claim in enumerate(claims):
-            before = [n for n in range(index) if n not in ended and claims[n].meets(claim)]
+            before = [n for n in range(index) if n not in ended and claims[n].conflicts_with(claim)]
             assert claim.held == (not before) or index in ended
 
     check()
@@ -40,7 +40,7 @@ def test_claims_on_trees_are_held_in_order_and_never_lock_each_other_out(
 
 
 def test_a_thousand_calls_on_a_hundred_resources_look_at_few_of_each_other() -> None:
-    held = Locks()
+    held = ResourceLocks()
     claims = [held.claim([("file", f"d{n % 10}", f"f{n % 100}")], n % 3 == 0) for n in range(1000)]
     assert held.looked <= 1000 * 8
     for claim in claims:

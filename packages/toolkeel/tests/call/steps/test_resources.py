@@ -12,7 +12,7 @@ from pydantic import Field
 
 from toolkeel import Effects, Injected, ToolCall, tool
 from toolkeel.call.arguments.validate import prepare
-from toolkeel.call.steps.resources import branch_of, branches_of, is_within, overlap, resource_keys
+from toolkeel.call.steps.resources import branch_of, branches_of, is_within, overlaps, resource_keys
 from toolkeel.effects import Resource
 
 
@@ -63,9 +63,9 @@ def test_what_lies_below_a_resource_overlaps_with_it_and_nothing_else_does(
 ) -> None:
     branch, other = branch_of(f"file:{one}"), branch_of(f"file:{two}")
     assert is_within(branch_of(f"file:{one}/b"), branch) or one.endswith("..")
-    assert overlap(branch, other) == overlap(other, branch)
-    assert overlap(branch, other) == (all(x == y for x, y in zip(branch, other, strict=False)))
-    assert not overlap(branch, branch_of(f"db:{two}"))
+    assert overlaps(branch, other) == overlaps(other, branch)
+    assert overlaps(branch, other) == (all(x == y for x, y in zip(branch, other, strict=False)))
+    assert not overlaps(branch, branch_of(f"db:{two}"))
 
 
 @given(st.lists(PATHS, max_size=6))
@@ -74,7 +74,7 @@ def test_the_branches_of_several_resources_cover_them_all_without_overlapping(
 ) -> None:
     kept = branches_of(paths)
     assert all(any(is_within(branch_of(path), each) for each in kept) for path in paths)
-    assert not any(overlap(a, b) for a in kept for b in kept if a is not b)
+    assert not any(overlaps(a, b) for a in kept for b in kept if a is not b)
 
 
 def test_a_resource_may_say_its_key_by_itself() -> None:

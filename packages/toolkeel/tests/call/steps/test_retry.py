@@ -24,7 +24,7 @@ from toolkeel import (
 from toolkeel.call.steps.retry import Retry
 
 SAFE = Effects(idempotent=True)
-FAST = {"wait": 0.001, "longest_wait": 0.002}
+FAST = {"wait": 0.001, "max_wait": 0.002}
 
 
 class Flaky:
@@ -127,7 +127,7 @@ def test_a_cancel_ends_the_tries_at_once() -> None:
 
     async def main() -> ToolMessage:
         state = RunContext()
-        tools = flaky.tools(steps=[Retry(50, wait=60, longest_wait=60)])
+        tools = flaky.tools(steps=[Retry(50, wait=60, max_wait=60)])
         task = asyncio.create_task(tools.run([ToolCall("1", "send", {"parts": []})], state))
         await until(lambda: flaky.tries == 1)
         state.cancel.cancel("enough")
@@ -147,7 +147,7 @@ def test_waits_grow_and_stay_below_the_longest() -> None:
         raise ConnectionError
 
     flaky = Flaky(99, note)
-    send(flaky.tools(steps=[Retry(6, wait=0.01, longest_wait=0.04)]))
+    send(flaky.tools(steps=[Retry(6, wait=0.01, max_wait=0.04)]))
     gaps = [after - before for before, after in itertools.pairwise(at)]
     assert len(gaps) == 5
     assert all(0.005 < gap < 0.2 for gap in gaps)

@@ -28,8 +28,8 @@ from toolkeel import (
 )
 from toolkeel.call.batch import Batch
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
-from toolkeel.call.steps.resources import branch_of, overlap
-from toolkeel.call.steps.turn_order import locks
+from toolkeel.call.steps.resources import branch_of, overlaps
+from toolkeel.call.steps.turn_order import loop_locks
 from toolkeel.errors import DefinitionError
 from toolkeel.events import Event, Progress, ToolFinished
 
@@ -188,7 +188,7 @@ def test_a_stream_of_readers_cannot_starve_a_writer() -> None:
             order.append(call.id)
 
         tasks = [asyncio.create_task(one(read("a", "r0")))]
-        await until(lambda: len(locks()))
+        await until(lambda: len(loop_locks()))
         tasks.append(asyncio.create_task(one(edit("a", id="w"))))
         for number in range(1, 20):
             tasks.append(asyncio.create_task(one(read("a", f"r{number}"))))
@@ -262,13 +262,13 @@ def test_who_gives_up_waiting_leaves_nothing_held() -> None:
     async def main() -> None:
         tools = disk.tools()
         first = asyncio.create_task(tools.run([edit("a", "1")]))
-        await until(lambda: len(locks()))
+        await until(lambda: len(loop_locks()))
         waiting = [asyncio.create_task(tools.run([edit("a", str(n))])) for n in (2, 3, 4)]
         await asyncio.sleep(0.005)
         waiting[1].cancel()
         waiting[0].cancel()
         await asyncio.gather(first, *waiting, return_exceptions=True)
-        assert len(locks()) == 0
+        assert len(loop_locks()) == 0
         [again] = await tools.run([edit("a", "5")])
         assert again.content == "145"
 
@@ -286,7 +286,7 @@ def test_a_run_that_is_cancelled_holds_nothing(waits: bool) -> None:
         await until(lambda: disk._now == 1)
         state.cancel.cancel()
         results = await task
-        assert len(locks()) == 0
+        assert len(loop_locks()) == 0
         return results
 
     assert {r.kind for r in run(main)} == {"cancelled"}
@@ -306,7 +306,7 @@ def test_a_body_that_crashes_or_times_out_gives_its_resources_back() -> None:
         ]
         results = await Toolset([fail]).run(calls)
         assert [r.kind for r in results] == ["crashed", "timeout"] * 2
-        assert len(locks()) == 0
+        assert len(loop_locks()) == 0
 
     run(main)
 
@@ -333,7 +333,7 @@ def test_two_calls_whose_bodies_want_what_the_other_holds_do_not_wait_for_ever()
             ToolCall("2", "edit_both", {"path": "b", "other": "a"}),
         ]
         results = await Toolset([edit_both]).run(calls)
-        assert len(locks()) == 0
+        assert len(loop_locks()) == 0
         return results
 
     refused, edited = sorted(result.text for result in run(main))
@@ -347,7 +347,7 @@ def test_what_a_body_calls_goes_before_those_who_wait_for_that_body() -> None:
     @tool(effects=WRITES, timeout=20)
     async def sweep(path: str) -> str:
         """Hold a file while another call waits for its folder, then edit the whole folder."""
-        await until(lambda: len(locks()) == 2)
+        await until(lambda: len(loop_locks()) == 2)
         [inner] = await tools.run([edit("d", "inner")])
         return str(inner.kind)
 
@@ -372,7 +372,7 @@ class Tree:
         self.gate: asyncio.Event | None = None
 
     def below(self, path: str) -> list[str]:
-        return [leaf for leaf in self.LEAVES if overlap(branch_of(path), branch_of(leaf))]
+        return [leaf for leaf in self.LEAVES if overlaps(branch_of(path), branch_of(leaf))]
 
     def tools(self) -> list[Any]:
         async def work(id: str) -> None:
@@ -454,7 +454,7 @@ def test_calls_that_touch_nothing_in_common_all_run_at_once(
 
     def meet(one: ToolCall, two: ToolCall) -> bool:
         places = [branch_of(f"t/{dict(call.arguments)['path']}") for call in (one, two)]  # type: ignore[call-overload]
-        return "put" in (one.name, two.name) and overlap(*places)
+        return "put" in (one.name, two.name) and overlaps(*places)
 
     free = [c.id for n, c in enumerate(calls) if not any(meet(c, early) for early in calls[:n])]
 
@@ -467,7 +467,7 @@ def test_calls_that_touch_nothing_in_common_all_run_at_once(
         assert sorted(tree.begun) == sorted(free)
         tree.gate.set()
         await task
-        assert len(locks()) == 0
+        assert len(loop_locks()) == 0
 
     run(main)
 
@@ -572,7 +572,7 @@ def test_what_a_body_calls_may_use_what_the_body_holds() -> None:
         assert [r.content for r in results] == ["12", "1212", "121212"]
         [result] = await outer.run([ToolCall("1", "edit_from_thread", {"path": "b"})])
         assert result.content == "3"
-        assert len(locks()) == 0
+        assert len(loop_locks()) == 0
 
     run(main)
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from toolkeel import Tool, Toolset, tool
-from toolkeel.call.arguments.coerce import MOST_CHANGES
+from toolkeel.call.arguments.coerce import MAX_CHANGES
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.explain.error_budget import MOST, Bounded
 from toolkeel.errors import CallError
@@ -146,9 +146,9 @@ def test_explaining_a_hundred_thousand_wrong_items_keeps_little_memory() -> None
 
 
 def test_so_many_values_are_mended_and_no_more() -> None:
-    fine = _call(add, {"numbers": ["1"] * MOST_CHANGES})
+    fine = _call(add, {"numbers": ["1"] * MAX_CHANGES})
     assert fine.kind is None
-    assert _call(add, {"numbers": ["1"] * (MOST_CHANGES + 2)}).kind == "invalid_arguments"
+    assert _call(add, {"numbers": ["1"] * (MAX_CHANGES + 2)}).kind == "invalid_arguments"
     assert _call(add, {"numbers": [1] * 50_000 + ["1"]}).kind is None
 
 

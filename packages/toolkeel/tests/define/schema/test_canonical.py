@@ -29,7 +29,7 @@ from pydantic.alias_generators import to_camel
 from typing_extensions import TypedDict
 
 from toolkeel import ToolCall, tool
-from toolkeel.call.arguments.validate import as_json, effective, prepare, revalidate
+from toolkeel.call.arguments.validate import as_json, fill_defaults, prepare, revalidate
 from toolkeel.define.schema.canonical import canonical, renamed
 from toolkeel.define.tool import AnyTool
 
@@ -153,7 +153,7 @@ def test_parameters_and_model_fields_keep_the_names_the_model_knows() -> None:
     for made, sent, whole in ((go, first, {**first, "count": 1}), (born, second, second)):
         prepared = prepare(ToolCall("1", made.name, sent), made)
         assert as_json(prepared) == whole
-        assert revalidate(prepared).arguments == effective(prepared).arguments
+        assert revalidate(prepared).arguments == fill_defaults(prepared).arguments
     assert dict(go.arguments.keys) == {"city": "cityName"}
     assert dict(born.arguments.keys) == {"first_name": "firstName", "born_on": "bornOn"}
 
@@ -187,7 +187,7 @@ def test_what_the_model_left_out_has_the_functions_default_in_the_effective_form
 
     prepared = prepare(ToolCall("1", "remove", {"path": "a"}), remove)
     assert as_json(prepared) == {"path": "a", "recursive": True, "color": "red"}
-    assert dict(effective(prepared).arguments) == {
+    assert dict(fill_defaults(prepared).arguments) == {
         "path": "a",
         "recursive": True,
         "color": Color.RED,

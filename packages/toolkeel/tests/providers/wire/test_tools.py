@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from toolkeel import RunContext, ToolCall, ToolMessage, Toolset, tool
 from toolkeel.agent.reply_assembly import assemble
-from toolkeel.call.truncate import KEEPS
+from toolkeel.call.truncate import KEEPER
 from toolkeel.errors import SetupError
 from toolkeel.hosted import Hosted, Native
 from toolkeel.messages import AssistantMessage
@@ -248,7 +248,7 @@ def test_whatever_goes_wrong_the_model_reads_of_tools_only_by_the_names_it_was_t
 
 
 def test_where_the_rest_is_and_what_was_found_is_told_by_the_names_on_the_wire() -> None:
-    @tool("files.read", metadata={KEEPS: lambda data: "output:1"})
+    @tool("files.read", metadata={KEEPER: lambda data: "output:1"})
     def read(path: str) -> str:
         """Read what was kept."""
         return path

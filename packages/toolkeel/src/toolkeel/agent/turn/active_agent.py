@@ -11,7 +11,7 @@ from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import instruct
 from toolkeel.agent.run_state import RunState
-from toolkeel.call.tool_sources import gather
+from toolkeel.call.tool_sources import gather_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
@@ -82,7 +82,7 @@ class ActiveAgent:
         run, plan, outer = self._run, self.plan, self._outer_toolset
         tools = plan.tools
         if plan.sources:
-            tools = await gather(plan.sources, tools, run)
+            tools = await gather_tools(plan.sources, tools, run)
         for earlier in self.before:
             outer = earlier.tools.within(outer)
         tools = run.scope.toolset = tools.within(outer)

@@ -10,7 +10,7 @@ from toolkeel.agent.transcript import order_results
 from toolkeel.call.batch import Batch, skip_call
 from toolkeel.call.correction_counts import Corrections
 from toolkeel.call.failure_message import unknown_outcome_message
-from toolkeel.call.steps.taint import carry
+from toolkeel.call.steps.taint import attach_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.options import external
@@ -59,7 +59,7 @@ class TurnCalls:
             self._batch = None
             results = batch.results
             if run.taint is not None and recorder is None:
-                results = carry(run, results)
+                results = attach_labels(run, results)
             self._append(results, resumed)
         self.waits = batch.suspended
         self.corrections.record(results)

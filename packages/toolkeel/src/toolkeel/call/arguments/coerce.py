@@ -42,10 +42,10 @@ from toolkeel.define.subschemas import (
 from toolkeel.errors import FieldError, MalformedArguments
 
 Path = tuple[str | int, ...]
-MOST_CHANGES = 1000
+MAX_CHANGES = 1000
 """Values of one call that are mended; what holds more is refused."""
-MOST_WRONG = 100
-MOST_TRIED = 2000
+MAX_WRONG = 100
+MAX_TRIED = 2000
 """Schemas that lead back to each other, tried for one call; what is left then stays as it is."""
 
 
@@ -95,14 +95,16 @@ def coerce(
     >>> coerce({"n": "5"}, {"properties": {"n": {"type": "integer"}}}).value
     {'n': 5}
     """
-    run = _Run(schema)
+    run = _Coercer(schema)
     try:
         plain = schema.get("type") == "object" and _BEYOND_OBJECT.isdisjoint(schema)
-        result = run.members(value, schema, ()) if plain else run.at(value, schema, (), ())
+        result = (
+            run.coerce_members(value, schema, ()) if plain else run.coerce_at(value, schema, (), ())
+        )
     except RecursionError:  # the caller's stack is nearly used up
         return Coerced(value)
     if unknown_keys == "ignore" and isinstance(result, dict):
-        result = run.without_unknown(result)
+        result = run.drop_unknown(result)
     if not run.changes or not isinstance(result, dict):
         return Coerced(value)
     return Coerced(result, tuple(run.changes))
@@ -111,7 +113,7 @@ def coerce(
 def is_final(
     errors: Sequence[Mapping[str, Any]], schema: Schema, unknown_keys: UnknownKeys
 ) -> bool:
-    """Whether the table surely mends nothing of what pydantic refused, so that it need not be asked.
+    """Return True if the table cannot correct any of pydantic's errors.
 
     Args:
         errors: In pydantic's own form.
@@ -132,17 +134,19 @@ def is_final(
     return True
 
 
-class _Run:
+class _Coercer:
     """One pass over one value."""
 
     def __init__(self, root: Schema, left: Iterator[int] | None = None) -> None:
         self.root = root
-        self.left = left or iter(range(MOST_TRIED))
+        self.left = left or iter(range(MAX_TRIED))
         self.changes: list[Coercion] = []
         self.wrong = 0  # values that nothing mends: with many of them the call is refused anyway
 
-    def at(self, value: object, schema: object, path: Path, within: tuple[int, ...]) -> object:
-        """The value as this schema wants it.
+    def coerce_at(
+        self, value: object, schema: object, path: Path, within: tuple[int, ...]
+    ) -> object:
+        """Return the value as a schema wants it.
 
         Args:
             within: Identities of the schemas passed for this same value: a reference that
@@ -153,27 +157,27 @@ class _Run:
         if not COMPOSED.isdisjoint(schema):
             if len(within) > 4 and next(self.left, None) is None:
                 return value
-            value = self._composed(value, schema, path, (*within, id(schema)))
+            value = self._coerce_composed(value, schema, path, (*within, id(schema)))
         if not _TYPED.isdisjoint(schema):
-            value = self._typed(value, schema, path)
+            value = self._coerce_typed(value, schema, path)
         if isinstance(value, dict):
-            return self.members(value, schema, path)
-        return self._array(value, schema, path) if isinstance(value, list) else value
+            return self.coerce_members(value, schema, path)
+        return self._coerce_array(value, schema, path) if isinstance(value, list) else value
 
-    def _composed(
+    def _coerce_composed(
         self, value: object, schema: Schema, path: Path, within: tuple[int, ...]
     ) -> object:
-        """The value as the schemas that a schema is composed of want it."""
+        """Return the value as the schemas that a schema is composed of want it."""
         if "$ref" in schema:
-            value = self.at(value, resolve(schema["$ref"], self.root), path, within)
+            value = self.coerce_at(value, resolve(schema["$ref"], self.root), path, within)
         for part in list_of(schema, "allOf"):
-            value = self.at(value, part, path, within)
+            value = self.coerce_at(value, part, path, within)
         for keyword in ("anyOf", "oneOf"):
             if branches := list_of(schema, keyword):
-                value = self._union(value, branches, path, within)
+                value = self._coerce_union(value, branches, path, within)
         return value
 
-    def _union(
+    def _coerce_union(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
         """Follow the one branch that takes the value; else the one change some branch allows."""
@@ -183,16 +187,16 @@ class _Run:
             return self._changed_for(value, branches, path, within)
         if len(taking) > 1 and isinstance(value, dict):
             taking = [branch for branch in taking if self._fits(value, branch)]
-        return self.at(value, taking[0], path, within) if len(taking) == 1 else value
+        return self.coerce_at(value, taking[0], path, within) if len(taking) == 1 else value
 
     def _changed_for(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
-        """The value as some branch would change it, if there is only one such reading."""
+        """Return the value as some branch would change it, if there is only one such reading."""
         tried: list[tuple[object, list[Coercion]]] = []
         for branch in branches:
-            attempt = _Run(self.root, self.left)
-            changed = attempt.at(value, branch, path, within)
+            attempt = _Coercer(self.root, self.left)
+            changed = attempt.coerce_at(value, branch, path, within)
             known = any(_identical(changed, other) for other, _ in tried)
             if accepts(changed, branch, self.root) and not known:
                 tried.append((changed, attempt.changes))
@@ -203,7 +207,7 @@ class _Run:
         return tried[0][0]
 
     def _fits(self, value: dict[str, object], branch: object) -> bool:
-        """Whether an object has what a branch requires, and the branch's fixed values."""
+        """Return True if an object has a branch's required keys and fixed values."""
         branch = self._target(branch)
         if not isinstance(branch, Mapping):
             return True
@@ -214,14 +218,14 @@ class _Run:
         )
 
     def _target(self, branch: object) -> object:
-        """What a branch that is a reference stands for."""
+        """Return the schema that a branch refers to."""
         for _ in range(8):
             if not isinstance(branch, Mapping) or "$ref" not in branch:
                 break
             branch = resolve(branch["$ref"], self.root)
         return branch
 
-    def _typed(self, value: object, schema: Schema, path: Path) -> object:
+    def _coerce_typed(self, value: object, schema: Schema, path: Path) -> object:
         wanted = schema.get("type")
         if matches_type(value, wanted) and is_option(value, schema):
             return value
@@ -238,14 +242,16 @@ class _Run:
         self.changes.append(Coercion(path, short(value), short(found[0][0]), found[0][1]))
         return found[0][0]
 
-    def members(self, value: dict[str, object], schema: Schema, path: Path) -> dict[str, object]:
+    def coerce_members(
+        self, value: dict[str, object], schema: Schema, path: Path
+    ) -> dict[str, object]:
         properties = properties_of(schema)
         others = schema.get("additionalProperties")
         if not properties and not isinstance(others, (dict, Mapping)):
             return value
         changed = value
         for name, item in value.items():
-            if self.wrong > MOST_WRONG or len(self.changes) > MOST_CHANGES:
+            if self.wrong > MAX_WRONG or len(self.changes) > MAX_CHANGES:
                 break
             each = properties.get(name, others)
             if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
@@ -260,13 +266,13 @@ class _Run:
                 del changed[name]
                 self.changes.append(Coercion((*path, name), "null", "", "null_dropped"))
                 continue
-            after = self.at(item, each, (*path, name), ())
+            after = self.coerce_at(item, each, (*path, name), ())
             if after is not item:
                 changed = dict(value) if changed is value else changed
                 changed[name] = after
         return changed
 
-    def _array(self, value: list[object], schema: Schema, path: Path) -> list[object]:
+    def _coerce_array(self, value: list[object], schema: Schema, path: Path) -> list[object]:
         first = list_of(schema, "prefixItems") or list_of(schema, "items")
         rest = schema.get("additionalItems" if list_of(schema, "items") else "items")
         if not first and not isinstance(rest, Mapping):
@@ -276,15 +282,15 @@ class _Run:
             each = first[index] if index < len(first) else rest
             if isinstance(each, dict) and each.get("type") == _SCALARS.get(type(item), _NOTHING):
                 continue  # of the very type advertised; a choice is looked at by validation
-            if self.wrong > MOST_WRONG or len(self.changes) > MOST_CHANGES:
+            if self.wrong > MAX_WRONG or len(self.changes) > MAX_CHANGES:
                 break
-            after = self.at(item, each, (*path, index), ())
+            after = self.coerce_at(item, each, (*path, index), ())
             if after is not item:
                 changed = list(value) if changed is value else changed
                 changed[index] = after
         return changed
 
-    def without_unknown(self, value: dict[str, object]) -> dict[str, object]:
+    def drop_unknown(self, value: dict[str, object]) -> dict[str, object]:
         """Drop the keys that no property of the root names, unless the root takes any key."""
         known = _known(self.root)
         unknown = [name for name in value if known is not None and name not in known]
@@ -305,7 +311,7 @@ _EXACT = 2**53  # up to here every integer has a float of its own
 
 
 def _kinds(schema: Schema) -> list[str]:
-    """The types a schema names; for a bare `enum` or `const`, those of its values."""
+    """Return the types a schema names; for a bare `enum` or `const`, those of its values."""
     wanted = schema.get("type")
     if isinstance(wanted, str):
         return [wanted]
@@ -316,7 +322,7 @@ def _kinds(schema: Schema) -> list[str]:
 
 
 def _convert(value: object, kind: str) -> object:
-    """The value as a `kind`, or nothing."""
+    """Return the value as a `kind`, or `_NOTHING`."""
     if isinstance(value, float):
         whole = kind == "integer" and value.is_integer() and abs(value) <= _EXACT
         return int(value) if whole else _NOTHING
@@ -355,7 +361,7 @@ def _identical(one: object, other: object) -> bool:
 
 
 def _is_hopeless(text: str, schema: object) -> bool:
-    """Whether a text is surely no other way of writing what a plain schema wants."""
+    """Return True if a text is no other spelling of what a plain schema wants."""
     if not isinstance(schema, dict) or not _BEYOND_OBJECT.isdisjoint(schema):
         return False
     kind = schema.get("type")
@@ -365,7 +371,7 @@ def _is_hopeless(text: str, schema: object) -> bool:
 
 
 def _known(root: Schema) -> frozenset[str] | None:
-    """Names of the root's properties; None if by its own word it takes any."""
+    """Return the names of the root's properties; None if it takes any."""
     names: set[str] = set()
     closed = False
     for schema in in_place([root], root):

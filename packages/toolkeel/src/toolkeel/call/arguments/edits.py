@@ -1,11 +1,11 @@
-"""Edited calls: what a person or a guard changed is told to the model and kept in the result."""
+"""Edited calls: a change is reported to the model and recorded in the result."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
-from toolkeel.call.arguments.validate import revalidate, told_json
+from toolkeel.call.arguments.validate import masked_json, revalidate
 from toolkeel.content import Text
 from toolkeel.context import Edit, ToolContext
 from toolkeel.define.explain.phrases import cut, short
@@ -13,12 +13,12 @@ from toolkeel.define.tool import Prepared
 from toolkeel.events import Coerced
 from toolkeel.messages import ToolMessage
 
-MOST = 400  # characters the model is told of one edit
+MAX_NOTE = 400  # characters the model is told of one edit
 STEP = "a step"
 
 
-def revise(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
-    """What a step passes on, validated; that it was changed is kept.
+def validate_change(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
+    """Validate the arguments that a step passes on, and record the change.
 
     Args:
         seen: The call as the step saw it.
@@ -30,12 +30,12 @@ def revise(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
     """
     after = revalidate(passed)
     if after.tool is seen.tool:
-        note_edit(seen, after, context, STEP)
+        record_edit(seen, after, context, STEP)
     return after
 
 
-def note_edit(before: Prepared, after: Prepared, context: ToolContext, by: str) -> None:
-    """Remember that a call was changed, and tell who listens.
+def record_edit(before: Prepared, after: Prepared, context: ToolContext, by: str) -> None:
+    """Record that a call was changed, and emit it as an event.
 
     Args:
         before: As it was.
@@ -43,9 +43,9 @@ def note_edit(before: Prepared, after: Prepared, context: ToolContext, by: str) 
         context: The call's.
         by: Who changed it: ``a person``, ``the guard small``.
     """
-    now, edits = told_json(after), context.edits
+    now, edits = masked_json(after), context.edits
     # What a guard changed comes by here a second time, as what a step passes on.
-    changes = tuple(_changes(edits[-1].arguments if edits else told_json(before), now))
+    changes = tuple(_changes(edits[-1].arguments if edits else masked_json(before), now))
     if not changes:
         return
     context.edits = (*edits, Edit(by, now, changes, by != STEP))
@@ -70,8 +70,8 @@ def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Itera
             yield f"{key}, now {now}"
 
 
-def with_note(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
-    """A call's result with a note of how the call was edited, for the model and in its details."""
+def append_note(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
+    """Add a note of the edits to a call's result, for the model and in its details."""
     note = "\n".join(map(_note, [each for each in edits if each.told]))
     content = message.content
     if note and isinstance(content, str):
@@ -86,14 +86,14 @@ def with_note(message: ToolMessage, edits: tuple[Edit, ...]) -> ToolMessage:
 
 def _note(edit: Edit) -> str:
     by = edit.by[:1].upper() + edit.by[1:]
-    return cut(f"[{by} changed this call: {'; '.join(edit.changes)}", MOST) + "]"
+    return cut(f"[{by} changed this call: {'; '.join(edit.changes)}", MAX_NOTE) + "]"
 
 
-def what_ran(prepared: Prepared, context: ToolContext) -> Mapping[str, object] | None:
-    """The effective arguments, for the event of a call's end; None if they cannot be written."""
+def executed_arguments(prepared: Prepared, context: ToolContext) -> Mapping[str, object] | None:
+    """Return the effective arguments for the end event; None if they have no JSON form."""
     if context.edits:
         return context.edits[-1].arguments
     try:
-        return told_json(prepared)
+        return masked_json(prepared)
     except Exception:  # a value that only its own type can write
         return None

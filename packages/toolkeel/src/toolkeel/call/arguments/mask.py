@@ -1,8 +1,8 @@
-"""Keeping secrets out of what a run tells: its events, its tickets, the results of its failures.
+"""Keeping secrets out of a run's events, its tickets and the results of its failures.
 
-What a schema calls secret is masked by its place. After that, its exact text is masked wherever it
-turns up in the same run: in what a body raises, in progress, in another tool's result. A run whose
-tools have no secrets has no `Masking` and pays nothing.
+What a schema marks as secret is masked by its place. After that, its exact text is masked wherever it
+occurs in the same run: in an exception of a body, in progress, in another tool's result. A run whose
+tools have no secrets has no `SecretMask`.
 """
 
 from __future__ import annotations
@@ -33,31 +33,31 @@ EVERYTHING = Mask({"writeOnly": True})
 """For calls of tools nobody knows: their names may be misspelt."""
 
 
-class Masking:
-    """Masks what one run tells; stands in `RunContext.mask`."""
+class SecretMask:
+    """The mask of one run, in `RunContext.mask`."""
 
     def __init__(self) -> None:
         self._masks: dict[str, Mask | None] = {}
         self._known = Redactor()
         self._names: dict[int, str] = {}
 
-    def cover(self, tools: Iterable[AnyTool], aliases: Mapping[str, str]) -> None:
-        """Know these tools, also by the names they have on the wire."""
+    def add_tools(self, tools: Iterable[AnyTool], aliases: Mapping[str, str]) -> None:
+        """Add tools, also by their names on the wire."""
         for tool in tools:
             for name in (tool.name, aliases.get(tool.name, tool.name)):
                 self._masks[name] = tool.arguments.mask or self._masks.get(name)
 
-    def learn(self, secrets: Iterable[str]) -> None:
-        """Mask these wherever they turn up from now on."""
+    def add_secrets(self, secrets: Iterable[str]) -> None:
+        """Mask these texts wherever they occur from now on."""
         self._known.add(secrets)
 
     def mask_value(self, value: T) -> T:
-        """`value` without the secrets that are known so far."""
+        """Return `value` without the known secrets."""
         masked: T = self._known.deep(value) if self._known else value
         return masked
 
     def mask_event(self, event: Event) -> Event:
-        """The event as listeners may see it."""
+        """Return the event as listeners may see it."""
         match event:
             case TurnStarted():
                 self._names.clear()
@@ -75,7 +75,7 @@ class Masking:
         return self._masks.get(name, EVERYTHING)
 
     def _delta(self, delta: CallDelta) -> CallDelta:
-        """A piece of a call; pieces of arguments with secrets in them are left out."""
+        """Return a piece of a call; pieces of arguments with secrets are left out."""
         name = self._names[delta.index] = delta.name or self._names.get(delta.index, "")
         if self._mask(name) is None:
             return delta
@@ -95,17 +95,17 @@ class Masking:
         value = _parsed(call)
         if value is None:
             return ToolCall(call.id, call.name, MASK if call.arguments else "", call.complete)
-        self.learn(mask.values(value))
+        self.add_secrets(mask.values(value))
         masked = mask.apply(value)
         if isinstance(call.arguments, str):
             masked = json.dumps(masked, ensure_ascii=False)
         return ToolCall(call.id, call.name, masked, call.complete)
 
 
-def cover(
+def mask_tools(
     run: RunContext, tools: Iterable[AnyTool], aliases: Mapping[str, str], calls: Iterable[ToolCall]
 ) -> None:
-    """Let a run mask the secrets of these tools.
+    """Make a run mask the secrets of these tools.
 
     Args:
         run: From now on.
@@ -114,10 +114,10 @@ def cover(
         calls: Whose secrets shall stay out of logs, too.
     """
     masking = run.mask
-    if not isinstance(masking, Masking):
-        run.mask = masking = Masking()
+    if not isinstance(masking, SecretMask):
+        run.mask = masking = SecretMask()
     known = list(tools)
-    masking.cover(known, aliases)
+    masking.add_tools(known, aliases)
     masks = {tool.name: tool.arguments.mask for tool in known}
     for call in calls:
         mask = masks.get(call.name)
@@ -125,8 +125,8 @@ def cover(
             _learn(run, mask.values(_parsed(call)))
 
 
-def learning(mask: Mask, last: Handler) -> Handler:
-    """`last`, after the run has learnt the secrets that really go in."""
+def collect_secrets(mask: Mask, last: Handler) -> Handler:
+    """Return a handler that adds a call's secrets to the run's mask before the body runs."""
 
     async def learned(prepared: Prepared, context: ToolContext) -> object:
         _learn(context.run, mask.values(as_json(prepared)))
@@ -137,12 +137,12 @@ def learning(mask: Mask, last: Handler) -> Handler:
 
 def _learn(run: RunContext, secrets: list[str]) -> None:
     keep_out_of_logs(secrets)
-    if isinstance(run.mask, Masking):
-        run.mask.learn(secrets)
+    if isinstance(run.mask, SecretMask):
+        run.mask.add_secrets(secrets)
 
 
 def _parsed(call: ToolCall) -> dict[str, Any] | None:
-    """The arguments as data; None if they are none that can be read."""
+    """Return the arguments as data; None if they cannot be parsed."""
     arguments = call.arguments
     if not isinstance(arguments, str):
         return dict(arguments) if isinstance(arguments, Mapping) else None

@@ -1,4 +1,4 @@
-"""Validators that look at all of a model, what the program fills included."""
+"""Model validators that see all fields, injected ones included."""
 
 from __future__ import annotations
 

@@ -1,9 +1,8 @@
-"""Argument text becomes one JSON object, or the model is told where it is not one.
+"""Parsing argument text into one JSON object, with errors that show the model the place.
 
-Strict first: what RFC 8259 leaves open is refused here, because readers of JSON disagree about
-it and a tool must not run on a guess (a repeated key, NaN, a number that overflows, half a
-surrogate pair). Only what is no JSON at all is repaired, in three declared ways, and the
-repairs are named in the result.
+Strict first: what RFC 8259 leaves open is refused, because JSON parsers disagree about it and a tool
+must not run on a guess (a repeated key, NaN, a number that overflows, half a surrogate pair). Only
+text that is no JSON at all is repaired, in three declared ways, and the result names the repairs.
 """
 
 from __future__ import annotations
@@ -42,7 +41,7 @@ class Parsed:
 
 
 def parse_arguments(raw: str) -> Parsed:
-    """Parse strictly; repair what is no JSON if it can be done without guessing.
+    """Parse strictly; repair text that is no JSON where no guessing is needed.
 
     Empty text, blank text and `null` mean no arguments.
 
@@ -58,7 +57,7 @@ def parse_arguments(raw: str) -> Parsed:
         raise too_large(len(raw))
     if not raw or raw.isspace():
         return Parsed({})
-    if (quick := _quick(raw)) is not None:
+    if (quick := _parse_fast(raw)) is not None:
         return Parsed(quick)
     try:
         value = parse_json(raw)
@@ -72,15 +71,15 @@ def parse_arguments(raw: str) -> Parsed:
 
 
 def too_large(size: int) -> MalformedArguments:
-    """What is told of a text of so many characters, which nobody looks into."""
+    """Return the error for text with too many characters, which is not parsed."""
     return MalformedArguments(
         f"The arguments are too large: {size:,} characters, at most {MAX_SIZE:,}. "
         "Send less, or split the call."
     )
 
 
-def _quick(raw: str) -> dict[str, object] | None:
-    """The object, where pydantic-core surely reads the same in a fifth of the time; else None."""
+def _parse_fast(raw: str) -> dict[str, object] | None:
+    """Return the object if pydantic-core certainly reads the same as the strict parser; else None."""
     size = len(raw)
     if size > MAX_DIGITS:
         return None
@@ -93,8 +92,8 @@ def _quick(raw: str) -> dict[str, object] | None:
     return value if type(value) is dict and not needs_strict_check(raw, value) else None
 
 
-def normalise(raw: object) -> str:
-    """Arguments as text, whatever the provider's client made of them.
+def object_to_text(raw: object) -> str:
+    """Return arguments as text, whatever form the provider's client gave them.
 
     Args:
         raw: Text, a mapping, or None for no arguments.
@@ -122,7 +121,7 @@ def normalise(raw: object) -> str:
 
 
 class _Refused(Exception):
-    """Found by a hook of the scanner, which knows the offending text but not where it is."""
+    """Raised by a hook of the scanner, which knows the offending text but not its position."""
 
     def __init__(self, reason: str, text: str = "") -> None:
         super().__init__(reason)
@@ -172,7 +171,7 @@ _DECODERS = {
 
 
 def parse_json(raw: str, control_characters: bool = False) -> object:
-    """Any JSON value, refusing what readers of JSON disagree about.
+    """Parse any JSON value; refuse what JSON parsers disagree about.
 
     Args:
         raw: The text.
@@ -216,14 +215,14 @@ def _check_depth(raw: str) -> None:
 
 
 def _outside_strings(raw: str, wanted: str) -> Iterator[tuple[int, str]]:
-    """Where a pattern stands outside strings, and what stands there."""
+    """Yield the matches of a pattern outside strings, with their positions."""
     for match in re.finditer(f"{_STRING.pattern}|{wanted}", raw, re.S):
         if match[0][0] != '"':
             yield match.start(), match[0]
 
 
 def _check_surrogates(raw: str, value: object) -> None:
-    """Half a surrogate pair is no character: whatever writes it as UTF-8 later would raise."""
+    """Raise for half a surrogate pair, which cannot be written as UTF-8."""
     reason = "a string holds half a surrogate pair"
     try:
         raw.encode()
@@ -239,7 +238,7 @@ def _check_surrogates(raw: str, value: object) -> None:
 
 
 def _find(raw: str, text: str) -> int | None:
-    """Where `text` stands outside strings; None if it is nowhere."""
+    """Return the position of `text` outside strings; None if it is not there."""
     found = next(_outside_strings(raw, re.escape(text)), None) if text else None
     return found[0] if found else None
 
@@ -250,7 +249,7 @@ _FENCE = re.compile(r"\s*```[\w-]*[ \t]*\r?\n?(\{.*\})\s*```\s*", re.S)
 
 
 def _repair(raw: str) -> Parsed | None:
-    """The declared repairs, each at most once; None if they do not make it an object."""
+    """Apply the declared repairs, each at most once; None if they give no object."""
     repairs: list[str] = []
     fence = _FENCE.fullmatch(raw)
     if fence:
@@ -264,7 +263,7 @@ def _repair(raw: str) -> Parsed | None:
 
 
 def _mend(raw: str, repairs: list[str]) -> object:
-    """Parse with raw control characters allowed if need be; None if that is not it either."""
+    """Parse, allowing raw control characters if need be; None if that fails, too."""
     try:
         return parse_json(raw)
     except json.JSONDecodeError:

@@ -1,11 +1,25 @@
-"""Arguments while they still arrive: a preview for people, of a type that cannot be run.
+"""Streamed arguments: an incremental parser for previews, whose result cannot be executed.
 
-The parser goes on where it stopped: no piece of text is looked at twice, whatever the sizes of the
-pieces and however often somebody looks. Feeding costs nothing until then. It is lenient where
-strictness can wait: what is malformed ends the preview, and the strict parse of the whole text
-says what is wrong.
+Theory of operation. `PartialArguments.feed` only stores text. When somebody asks for a value, `_parse`
+joins what is new and runs a state machine over it from where it stopped, so each character is read
+once, whatever the sizes of the pieces and however often a value is read: the time is linear in the
+text. (pydantic-core's partial mode is quadratic: it parses from the start for each value.)
 
-A string that is still open grows in place, since nobody else holds it; that makes long ones cheap.
+A state is a method ``(text, at) -> at``: it takes what it can from position ``at`` and returns the
+position behind it. Containers are on ``_stack``; the tree in ``_root`` is complete except for its
+right edge. Three things can be cut in two by the end of a piece: a string, which grows in ``_text`` and
+stands in its container as ``_OPEN``; a number or a word, whose pieces wait in ``_token`` until another
+character ends it; an escape, which waits in ``_tail`` and is put before the next piece.
+
+::
+
+    _before --{--> _key_or_end --"--> _in_key --"--> _colon --:--> _value
+                      ^  | }                                         | string, token, { or [
+                      |  v                                           v
+    _after <--root closed-- _pop <--} or ]-- _comma_or_end <--value complete--
+                                                  | , then _next_key (object) or _value (list)
+
+Malformed text ends the preview (`error`); the strict parse of the complete text reports what is wrong.
 """
 
 from __future__ import annotations
@@ -22,8 +36,7 @@ PartialItem: TypeAlias = "Leaf | PartialValue"
 _BLANKS: Final = " \t\n\r"
 _SPECIAL = re.compile(r'["\\]')
 _AFTER_TOKEN = re.compile(r"[^-+.0-9A-Za-z]")
-_WHOLE_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')
-"""A key that has come whole, as most do, and what follows it."""
+_COMPLETE_KEY = re.compile(r'"([^"\\]*)"[ \t\n\r]*:[ \t\n\r]*')  # as most keys are
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][-+]?[0-9]+)?")
 _CODE = re.compile(r"\\u([0-9a-fA-F]{4})")
 _CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
@@ -35,7 +48,7 @@ _OPEN: Final = object()
 
 
 class PartialValue:
-    """An object or a list of which more may come; it shows that, too, when it has come.
+    """An object or a list that may still grow; it shows later items, too.
 
     It is no mapping and no sequence: it cannot be unpacked into a call, sent, or run.
 
@@ -53,7 +66,7 @@ class PartialValue:
 
     @property
     def is_list(self) -> bool:
-        """Whether it is a list; else it is an object."""
+        """True for a list, False for an object."""
         return isinstance(self._data, list)
 
     def __getitem__(self, key: str | int) -> PartialItem:
@@ -62,12 +75,12 @@ class PartialValue:
         return self._value_of(self._data[str(key)])
 
     def get(self, key: str, default: PartialItem = None) -> PartialItem:
-        """What an object has under a key."""
+        """Return an object's value under a key."""
         data = self._data
         return self._value_of(data[key]) if isinstance(data, dict) and key in data else default
 
     def items(self) -> Iterator[tuple[str | int, PartialItem]]:
-        """Keys, or indexes, with what is there."""
+        """Yield keys, or indexes, with their values."""
         for key, item in _pairs(self._data):
             yield key, self._value_of(item)
 
@@ -78,7 +91,7 @@ class PartialValue:
         return len(self._data)
 
     def __iter__(self) -> Iterator[PartialItem]:
-        """The keys of an object, the items of a list."""
+        """Iterate over the keys of an object, the items of a list."""
         if isinstance(self._data, dict):
             return iter(list(self._data))
         return (item for _, item in self.items())
@@ -151,32 +164,30 @@ class PartialArguments:
         self._error = ""
 
     def feed(self, text: str) -> None:
-        """Take the next piece; it is looked at when somebody asks."""
+        """Add the next piece of text; it is parsed when a value is read."""
         self._fresh.append(text)
 
     def value(self) -> PartialValue:
-        """What has come so far: whole values, and of the last string what is there of it."""
+        """Return what has arrived: complete values, and the start of an open string."""
         self._parse()
         return PartialValue(self._root, self)
 
     @property
     def complete(self) -> bool:
-        """Whether the object has been closed."""
+        """True once the object has been closed."""
         self._parse()
         return self._state is PartialArguments._after and not self._error
 
     @property
     def error(self) -> str:
-        """Why the preview has ended before the text did; empty if it has not."""
+        """Why the preview ended before the text; empty if it did not."""
         self._parse()
         return self._error
 
     @property
     def open_text(self) -> str:
-        """The string that still grows; empty if none does."""
+        """The string that is still open; empty if none is."""
         return self._text
-
-    # — the machine: each state takes what it can of the text and says where it stopped —
 
     def _parse(self) -> None:
         if not self._fresh:
@@ -211,7 +222,7 @@ class PartialArguments:
         return self._pop(at) if text[at] == "}" else self._next_key(text, at)
 
     def _next_key(self, text: str, at: int) -> int:
-        whole = _WHOLE_KEY.match(text, at)
+        whole = _COMPLETE_KEY.match(text, at)
         if whole:
             self._key = whole[1]
             self._state = PartialArguments._value
@@ -252,7 +263,7 @@ class PartialArguments:
         return self._fail("neither a comma nor an end")
 
     def _in_token(self, text: str, at: int) -> int:
-        """A number or a word: whole only when something else follows."""
+        """Read a number or a word, which ends only where something else follows."""
         after = _AFTER_TOKEN.search(text, at)
         if not after:
             self._token.append(text[at:])
@@ -286,7 +297,7 @@ class PartialArguments:
         return at
 
     def _grow(self, text: str, at: int) -> tuple[int, bool]:
-        """Add to the open string; where it stopped, and whether the string has ended."""
+        """Extend the open string; return the position and True if the string has ended."""
         grown, self._text = self._text, ""  # so that nobody else holds it, and it grows in place
         closed, length = False, len(text)
         while at < length and not closed:
@@ -304,7 +315,7 @@ class PartialArguments:
         return at, closed
 
     def _escape(self, text: str, at: int) -> tuple[str, int]:
-        """The character of an escape and where it ends; one that is cut in two waits for the rest.
+        """Return the character of an escape and the position behind it.
 
         Half of a pair becomes U+FFFD: a preview must be fit to be shown.
         """
@@ -332,8 +343,6 @@ class PartialArguments:
         self._tail = text[at:]
         return "", len(text)
 
-    # — the tree —
-
     def _open(self, made: dict[str, object] | list[object], at: int) -> int:
         if len(self._stack) >= MAX_DEPTH:
             return self._fail("too deep")
@@ -353,7 +362,7 @@ class PartialArguments:
         return at + 1
 
     def _put(self, value: object) -> None:
-        """Put a value where it belongs: the place of the string that grew, if one did."""
+        """Put a value in its container, in place of the open string if there is one."""
         top = self._stack[-1]
         if isinstance(top, dict):
             top[self._key] = value
@@ -363,7 +372,7 @@ class PartialArguments:
             top.append(value)
 
     def _fail(self, why: str) -> int:
-        """End the preview: no text goes on to where this says."""
+        """End the preview: return a position behind any text."""
         self._error = why
         return _NOWHERE
 
@@ -378,7 +387,7 @@ _IN_TEXT: Final[tuple[_State, ...]] = (
 
 
 def _leaf(token: str) -> object:
-    """The value of a number or a word; `_OPEN` if it is none."""
+    """Return the value of a number or a word; `_OPEN` if it is neither."""
     if token in _WORDS:
         return _WORDS[token]
     found = _NUMBER.fullmatch(token)

@@ -1,9 +1,8 @@
-"""When text that pydantic-core validated directly must be parsed strictly after all.
+"""Deciding if text that pydantic-core validated directly needs a strict parse after all.
 
-Validating straight from the text is several times faster than parsing first, but pydantic-core
-takes the last of repeated keys, NaN and Infinity, and numbers that overflow. Text and result
-together tell whether any of that can have happened; nearly always it cannot, and the answer
-costs a tenth of a parse.
+Validating straight from the text is several times faster than parsing first, but pydantic-core accepts
+repeated keys (the last wins), NaN and Infinity, and numbers that overflow. Text and result together
+show if any of that can have happened; nearly always it cannot, at a tenth of the cost of a parse.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ def needs_strict_check(
     nested: Collection[str] | None = None,
     loose: bool = True,
 ) -> bool:
-    """Whether pydantic-core, given this text, may have hidden what a strict parse refuses.
+    """Return True if pydantic-core may have accepted what a strict parse refuses.
 
     It takes the last of repeated keys. Each key of the text costs one colon and each object
     one brace, so as many colons as distinct keys means that none was repeated. Colons within
@@ -70,7 +69,7 @@ def needs_strict_check(
 
 
 def _has_so_many_keys(text: str, keys: int) -> bool:
-    """Whether the text surely holds just so many keys, though its strings hold colons too.
+    """Return True if the text certainly has so many keys, though strings contain colons.
 
     So it is if as many colons stand right after a quotation mark, and no key has a space behind
     it: within a string such a colon only adds to them.
@@ -79,7 +78,7 @@ def _has_so_many_keys(text: str, keys: int) -> bool:
 
 
 def overflows(text: str) -> bool:
-    """Whether a number in the text might be too large for a float.
+    """Return True if a number in the text might be too large for a float.
 
     >>> overflows('{"x": 1e400}'), overflows('{"x": 1.5e10}')
     (True, False)
@@ -91,7 +90,7 @@ def overflows(text: str) -> bool:
 
 
 def _walk(values: list[Any]) -> tuple[int, int, bool]:
-    """Look at values to the bottom, as far as they surely came from the text.
+    """Count keys and objects of values, as far as they certainly came from the text.
 
     Returns:
         How many keys and objects they hold, too few to err on the safe side: records of other
@@ -127,7 +126,7 @@ def _walk(values: list[Any]) -> tuple[int, int, bool]:
 
 
 def _given(fields: set[str], known: dict[str, Any], extra: dict[str, Any] | None) -> list[Any]:
-    """Those values of a model that were given, not filled in."""
+    """Return the values of a model that were set, not defaulted."""
     if extra:
         known = {**known, **extra}
     return [known[name] for name in fields if name in known]

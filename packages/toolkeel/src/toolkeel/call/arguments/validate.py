@@ -1,8 +1,8 @@
-"""Raw arguments become keyword arguments: fast if they are right, patiently if not.
+"""Validating raw arguments into keyword arguments: a fast path, and a slow one for all else.
 
-The fast path is one call into Rust, straight from the text. Whatever it does not accept, and the
-few things it accepts though JSON forbids or doubts them, goes the slow way: strict parse, mending
-by the coercion table, validation again, and an error that names every field.
+The fast path is one call into Rust, straight from the text. Whatever it does not accept, and the few
+things it accepts though JSON forbids or leaves them open, takes the slow path: strict parse, coercion
+by the table, validation again, and an error that names every field.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Awaitable, Iterator, Mapping
 from dataclasses import replace
 
 from toolkeel._common.redact_secrets import MASK
-from toolkeel.call.arguments.coerce import MOST_CHANGES, Coercion, coerce, is_final
-from toolkeel.call.arguments.parse import MAX_SIZE, normalise, parse_arguments, too_large
+from toolkeel.call.arguments.coerce import MAX_CHANGES, Coercion, coerce, is_final
+from toolkeel.call.arguments.parse import MAX_SIZE, object_to_text, parse_arguments, too_large
 from toolkeel.call.arguments.partial import PartialArguments, PartialValue
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.steps.compose import Handler
@@ -29,7 +29,7 @@ from toolkeel.messages import ToolCall
 
 
 def is_large(text: str) -> bool:
-    """Whether arguments are so long that validating them would hold up the event loop."""
+    """Return True if validating so long a text would hold up the event loop."""
     return len(text) > LARGE
 
 
@@ -52,7 +52,7 @@ def argument_text(call: ToolCall, tool: AnyTool) -> str:
         raise TruncatedCall(
             f"The call of {tool.name!r} did not run: its arguments are only a part of what was sent."
         )
-    return normalise(arguments)
+    return object_to_text(arguments)
 
 
 def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
@@ -79,28 +79,28 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
     try:
         values = validate(text)
     except ValueError as error:
-        return _mend(call, tool, text, error)
+        return _repair(call, tool, text, error)
     # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
     flat = not arguments.loose and text.count(":") == len(values)
     if (not flat or "NaN" in text or "Infinity" in text) and needs_strict_check(
         text, values, None, arguments.nested, arguments.loose
     ):
-        return _mend(call, tool, text)
+        return _repair(call, tool, text)
     if arguments.fill is not None:
         arguments.fill(values)
     return Prepared(call, tool, values)
 
 
-def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
-    """The patient way; `error` is what the fast one said, if it said no."""
+def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
+    """Prepare arguments on the slow path; `error` is that of the fast path, if it refused."""
     mask = tool.arguments.mask
     if mask is None:
-        values, repairs, changes = _mended(tool, text, error)
+        values, repairs, changes = _repair_values(tool, text, error)
     else:
         try:
-            values, repairs, changes = _mended(tool, text, error)
+            values, repairs, changes = _repair_values(tool, text, error)
         except (MalformedArguments, InvalidArguments) as told:
-            raise _masked(told, mask, tool.name) from None
+            raise _mask_error(told, mask, tool.name) from None
         changes = tuple(
             replace(change, before=MASK, after=MASK) if mask.hides(change.path) else change
             for change in changes
@@ -110,10 +110,10 @@ def _mend(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = N
     return Prepared(call, tool, values, (*repairs, *map(str, changes)))
 
 
-def _mended(
+def _repair_values(
     tool: AnyTool, text: str, error: ValueError | None
 ) -> tuple[dict[str, object], tuple[str, ...], tuple[Coercion, ...]]:
-    """Valid arguments, and how they became so: repairs of the text, changes of values.
+    """Return valid arguments, with the repairs of the text and the changes of values.
 
     Raises:
         MalformedArguments, InvalidArguments: they did not.
@@ -133,13 +133,13 @@ def _mended(
         mended = coerce(parsed.value, schema, unknown_keys=unknown)
         if mended.value is parsed.value and (told := explain(error, parsed.value)) is not None:
             raise told from None
-    if len(mended.changes) > MOST_CHANGES:  # refused, and told by the first that are wrong
+    if len(mended.changes) > MAX_CHANGES:  # refused, and told by the first that are wrong
         arguments.check(parsed.value)
     return arguments.check(mended.value), parsed.repairs, mended.changes
 
 
-def _masked(error: CallError, mask: Mask, name: str) -> CallError:
-    """The same failure without a word of what the model sent where a secret can be."""
+def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:
+    """Return the same error without anything the model sent where a secret can be."""
     if isinstance(error, InvalidArguments):
         fields = [
             replace(field, got=MASK) if field.got and mask.hides(field.path) else field
@@ -164,8 +164,8 @@ def revalidate(prepared: Prepared) -> Prepared:
     return from_canonical(prepared, as_json(prepared))
 
 
-def renewing(last: Handler) -> Handler:
-    """`last`, each time with arguments of its own: a try before may have changed them."""
+def revalidate_each_try(last: Handler) -> Handler:
+    """Return a handler that gives `last` fresh arguments, which an earlier try may have changed."""
 
     async def renewed(prepared: Prepared, context: ToolContext) -> object:
         return await last(revalidate(prepared), context)
@@ -174,7 +174,7 @@ def renewing(last: Handler) -> Handler:
 
 
 def from_canonical(prepared: Prepared, canonical: dict[str, object]) -> Prepared:
-    """The call with arguments made anew from their canonical form.
+    """Return the call with arguments rebuilt from their canonical form.
 
     A default that stands there as the function has it is not validated: it need not be anything
     that a model could send.
@@ -183,15 +183,15 @@ def from_canonical(prepared: Prepared, canonical: dict[str, object]) -> Prepared
         InvalidArguments: they do not fit the tool's parameters.
     """
     arguments = prepared.tool.arguments
-    sent = without_defaults(canonical, prepared.tool)
-    values = arguments.check(_without_nulls(sent, prepared.tool.parameters))
+    sent = drop_defaults(canonical, prepared.tool)
+    values = arguments.check(_drop_nulls(sent, prepared.tool.parameters))
     if arguments.fill is not None:
         arguments.fill(values)
-    return effective(Prepared(prepared.call, prepared.tool, values, prepared.changes))
+    return fill_defaults(Prepared(prepared.call, prepared.tool, values, prepared.changes))
 
 
-def without_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, object]:
-    """Arguments in canonical form, less those that are the function's own defaults.
+def drop_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, object]:
+    """Return canonical arguments without those equal to the function's defaults.
 
     Args:
         shown: As `as_json` gives them.
@@ -208,8 +208,8 @@ def without_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, objec
     }
 
 
-def _without_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
-    """Less the nulls that stand for "not given": defaults of None that were filled in before."""
+def _drop_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[str, object]:
+    """Return arguments without nulls that mean "not sent": defaults of None filled in before."""
     known, needed = properties_of(schema), required_of(schema)
     return {
         name: value
@@ -221,8 +221,8 @@ def _without_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> di
     }
 
 
-def effective(prepared: Prepared) -> Prepared:
-    """The call with the function's defaults for what the model left out: what will run.
+def fill_defaults(prepared: Prepared) -> Prepared:
+    """Return the call with the function's defaults for absent arguments: what will run.
 
     Whoever looks at a call is shown this. A body that nobody looks at defaults them itself.
     """
@@ -237,21 +237,21 @@ def with_defaults(inner: Handler) -> Handler:
     """Fill in the function's defaults before any step sees the call."""
 
     def handler(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
-        return inner(effective(prepared), context)
+        return inner(fill_defaults(prepared), context)
 
     return handler
 
 
 def as_json(prepared: Prepared) -> dict[str, object]:
-    """The effective arguments as JSON the model could have sent: the call's canonical form.
+    """Return the effective arguments as canonical JSON that the model could have sent.
 
     Defaults are filled in; injected values are not there.
     """
-    return canonical(effective(prepared).arguments, prepared.tool.arguments.keys)
+    return canonical(fill_defaults(prepared).arguments, prepared.tool.arguments.keys)
 
 
 class ArgumentsView(Mapping[str, object]):
-    """`as_json`, each argument made when it is asked for: who looks at a path pays for no other.
+    """A lazy `as_json`: each argument is converted when it is read.
 
     One is had by the function's own name for it as well.
     """
@@ -259,7 +259,7 @@ class ArgumentsView(Mapping[str, object]):
     __slots__ = ("_arguments", "_keys")
 
     def __init__(self, prepared: Prepared) -> None:
-        keys, given = prepared.tool.arguments.keys, effective(prepared).arguments
+        keys, given = prepared.tool.arguments.keys, fill_defaults(prepared).arguments
         self._keys = keys
         self._arguments = {keys.get(name, name): (name, value) for name, value in given.items()}
 
@@ -278,8 +278,8 @@ class ArgumentsView(Mapping[str, object]):
         return key in self._arguments
 
 
-def told_json(prepared: Prepared) -> dict[str, object]:
-    """The same as others may see it: secrets are masked."""
+def masked_json(prepared: Prepared) -> dict[str, object]:
+    """Return the effective arguments as JSON with secrets masked."""
     shown = as_json(prepared)
     mask = prepared.tool.arguments.mask
     masked: dict[str, object] = shown if mask is None else mask.apply(shown)

@@ -1,19 +1,43 @@
-"""Deadlines and cancel: a body that waits is stopped at its deadline, when the run is cancelled, or with its whole turn.
+"""Deadlines and cancellation of an async body.
 
-Sync bodies, in threads, are left behind at theirs: `toolkeel.call.body.run_in_thread`.
+Theory of operation. A body runs in the task of the caller, driven by `run_coroutine` step by step
+(``send`` and ``throw``) instead of by a bare ``await``. That gives three things a bare ``await``
+cannot: nothing is watched until the body waits for the first time, so a body that never waits costs
+no timer; a body that ignores its cancellation can be detached from its call; and our cancellations
+can be told apart from foreign ones.
 
-A body runs in the task of whoever awaits it, driven here step by step instead of by a bare
-`await`. So nothing is watched until it waits for the first time, and a body that will not stop can
-be left behind.
+Two signals stop a body: its deadline, a timer of the loop, and the run's cancel token. Both call
+`Stopper.request_stop`, which stores the reason first and then cancels the task. The task counts
+cancellations (`Task.cancelling`). Those since the body started are either ours (`_own_cancels`) or
+foreign. When the body has ended, `raise_outcome` takes ours back (`Task.uncancel`), so
+`asyncio.timeout` and `TaskGroup` around and inside the body keep counting correctly. Then:
 
-Deadline and cancel token arrive as a strike. A strike says why before it cancels the task, and
-the task's count of cancellations (`Task.cancelling`) tells whether somebody else has cancelled it
-too: ours becomes a result, the other propagates. Strikes are taken back afterwards, so
-`asyncio.timeout` and `TaskGroup` inside and outside of bodies keep counting rightly.
+- a foreign cancellation is left: `CancelledError` propagates, whatever the body made of it;
+- only ours: the result is `TimedOut` or `Cancelled`, with what is known about the work;
+- none, but the body raised `CancelledError`: it cancelled itself.
 
-A body that was struck has `GRACE` seconds to clean up. Then it moves to a task of its own and its
-call is answered without it. What it waits for cannot hold it either: other tasks, which may ignore
-their cancellation, are waited for beside it (`_TaskStopper.wait_for`), never by the task itself.
+A body that was asked to stop has `GRACE` seconds to clean up. Then it continues in a task of its own
+(`detached_tasks`) and its call is answered without it. A future that ignores cancellation cannot
+hold the call either: it is awaited through `_TaskStopper.wait_for`, which ends with the grace time.
+
+::
+
+    started --returns or raises--> ended
+       | first wait
+       v
+    waiting --returns or raises---------------> ended
+       |                                          ^
+       | deadline, cancel token, or foreign cancel |
+       v                                          |
+    stopping --ends within GRACE seconds-----------+
+       |
+       | GRACE seconds over
+       v
+    detached: the call has its result, the body continues in its own task
+
+Before Python 3.13 a `TaskGroup` that fails cancels its parent task and never takes that back. No
+public name tells this cancellation from a foreign one, so `_is_exiting_task_group` looks into the
+group. Sync bodies run in threads, which cannot be stopped: see `run_in_thread`.
 """
 
 from __future__ import annotations
@@ -47,7 +71,7 @@ GRACE_ONLY = "toolkeel: end within the time of grace"
 
 
 class Stopper:
-    """Watches one waiting body.
+    """What stops one waiting body: its deadline and the run's cancel token.
 
     Args:
         context: The call.
@@ -99,13 +123,13 @@ class Stopper:
             self._loop.call_soon_threadsafe(self.request_stop, "cancelled")
 
     def request_stop(self, reason: Reason) -> None:
-        """Say why, and halt; only the first strike counts, and none after the end."""
+        """Store the reason and call `on_stop`; only the first request counts, none after the end."""
         if not (self.reason or self._closed):
             self.reason = reason
             self._on_stop()
 
     def pause(self, paused: bool) -> None:
-        """Let no time pass while a person is asked, or go on with what was left."""
+        """Stop the deadline while a person is asked, or continue with the time that was left."""
         if self._timeout is None or self._closed:
             return
         self._stop_timer()
@@ -121,7 +145,7 @@ class Stopper:
             self._timer = None
 
     def close(self) -> None:
-        """Stop watching."""
+        """Stop watching the body."""
         self._closed = True
         self._on_stop = _do_nothing  # it holds this object: nothing shall wait for the collector
         self._stop_timer()
@@ -130,7 +154,7 @@ class Stopper:
         self.context.run.cancel.remove(self)
 
     def error(self, work: WorkState) -> TimedOut | Cancelled:
-        """What the model is told.
+        """Return the error for the model.
 
         Args:
             work: What became of the body.
@@ -195,7 +219,7 @@ def run_coroutine(
 
 
 def stop_on_cancel(handler: Handler) -> Handler:
-    """A handler whose steps, too, are stopped by the run's cancel token."""
+    """Return a handler whose steps are stopped by the run's cancel token, too."""
 
     def watching(prepared: Prepared, context: ToolContext) -> Awaitable[object]:
         inner = cast("Coroutine[Any, Any, object]", handler(prepared, context))
@@ -205,7 +229,7 @@ def stop_on_cancel(handler: Handler) -> Handler:
 
 
 class _TaskStopper(Stopper):
-    """The task in which a body waits, and who has asked it to stop.
+    """The task in which a body waits, and the count of its cancellations.
 
     Of the cancellations the task counts, those since the body began are ours (strikes) or foreign.
     A body may swallow them; only the count tells.
@@ -246,7 +270,7 @@ class _TaskStopper(Stopper):
                     raise
 
     def is_grace_over(self, error: BaseException, body: object) -> bool:
-        """Take in what the task was sent; whether the body has had its time of grace."""
+        """Register a cancellation of the task; return True if the grace time is over."""
         if isinstance(error, asyncio.CancelledError):
             task = cast("asyncio.Task[object]", asyncio.current_task())
             if task is not self.task:  # an outer body was left behind, and this one in it
@@ -258,12 +282,12 @@ class _TaskStopper(Stopper):
         return self._is_over
 
     def detach_body(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
-        """Let the body go on in a task of its own; what its call ends with."""
+        """Let the body continue in its own task; return what its call ends with."""
         detach(body, error, self._loop, GRACE)
         return self.error("running") if self.reason else error
 
     def raise_outcome(self, error: BaseException | None) -> None:
-        """Take our strikes back, and raise what they, or others, mean for the outcome.
+        """Take our cancellations back, and raise what they or foreign ones mean.
 
         Args:
             error: What came out of the body; None if it returned.
@@ -304,7 +328,7 @@ class _TaskStopper(Stopper):
 
 
 def _is_exiting_task_group(body: object) -> bool:
-    """Whether a body waits at the end of a `TaskGroup` that has cancelled the body's task.
+    """Return True if a body waits at the end of a `TaskGroup` that cancelled its task.
 
     Before Python 3.13 the group never takes that cancellation back, and the task would count it
     for ever.

@@ -1,4 +1,4 @@
-"""Bodies that resisted being stopped (asyncio tasks left behind): they go on in tasks of their own."""
+"""Detached tasks: bodies that ignored their cancellation and continue without their calls."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _detached: set[asyncio.Task[object]] = set()
 
 
 def log_late_failure(error: BaseException) -> None:
-    """Log what a body raised after its call was given up; one that stopped as asked is no failure."""
+    """Log what a detached body raised; a cancellation is no failure."""
     if not isinstance(error, (Cancelled, asyncio.CancelledError)):
         log.warning("a body failed after its call was given up: %r", error, exc_info=error)
 
@@ -34,7 +34,7 @@ def detach(
     loop: asyncio.AbstractEventLoop,
     grace: float,
 ) -> None:
-    """Let a body go on without its call.
+    """Continue a body in a task of its own.
 
     Args:
         body: Which waits.

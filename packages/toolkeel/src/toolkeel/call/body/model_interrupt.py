@@ -1,4 +1,4 @@
-"""Interrupting a model request: when the run is cancelled, the task that waits for the reply is."""
+"""Interrupting a model request when its run is cancelled."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from toolkeel.context import RunContext
 
 
 class Interrupt:
-    """Cancels the current task when the run is cancelled while armed, and knows that it did.
+    """Cancels the current task when the run is cancelled while armed.
 
     One watches a whole run: to watch anew in every turn costs as much as a call.
     """
@@ -25,7 +25,7 @@ class Interrupt:
         self._forget = run.cancel.watch(self._on_cancel)
 
     def arm(self) -> None:
-        """From now on a cancel of the run, or one that has been, cancels the task."""
+        """Cancel the task when the run is cancelled, or was cancelled before."""
         if self._task is not None:
             self._before = self._task.cancelling()
         self._armed = True
@@ -42,7 +42,7 @@ class Interrupt:
             self._task.cancel()
 
     def is_own(self) -> bool:
-        """Whether the cancellation just caught is this one alone; takes it back if it came."""
+        """Return True if the cancellation just caught is only this one, and take it back."""
         if not self._is_interrupted or self._task is None:
             return False
         self._is_interrupted = False

@@ -1,4 +1,4 @@
-"""Running the body of a tool: async, in a thread, or by an executor, under its deadline."""
+"""Running the body of a tool under its deadline: async, in a thread, or by an executor."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ EXPECTED_ERRORS = (ToolError, TimedOut, Cancelled, LimitReached, SetupError)
 async def invoke(
     prepared: Prepared, context: ToolContext, pool: ThreadPool | None = None
 ) -> object:
-    """Inject, run, and check the result against the tool's promise.
+    """Inject values, run the body, and check its result against the output schema.
 
     Raises:
         ToolError: the author's own.
@@ -101,7 +101,7 @@ def split_arguments(
 async def _run_in_executor(
     prepared: Prepared, context: ToolContext, running: Coroutine[Any, Any, object]
 ) -> object:
-    """Wait for a body that an executor runs; it tells of failures as the body's own."""
+    """Wait for a body that an executor runs; its failures count as the body's own."""
     tool = prepared.tool
     try:
         value = await run_coroutine(running, context, tool.timeout)
@@ -154,7 +154,7 @@ async def _collect(items: AsyncGenerator[object, None], context: ToolContext) ->
 def _collect_sync(
     body: Callable[[], Generator[object, None, None]], context: ToolContext
 ) -> object:
-    """The same in a thread; a call that was given up ends at the generator's next item."""
+    """Gather what a generator yields in a thread; stop at the next item after the call ended."""
     collected = []
     with closing(body()) as items:
         for item in items:
@@ -170,7 +170,7 @@ def _join_items(items: list[object]) -> object:
 
 
 def check_output(tool: AnyTool, value: object, *, from_outside: bool = False) -> object:
-    """A result that keeps the tool's promise.
+    """Return the result if it matches the tool's output schema.
 
     Args:
         tool: Whose result it is.

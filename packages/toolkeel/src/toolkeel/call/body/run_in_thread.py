@@ -1,4 +1,4 @@
-"""A sync body in a thread, under its call's deadline: it is left behind there, since no thread can be stopped."""
+"""A sync body in a thread, under its call's deadline; the thread itself cannot be stopped."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ async def run_in_thread(
 def _submit(
     tool: AnyTool, body: Callable[[], object], context: ToolContext, threads: ThreadPool
 ) -> tuple[Job, Stopper, Callable[[], bool]]:
-    """The body on its way to a thread, what stops it, and what drops it: whether it had begun."""
+    """Submit the body; return its job, its stopper, and a function that abandons it."""
     cancel = context.run.cancel
     begun = given_up = False
 

@@ -1,4 +1,4 @@
-"""What is told of a call that was stopped: why, and what became of its body."""
+"""Errors of calls that were stopped: why, and what became of the body."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STATE_TEXTS: Mapping[WorkState, str] = {
 def stop_error(
     context: ToolContext, reason: Reason, timeout: float | None, work: WorkState
 ) -> TimedOut | Cancelled:
-    """What the model is told.
+    """Return the error for a call that was stopped.
 
     Args:
         context: The call.
@@ -46,14 +46,14 @@ def stop_error(
 
 
 def _known_state(context: ToolContext, seen: WorkState) -> WorkState:
-    """What became of a body that nobody waits for any more: the call itself knows the most."""
+    """Return the most that is known about a body without a waiting caller."""
     if context.body_state in ("", "done"):
         return "done" if context.body_state else "not started"
     return "running" if context.remote_count else seen
 
 
 def detached_error(context: ToolContext, timeout: float | None) -> TimedOut | Cancelled:
-    """What is told of a body that was struck, and that its executor has no way to end.
+    """Return the error for a timed-out body whose executor cannot kill it.
 
     Args:
         context: The call.
@@ -64,18 +64,18 @@ def detached_error(context: ToolContext, timeout: float | None) -> TimedOut | Ca
 
 
 def overdue_error(name: str, timeout: float) -> TimedOut:
-    """What the model is told of a body that ended after its deadline, without a pause before."""
+    """Return the error for a body that ended after its deadline and never paused."""
     text = f"{name!r} did not finish within {timeout:g} seconds. {_STATE_TEXTS['ended']}"
     return TimedOut(text, {"may_still_be_running": False})
 
 
 def self_cancelled_error(name: str) -> Cancelled:
-    """What the model is told of a body that nobody but itself has cancelled."""
+    """Return the error for a body that cancelled itself."""
     return Cancelled(f"{name!r} cancelled itself before it had a result.")
 
 
 def not_started_error(name: str, reason: str) -> Cancelled:
-    """What the model is told of a call that came after the cancel.
+    """Return the error for a call that came after the cancellation of its run.
 
     Args:
         name: Of the tool.

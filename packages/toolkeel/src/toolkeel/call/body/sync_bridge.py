@@ -1,7 +1,7 @@
-"""The one bridge from sync code: a loop of our own in a thread of its own.
+"""Calls from sync code: one event loop for all of them, in a thread of its own.
 
-One loop for all sync calls, rather than a new one each time, keeps what is bound to a loop (HTTP
-clients, locks) alive between calls, and works where a loop runs already, as in a notebook.
+A single loop keeps what is bound to a loop (HTTP clients, locks) alive between calls, and works
+where a loop runs already, as in a notebook.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ class _Work(Generic[T]):
             )
 
     def begin(self, until: concurrent.futures.Future[Any]) -> None:
-        """Begin it, and wait a little for one of its futures; it has begun when this returns."""
+        """Start the coroutine and wait a little for `until`; it has started when this returns."""
         self._loop.call_soon_threadsafe(self._start, self._loop)
         concurrent.futures.wait([until], timeout=PATIENCE)
         while not self._tasks:  # some body blocks that loop: nobody else's affair
@@ -102,14 +102,14 @@ class _Work(Generic[T]):
             self.done.set_exception(error)
 
     def stop(self) -> None:
-        """Cancel it, and let it clean up."""
+        """Cancel the coroutine and let it clean up."""
         stopping = [task for task in self._tasks if task is not None]
         self._loop.call_soon_threadsafe(lambda: [task.cancel(GRACE_ONLY) for task in stopping])
         concurrent.futures.wait([self.done], timeout=5 * GRACE)
 
 
 class SyncIterator(Generic[T]):
-    """What comes piece by piece: for ``async for``, and in sync code for ``for``.
+    """An async generator that can be iterated by ``async for`` and, in sync code, by ``for``.
 
     Who leaves either of them early stops what it comes from.
 
@@ -124,7 +124,7 @@ class SyncIterator(Generic[T]):
         return self._make()
 
     def __iter__(self) -> Generator[T, None, None]:
-        """In sync code: all runs on the bridge's loop, and what has come waits for who reads."""
+        """Iterate in sync code: the generator runs on the bridge's loop, ahead of the reader."""
         come: queue.SimpleQueue[tuple[T] | None] = queue.SimpleQueue()
 
         async def pump() -> None:
@@ -147,7 +147,7 @@ class SyncIterator(Generic[T]):
 
 
 def _another_loop(blocked: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLoop:
-    """The loop for sync calls, from now on another than this one."""
+    """Replace the loop for sync calls by a new one, and return it."""
     global _loop
     with _lock:
         if _loop is blocked:
@@ -199,7 +199,7 @@ def _serve(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _forget_after_fork() -> None:
-    """A child process has the loop's object but not its thread."""
+    """Drop the loop in a child process, which has its object but not its thread."""
     global _loop, _home, _lock
     _loop, _home, _lock = None, None, threading.Lock()
 

@@ -32,7 +32,7 @@ Outcome = tuple["asyncio.Future[object]", object, BaseException | None]
 
 
 class _Mailbox:
-    """Finished work of one loop; the first letter wakes it, the others wait in the box."""
+    """Finished jobs of one loop; the first wakes the loop, the others are delivered with it."""
 
     __slots__ = ("_outcomes", "_woken", "loop")
 
@@ -64,7 +64,7 @@ class _Mailbox:
 
 
 class Job:
-    """One body in a thread.
+    """One function in a thread.
 
     Attributes:
         future: Resolved in the loop that submitted it.
@@ -103,7 +103,7 @@ class Job:
 
 
 class ThreadPool:
-    """At most `size` threads at work, and at most `leaks` given up on.
+    """A pool of at most `size` threads that replaces those whose jobs were abandoned.
 
     Args:
         size: Threads that run at once; further bodies wait.
@@ -127,7 +127,7 @@ class ThreadPool:
         _pools.add(self)
 
     def _reset(self) -> None:
-        """Begin without a thread, as a child process does whatever its parent had."""
+        """Drop all threads, as a child process must after a fork."""
         self.leaked = 0
         self._count = 0
         self._spare = 0
@@ -163,7 +163,7 @@ class ThreadPool:
         return job
 
     def abandon(self, job: Job) -> None:
-        """Stop waiting for a job; if its thread is busy with it, count and replace that thread."""
+        """Stop waiting for a job; count and replace its thread if it is busy."""
         with self._lock:
             if job.abandoned or job.finished:
                 return
@@ -177,7 +177,7 @@ class ThreadPool:
             self._start_thread()
 
     def _reserve(self) -> bool:
-        """Whether a thread must be started, which is then counted; the lock is held."""
+        """Return True if a thread must be started, which is counted; needs the lock."""
         if self._spare >= 0 or self._count >= self.size:
             return False
         self._count += 1
@@ -185,7 +185,7 @@ class ThreadPool:
         return True
 
     def _start_thread(self) -> bool:
-        """Start a thread that was reserved; False if there is none at all to do the work."""
+        """Start a reserved thread; return False if no thread at all can do the work."""
         try:
             threading.Thread(target=self._work, name="toolkeel", daemon=True).start()
         except RuntimeError:  # the system's limit is reached: those that run must do
@@ -212,7 +212,7 @@ class ThreadPool:
             del job  # and with it the body's arguments and result
 
     def _next(self) -> Job | None:
-        """The next job; None when this thread has been idle for long and leaves.
+        """Return the next job; None if this thread was idle for long and ends.
 
         Rarely the queue waits for ever instead: its time left goes below zero when another thread
         takes the item it woke for. Such a thread is as free as before, and leaves later.
@@ -234,7 +234,7 @@ _shared: ThreadPool | None = None
 
 
 def shared_pool() -> ThreadPool:
-    """The pool all toolsets use that have none of their own."""
+    """Return the pool of all toolsets that have none of their own."""
     global _shared
     if _shared is None:
         _shared = ThreadPool()

@@ -1,8 +1,8 @@
-"""Asking before a call runs: by the tool's own word, or by rules for the run.
+"""Approval of calls before they run: by the tool itself, or by rules for the run.
 
 An approval is bound to what was shown. The step computes the digest of what would run now, and
-compares; whatever does not match was not approved. It serves once, and expires. What runs is made
-from the text that was digested, so nobody who holds the shown values can change it.
+compares; what does not match was not approved. An approval serves once, and expires. What runs is
+rebuilt from the text that was digested, so changes to the shown values have no effect.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from toolkeel._records.tickets import (
     call_digest,
     new_id,
 )
-from toolkeel.call.arguments.edits import note_edit
+from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
-from toolkeel.call.steps.compose import Handler, show_guards
+from toolkeel.call.steps.compose import Handler, guard_changes
 from toolkeel.call.steps.rules import Rules
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import external
@@ -43,7 +43,7 @@ PREVIEW = "preview"
 
 
 class Approval:
-    """What asks about the calls of one tool.
+    """The approval step of one tool.
 
     Args:
         needs: The tool's own word: never, always, or if a predicate says so; see `Needs`. One that
@@ -55,15 +55,15 @@ class Approval:
 
     def __init__(self, needs: Needs, rules: Rules | None, guards: Sequence[Step]) -> None:
         self._needs = needs
-        self._sees = callable(needs) and _sees_context(needs)
+        self._sees = callable(needs) and _takes_context(needs)
         self._rules, self._guards = rules, guards
         self._approved: dict[ToolContext, ApprovalQuestion] = {}
 
-    def around(self, inner: Handler) -> Handler:
-        """`inner`, for calls that may run."""
+    def require_approval(self, inner: Handler) -> Handler:
+        """Return a handler that runs `inner` only for calls that may run."""
 
         async def asking(prepared: Prepared, context: ToolContext) -> object:
-            prepared, question = await self._agreed_call(prepared, context)
+            prepared, question = await self._approved_call(prepared, context)
             if question is None:
                 return await inner(prepared, context)
             self._approved[context] = question
@@ -71,7 +71,7 @@ class Approval:
             try:
                 return await run(from_canonical(prepared, json.loads(question.text)), context)
             except Suspend as wait:  # something within the call must be decided, not the call again
-                wait.decision = question.standing()
+                wait.decision = question.lasting_decision()
                 raise
             finally:
                 del self._approved[context]
@@ -79,7 +79,7 @@ class Approval:
         return asking
 
     def run_approved(self, last: Handler) -> Handler:
-        """`last`, run with what was approved, whatever was done to the values since."""
+        """Return a handler that runs `last` with exactly the approved arguments."""
 
         async def approved(prepared: Prepared, context: ToolContext) -> object:
             question = self._approved.get(context)
@@ -90,15 +90,15 @@ class Approval:
         self._answered = last
         return approved
 
-    def answer(self, context: ToolContext) -> Decision | None:
-        """What somebody gave as the result of a call, in place of running it."""
+    def external_answer(self, context: ToolContext) -> Decision | None:
+        """Return the decision that answers a call in place of running it; None if there is none."""
         question = self._approved.get(context)
         return None if question is None else question.answer
 
-    async def _agreed_call(
+    async def _approved_call(
         self, prepared: Prepared, context: ToolContext
     ) -> tuple[Prepared, ApprovalQuestion | None]:
-        """The call as it may run, and what somebody said yes to if they had to.
+        """Return the call as it may run, and the question that was approved, if any.
 
         Raises:
             Denied, Suspend: it may not, or not yet.
@@ -106,9 +106,9 @@ class Approval:
         agreed = origin = ""
         answer: Decision | None = None
         while True:
-            reason = await self._why(prepared, context)
+            reason = await self._reason(prepared, context)
             touched = (
-                taint.question(prepared, context.run)
+                taint.approval_reason(prepared, context.run)
                 if context.run.loop_state.visible_taint
                 else ""
             )
@@ -116,7 +116,7 @@ class Approval:
                 reason = touched if reason is None else f"{reason}; {touched}"
             if reason is None:
                 return prepared, None
-            labels = taint.labels_seen(context.run) if touched else ()
+            labels = taint.visible_labels(context.run) if touched else ()
             question = ApprovalQuestion(prepared, reason, origin, labels)
             if question.digest == agreed:
                 question.answer = answer
@@ -127,21 +127,21 @@ class Approval:
                 why = f" It was asked because {touched}." if touched else ""
                 raise Denied(f"The call of {prepared.tool.name!r} was not approved: {text}{why}")
             answer = decision if decision.verdict == "answer" else None
-            if decision.verdict != "edit" and (ticket is None or question.is_of(ticket)):
+            if decision.verdict != "edit" and (ticket is None or question.matches(ticket)):
                 if answer is None:
-                    taint.allow(prepared, context.run, decision.reach)
+                    taint.record_approval(prepared, context.run, decision.reach)
                 question.answer = answer
                 return prepared, question
-            edited = _edited(prepared, ticket, decision)
+            edited = _apply_decision(prepared, ticket, decision)
             if edited is None:
                 continue  # that was not what it was approved for: it is asked about anew
-            note_edit(prepared, edited, context, "a person")
+            record_edit(prepared, edited, context, "a person")
             agreed, origin = ApprovalQuestion(edited).digest, origin or question.digest
             guards = self._guards
-            prepared = await show_guards(edited, context, guards, guards) if guards else edited
+            prepared = await guard_changes(edited, context, guards, guards) if guards else edited
 
-    async def _why(self, prepared: Prepared, context: ToolContext) -> str | None:
-        """Why the call must be asked about; None if it need not be.
+    async def _reason(self, prepared: Prepared, context: ToolContext) -> str | None:
+        """Return why a call needs approval; None if it does not.
 
         Raises:
             Denied: a rule refuses it, or the tool itself.
@@ -154,13 +154,13 @@ class Approval:
             if rule.action == "deny":
                 raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
             # A tool may have a reason that no rule for the run could know of when it was written.
-            despite = await _asked_for(getattr(needs, "despite_rules", False), prepared)
+            despite = await _tool_reason(getattr(needs, "despite_rules", False), prepared)
             return despite or outside or (None if rule.action == "allow" else f"rule: {rule}")
-        return await _asked_for(needs, prepared, *[context][: self._sees]) or outside
+        return await _tool_reason(needs, prepared, *[context][: self._sees]) or outside
 
 
 class ApprovalQuestion:
-    """What somebody is asked: exactly this call.
+    """One call as a person is asked about it.
 
     Args:
         prepared: The call.
@@ -183,19 +183,19 @@ class ApprovalQuestion:
 
     @property
     def masked(self) -> Mapping[str, object]:
-        """The arguments as people may see them, a new copy."""
+        """The arguments with secrets masked, a new copy."""
         shown: dict[str, object] = json.loads(self.text)
         mask = self.prepared.tool.arguments.mask
         return shown if mask is None else dict(mask.apply(shown))
 
-    def standing(self) -> Decision:
-        """The decision by which exactly this may run, for the call as the model made it."""
+    def lasting_decision(self) -> Decision:
+        """Return the decision that lets exactly this call run again."""
         if not self.origin:
             return Decision("", self.digest, "approve")
         return Decision("", self.origin, "edit", arguments=json.loads(self.text))
 
     def ticket(self, change: str = "", *, outside: bool = False) -> Ticket:
-        """A ticket for it, with values of its own; secrets are masked.
+        """Return a ticket for the call; secrets are masked.
 
         Args:
             change: What it would change, in lines below its reason.
@@ -208,13 +208,13 @@ class ApprovalQuestion:
         about = (call.id, tool.name, self.masked, self.digest, until, reason, effects)
         return Ticket(new_id(), *about, self.origin, self.labels, outside)
 
-    def is_of(self, ticket: Ticket) -> bool:
-        """Whether the ticket is for exactly this, and shows it: what it shows may be forged."""
+    def matches(self, ticket: Ticket) -> bool:
+        """Return True if a ticket is for exactly this call and shows it."""
         return self.digest == ticket.digest and self.masked == ticket.arguments
 
 
-async def _asked_for(needs: Needs, prepared: Prepared, *context: ToolContext) -> str | None:
-    """Why the tool itself asks; None if it does not."""
+async def _tool_reason(needs: Needs, prepared: Prepared, *context: ToolContext) -> str | None:
+    """Return why the tool itself needs approval; None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
@@ -225,18 +225,18 @@ async def _asked_for(needs: Needs, prepared: Prepared, *context: ToolContext) ->
     except Denied:
         raise
     except Exception as error:
-        return _why_of(error, prepared.tool)
+        return _predicate_failure(error, prepared.tool)
 
 
-def _why_of(error: Exception, tool: AnyTool) -> str:
+def _predicate_failure(error: Exception, tool: AnyTool) -> str:
     is_open = tool.arguments.mask is None  # else the error may quote a secret
     why = f"its approval predicate failed: {describe(error) if is_open else type(error).__name__}"
     log.error("%s is asked about: %s", tool.name, why, exc_info=is_open and error)
     return why
 
 
-def _sees_context(needs: Callable[..., object]) -> bool:
-    """Whether a predicate must be given the `ToolContext`, too."""
+def _takes_context(needs: Callable[..., object]) -> bool:
+    """Return True if a predicate has a parameter for the `ToolContext`."""
     try:
         inspect.signature(needs).bind(None)
     except (TypeError, ValueError) as error:  # of what is written in C nobody may know
@@ -244,8 +244,8 @@ def _sees_context(needs: Callable[..., object]) -> bool:
     return False
 
 
-async def _change(prepared: Prepared) -> str:
-    """What the call would change, for who is asked; empty if its tool does not tell."""
+async def _preview(prepared: Prepared) -> str:
+    """Return what a call would change, for the person; empty if the tool has no preview."""
     tell: Any = prepared.tool.metadata.get(PREVIEW)
     if not callable(tell):
         return ""
@@ -258,7 +258,7 @@ async def _change(prepared: Prepared) -> str:
 
 
 async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
-    """Take the decision that was given with the run, or ask for one.
+    """Return the saved decision on a call, or ask for one.
 
     Returns:
         The saved ticket that was decided on, unless it was asked just now, or the call goes on
@@ -270,11 +270,11 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
     """
     name, call = question.prepared.tool.name, question.prepared.call
     old, decision = run.loop_state.decisions.pop((call.id, question.digest), (None, None))
-    if decision is not None and (old is None or _names(old, question.prepared.tool)):
-        _tell(run, call.id, decision)
+    if decision is not None and (old is None or _matches_tool(old, question.prepared.tool)):
+        _report_decision(run, call.id, decision)
         return old, decision
-    ticket = question.ticket(await _change(question.prepared))
-    if decision is None and old is not None and _asks_the_same(old, ticket):
+    ticket = question.ticket(await _preview(question.prepared))
+    if decision is None and old is not None and _is_same_question(old, ticket):
         ticket = old  # somebody may be about to decide it, while others were decided
     if run.approver is not None:
         return None, await ask(run, call.id, ticket)
@@ -288,42 +288,36 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
     )
 
 
-def _asks_the_same(old: Ticket, new: Ticket) -> bool:
-    """Whether an old ticket is still good, and shows what a new one would."""
+def _is_same_question(old: Ticket, new: Ticket) -> bool:
+    """Return True if an old ticket is valid and shows the same as a new one."""
     same = dataclasses.replace(new, id=old.id, expires=old.expires).seal == old.seal
     return same and not old.expired and old.expires <= new.expires
 
 
-def _names(ticket: Ticket, tool: AnyTool) -> bool:
-    """Whether the ticket shows the name and the hints of the tool, and where it runs."""
+def _matches_tool(ticket: Ticket, tool: AnyTool) -> bool:
+    """Return True if a ticket shows the tool's name, effects and place of execution."""
     effects = json.dumps(effects_of(tool), sort_keys=True)
     same = ticket.tool == tool.name and ticket.external == (tool.executor is external)
     return same and json.dumps(dict(ticket.effects), sort_keys=True) == effects
 
 
-def _tell(run: RunContext, call_id: str, decision: Decision) -> None:
+def _report_decision(run: RunContext, call_id: str, decision: Decision) -> None:
     if run.listeners:
         given = (decision.ticket, decision.verdict, decision.reason)
         run.emit(ApprovalDecided(*run.next_event_fields(), call_id, *given))
 
 
 async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
-    """Ask the run's approver, and tell of it.
-
-    Args:
-        run: One that has an approver.
-        call_id: The call that is the reason.
-        ticket: What is asked.
-    """
+    """Ask the run's approver and emit the events of it."""
     if run.listeners:
         run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
-    decision = await _ask(run, ticket)
-    _tell(run, call_id, decision)
+    decision = await _ask_approver(run, ticket)
+    _report_decision(run, call_id, decision)
     return decision
 
 
-async def _ask(run: RunContext, ticket: Ticket) -> Decision:
-    """Ask the approver; whatever is unclear means no, and None that the run waits, if it can."""
+async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
+    """Ask the approver; anything unclear denies, and None suspends a run that can wait."""
     assert run.approver is not None
     try:
         answer = run.approver(ticket)
@@ -353,21 +347,23 @@ def _fits(decision: Decision, ticket: Ticket) -> bool:
     return same and decision.verdict in ticket.verdicts
 
 
-def _edited(prepared: Prepared, ticket: Ticket | None, decision: Decision) -> Prepared | None:
-    """The call with the arguments a person wants instead; None if they were not shown those.
+def _apply_decision(
+    prepared: Prepared, ticket: Ticket | None, decision: Decision
+) -> Prepared | None:
+    """Return the call with the arguments a person wants; None if others were shown.
 
     Raises:
         Denied: they are not valid.
     """
     if decision.verdict == "edit" or ticket is None:
-        return _edit(prepared, decision.arguments)
+        return _edit_arguments(prepared, decision.arguments)
     # The transcript holds the call as the model made it, and the ticket what it was edited to.
-    edited = _edit(prepared, ticket.arguments) if ticket.origin else prepared
-    return edited if ApprovalQuestion(edited, "").is_of(ticket) else None
+    edited = _edit_arguments(prepared, ticket.arguments) if ticket.origin else prepared
+    return edited if ApprovalQuestion(edited, "").matches(ticket) else None
 
 
-def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:
-    """The call with other arguments.
+def _edit_arguments(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:
+    """Return the call with other arguments, validated.
 
     Raises:
         Denied: they are not valid.
@@ -386,8 +382,8 @@ def _edit(prepared: Prepared, wanted: Mapping[str, object]) -> Prepared:
     return Prepared(call, tool, edited.arguments, prepared.changes)
 
 
-def unchangeable(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
-    """What becomes of a call that a step changes after the place where it was approved.
+def refuse_change(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
+    """Refuse a call whose arguments a step changed after approval.
 
     Raises:
         Refused: always.
@@ -399,12 +395,12 @@ def unchangeable(seen: Prepared, passed: Prepared, context: ToolContext) -> Prep
 
 
 def definition_of(tool: AnyTool) -> Mapping[str, object]:
-    """What a person relies on when they approve a call of the tool."""
+    """Return what a person relies on when they approve calls of a tool."""
     shown = {"description": tool.description, "parameters": tool.parameters}
     return {**shown, "effects": effects_of(tool)}
 
 
 def effects_of(tool: AnyTool) -> dict[str, object]:
-    """The tool's hints, by name."""
+    """Return the tool's effects by name."""
     effects = tool.effects
     return {field.name: getattr(effects, field.name) for field in dataclasses.fields(effects)}

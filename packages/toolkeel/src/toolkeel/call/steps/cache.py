@@ -1,7 +1,7 @@
-"""Remembering results: opt-in, after approval, never of failures.
+"""Caching of results: opt-in, after approval, never of failures.
 
-A cached call still passes validation, guards and approval; only its body is spared. Calls that
-come while the first of their kind runs wait for it instead of running too.
+A cached call still passes validation, guards and approval; only its body is skipped. Calls that
+arrive while the first of their kind runs wait for its result (single-flight).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Literal, TypeAlias
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.arguments.validate import as_json
-from toolkeel.call.steps.resources import Branch, branches_of, overlap, resource_keys
+from toolkeel.call.steps.resources import Branch, branches_of, overlaps, resource_keys
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Place, Prepared, Proceed
 from toolkeel.errors import SetupError
@@ -29,7 +29,7 @@ Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext], Hashable]
 
 @record
 class _CachedResult:
-    """One result.
+    """One cached result.
 
     Args:
         value: A copy nobody else holds.
@@ -45,7 +45,7 @@ class _CachedResult:
 
 
 class _Flight:
-    """A body that runs, and those who wait for its result.
+    """A running body and the calls that wait for its result.
 
     Attributes:
         landed: Resolved when it has ended: True if who waits should look, or take over.
@@ -62,7 +62,7 @@ class _Flight:
 
 @checked
 class Cache:
-    """A `Step`: keeps the results of one or more tools.
+    """A `Step` that caches the results of one or more tools.
 
     Share one cache between the tools that read a resource and those that write it: a call that
     writes a resource forgets every result that was read from it.
@@ -87,12 +87,12 @@ class Cache:
         self.ttl = ttl
         self.size = size
         self.scope = scope
-        self._kept: OrderedDict[Hashable, _CachedResult] = OrderedDict()
+        self._results: OrderedDict[Hashable, _CachedResult] = OrderedDict()
         self._flights: dict[Hashable, _Flight] = {}
         self._lock = threading.Lock()
 
     def check_tool(self, tool: AnyTool) -> None:
-        """See that the tool says enough about itself to be cached, or to make results stale.
+        """Raise unless the tool declares enough to be cached or to invalidate results.
 
         Raises:
             SetupError: naming the tool and the fix.
@@ -114,7 +114,7 @@ class Cache:
             )
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """Give the kept result, wait for the one being made, or make it."""
+        """Return the cached result, wait for a running body, or run it."""
         resources = branches_of(resource_keys(prepared))
         if prepared.tool.effects.writes:
             try:
@@ -123,16 +123,16 @@ class Cache:
                 self.forget(resources)
         key = self.key(prepared, context)
         while True:
-            kept, flight = self._look(key)
+            kept, flight = self._look_up(key)
             if kept is not None:
                 return copy.deepcopy(kept.value)
             if flight is None:
-                return await self._lead(key, prepared, proceed, resources)
+                return await self._compute(key, prepared, proceed, resources)
             if not await asyncio.shield(flight.landed):
                 return await proceed(prepared)
 
     def key(self, prepared: Prepared, context: ToolContext) -> Hashable:
-        """What tells this call from others: who shares it, the tool, its canonical arguments.
+        """Return the cache key of a call: scope, tool, canonical arguments.
 
         Raises:
             SetupError: the scope function gave something that cannot be a key.
@@ -152,35 +152,39 @@ class Cache:
         return scope, tool.name, id(tool.function), arguments
 
     def forget(self, resources: tuple[Branch, ...]) -> None:
-        """Drop what was read from any of these, and what is being read."""
+        """Invalidate what was read, or is being read, from any of these resources."""
         with self._lock:
             for flight in self._flights.values():
-                flight.stale = flight.stale or _touch(flight.resources, resources)
-            stale = [key for key, kept in self._kept.items() if _touch(kept.resources, resources)]
+                flight.stale = flight.stale or _overlaps_any(flight.resources, resources)
+            stale = [
+                key
+                for key, kept in self._results.items()
+                if _overlaps_any(kept.resources, resources)
+            ]
             for key in stale:
-                del self._kept[key]
+                del self._results[key]
 
-    def _look(self, key: Hashable) -> tuple[_CachedResult | None, _Flight | None]:
-        """What there is of a result: itself, or the body that makes it."""
+    def _look_up(self, key: Hashable) -> tuple[_CachedResult | None, _Flight | None]:
+        """Return the cached result and the running body of a key, if any."""
         loop = id(asyncio.get_running_loop())
         with self._lock:
-            kept = self._kept.get(key)
+            kept = self._results.get(key)
             if kept is not None and monotonic() < kept.expires:
-                self._kept.move_to_end(key)
+                self._results.move_to_end(key)
                 return kept, None
-            self._kept.pop(key, None)
+            self._results.pop(key, None)
             return None, self._flights.get((loop, key))
 
-    async def _lead(
+    async def _compute(
         self, key: Hashable, prepared: Prepared, proceed: Proceed, resources: tuple[Branch, ...]
     ) -> object:
-        """Make the result, keep it if it can be shared, and tell who waits."""
+        """Run the body, cache its result if possible, and wake the calls that wait."""
         place = (id(asyncio.get_running_loop()), key)
         flight = self._flights[place] = _Flight(resources)
         landed = True  # who waits looks again; if it was stopped, one of them takes over
         try:
             value = await proceed(prepared)
-            landed = self._keep(key, value, flight, prepared)
+            landed = self._store(key, value, flight, prepared)
             return value
         except Exception:
             landed = False
@@ -190,8 +194,8 @@ class Cache:
                 del self._flights[place]
             flight.landed.set_result(landed)
 
-    def _keep(self, key: Hashable, value: object, flight: _Flight, prepared: Prepared) -> bool:
-        """Keep a copy of a result, so that nobody changes it; whether it could be kept."""
+    def _store(self, key: Hashable, value: object, flight: _Flight, prepared: Prepared) -> bool:
+        """Cache a copy of a result; return False if it cannot be cached."""
         try:
             mine = copy.deepcopy(value)
         except Exception:  # what cannot be copied cannot be shared
@@ -200,11 +204,13 @@ class Cache:
             if flight.stale:
                 return False
             expires = monotonic() + self.ttl
-            self._kept[key] = _CachedResult(mine, expires, flight.resources, prepared.tool.function)
-            while len(self._kept) > self.size:
-                self._kept.popitem(last=False)
+            self._results[key] = _CachedResult(
+                mine, expires, flight.resources, prepared.tool.function
+            )
+            while len(self._results) > self.size:
+                self._results.popitem(last=False)
         return True
 
 
-def _touch(some: Iterable[Branch], others: Sequence[Branch]) -> bool:
-    return any(overlap(one, other) for one in some for other in others)
+def _overlaps_any(some: Iterable[Branch], others: Sequence[Branch]) -> bool:
+    return any(overlaps(one, other) for one in some for other in others)

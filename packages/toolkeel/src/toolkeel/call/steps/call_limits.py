@@ -1,4 +1,4 @@
-"""Limits on calls: what a model may not do again and again."""
+"""Limits on calls: repeated failures, number, concurrency and rate."""
 
 from __future__ import annotations
 
@@ -19,31 +19,31 @@ from toolkeel.messages import ToolCall, ToolMessage
 
 V = TypeVar("V")
 W = TypeVar("W")
-REPEATS = 3
+MAX_REPEATS = 3
 """How often the same call may fail in the same way."""
 
 
-READ = 20_000
+MAX_COMPARED = 20_000
 """Characters of arguments up to which they are read to be compared."""
 
 
-def repeats(run: RunContext, call: ToolCall) -> None:
-    """Refuse a call that has failed in the same way `REPEATS` times.
+def refuse_repeats(run: RunContext, call: ToolCall) -> None:
+    """Refuse a call that has failed in the same way `MAX_REPEATS` times.
 
     Raises:
         LimitReached: telling the model to stop.
     """
     known = run.loop_state.failed_calls.get(call.name)
-    error, count = known.of(call) if known is not None else ("", 0)
-    if count >= REPEATS:
+    error, count = known.last_error(call) if known is not None else ("", 0)
+    if count >= MAX_REPEATS:
         raise LimitReached(
             f"This same call of {call.name!r} has failed {count} times with the same error, so it "
             f"was not run again. Change the arguments or take another way. The error was: {error}"
         )
 
 
-def note(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
-    """Count a failure, or forget the call's earlier ones if it went well."""
+def record_result(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
+    """Count a failed call, or forget its failures after a success."""
     if message.kind in ("limit_reached", "cancelled", "skipped"):  # no failure of its own
         return
     known = run.loop_state.failed_calls.get(call.name)
@@ -51,13 +51,13 @@ def note(run: RunContext, call: ToolCall, message: ToolMessage) -> None:
         if run.scope.spending is not None and run.scope.spending.counts_calls:
             run.scope.spending.count_failure(message.name)
         if known is None:
-            known = run.loop_state.failed_calls[call.name] = Failures()
+            known = run.loop_state.failed_calls[call.name] = FailureCounts()
         known.add(call, message.text)
     elif known is not None:
         known.forget(call)
 
 
-class Failures:
+class FailureCounts:
     """How often each call of one tool has failed in the same way."""
 
     __slots__ = ("_counts",)
@@ -65,13 +65,13 @@ class Failures:
     def __init__(self) -> None:
         self._counts: dict[str, tuple[str, int]] = {}
 
-    def of(self, call: ToolCall) -> tuple[str, int]:
+    def last_error(self, call: ToolCall) -> tuple[str, int]:
         """Return the call's last error, and how often that came in a row."""
         return self._counts.get(_key(call), ("", 0))
 
     def add(self, call: ToolCall, error: str) -> None:
         """Count a failure of the call."""
-        last, count = self.of(call)
+        last, count = self.last_error(call)
         self._counts[_key(call)] = (error, count + 1 if last == error else 1)
 
     def forget(self, call: ToolCall) -> None:
@@ -80,20 +80,20 @@ class Failures:
 
 
 def _key(call: ToolCall) -> str:
-    """What makes two calls the same, however they are written; whatever a wire has put there.
+    """Return what makes two calls the same, however their arguments are written.
 
     Large arguments are the same if they are written alike: this is asked on the event loop.
     """
     arguments: object = call.arguments
     try:
         text = arguments if isinstance(arguments, str) else json.dumps(arguments)
-        return text if len(text) > READ else repr(_read(text))
+        return text if len(text) > MAX_COMPARED else repr(_read(text))
     except (ValueError, TypeError, RecursionError):
         return arguments if isinstance(arguments, str) else repr(arguments)
 
 
 def _sorted(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    """An object that can be compared: its keys in order, those that come twice both there."""
+    """Return an object that can be compared: its pairs in order, repeated keys included."""
     return {"object": sorted(pairs, key=itemgetter(0))}
 
 
@@ -101,8 +101,8 @@ _read = json.JSONDecoder(object_pairs_hook=_sorted).decode
 
 
 @checked
-class Budget:
-    """A `Step`: at most so many calls in one run.
+class CallLimit:
+    """A `Step` that allows a number of calls per run.
 
     As a tool's step it counts that tool; as a toolset's it counts all together.
 
@@ -117,7 +117,7 @@ class Budget:
 
     def __init__(self, calls: int) -> None:
         if calls < 0:
-            raise SetupError(f"Budget({calls}): give 0 or more")
+            raise SetupError(f"CallLimit({calls}): give 0 or more")
         self.calls = calls
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
@@ -133,8 +133,8 @@ class Budget:
 
 
 @checked
-class AtOnce:
-    """A `Step`: at most so many calls of one run at the same time; the others wait in order.
+class ConcurrencyLimit:
+    """A `Step` that allows a number of calls of one run at the same time; others wait in order.
 
     Args:
         calls: How many may run at once.
@@ -149,7 +149,7 @@ class AtOnce:
 
     def __init__(self, calls: int) -> None:
         if calls < 1:
-            raise SetupError(f"AtOnce({calls}): no call could ever run; give 1 or more")
+            raise SetupError(f"ConcurrencyLimit({calls}): no call could ever run; give 1 or more")
         self.calls = calls
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
@@ -162,7 +162,7 @@ class AtOnce:
 
 @checked
 class RateLimit:
-    """A `Step`, or a `ModelStep`: at most so many calls, or requests, in any stretch of time.
+    """A `Step` or `ModelStep` that allows a number of calls or requests per stretch of time.
 
     Over all runs; others wait. As one of ``model_steps`` it stands around model requests, and counts
     those of each model apart: inside of `Fallback`, what would wait too long is asked of the next.
@@ -170,7 +170,7 @@ class RateLimit:
     Args:
         calls: How many calls, or requests.
         seconds: In how long a stretch.
-        patience: Seconds one may have to wait; a longer wait is refused at once, as `LimitReached`,
+        max_wait: Seconds one may have to wait; a longer wait is refused at once, as `LimitReached`,
             or as a `RateLimited` by a model.
 
     Raises:
@@ -179,19 +179,19 @@ class RateLimit:
 
     place: Place = "limit"
 
-    def __init__(self, calls: int, seconds: float, patience: float = 30.0) -> None:
+    def __init__(self, calls: int, seconds: float, max_wait: float = 30.0) -> None:
         if calls < 1 or seconds <= 0:
             raise SetupError(f"RateLimit({calls}, {seconds:g}): give 1 call or more, in some time")
         self.calls = calls
         self.seconds = seconds
-        self.patience = patience
+        self.max_wait = max_wait
         self._starts: defaultdict[str, deque[float]] = defaultdict(deque)
         self._lock = threading.Lock()  # runs in other threads count too
 
     async def __call__(self, what: W, context: object, proceed: Callable[[W], Awaitable[V]]) -> V:
         model: str = getattr(getattr(what, "model", None), "name", "")
         wait = self._reserve(monotonic(), model)
-        if wait > self.patience:
+        if wait > self.max_wait:
             name = repr(what.tool.name) if isinstance(what, Prepared) else f"the model {model}"
             told = (
                 f"{name} can be called {self.calls} times in {self.seconds:g} seconds; "
@@ -205,7 +205,7 @@ class RateLimit:
         return await proceed(what)
 
     def _reserve(self, now: float, model: str = "") -> float:
-        """Take the next free place, unless it comes too late; how long until it comes."""
+        """Reserve the next free place unless it comes too late; return the seconds until it."""
         with self._lock:
             starts = self._starts[model]
             while starts and starts[0] <= now - self.seconds:
@@ -213,6 +213,6 @@ class RateLimit:
             at = now
             if len(starts) >= self.calls:
                 at = max(now, starts[-self.calls] + self.seconds)
-            if at - now <= self.patience:
+            if at - now <= self.max_wait:
                 starts.append(at)
         return at - now

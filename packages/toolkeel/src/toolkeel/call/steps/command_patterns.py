@@ -1,9 +1,9 @@
-"""Which lines of shell a rule's pattern covers, or may be about (commands).
+"""Patterns of rules for shell commands.
 
-A pattern of characters cannot say whether a command is harmless: ``git status; rm -rf .`` begins
-like ``git status``. So a rule that allows commands is compared with the parsed words, and only a
-line that is one plain command has any: no operators, expansions, redirections or assignments, and
-no character that means something to a shell, be it quoted.
+A pattern of characters cannot decide if a command is harmless: ``git status; rm -rf .`` starts like
+``git status``. So a rule that allows commands is compared with parsed words, and only a line that is
+one plain command has any: no operators, expansions, redirections or assignments, and no character
+that means something to a shell, even quoted.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ MAX_LENGTH = 4096
 """Longest line that is looked at, in characters; a longer one is not plain."""
 MAX_PARTS = 200
 """Most words of a line that a rule which forbids or asks looks through."""
-LONGEST = 50_000
+MAX_SCANNED = 50_000
 """Longest line that such a rule looks into, in characters; a longer one counts as a match."""
 _QUOTES = re.compile(r"\\\n|[\\'\"]")
 _COARSE = re.compile(r"[\s;&|()<>`{}]+|\$\(")
@@ -35,7 +35,7 @@ _KEYWORDS = frozenset([
 
 
 def plain_words(command: str) -> list[str] | None:
-    """The words of a line that is one plain command; None if it may be anything more.
+    """Return the words of a line that is one plain command; None if it may be more.
 
     >>> plain_words("git log --format='%H %s'")
     ['git', 'log', '--format=%H %s']
@@ -54,8 +54,8 @@ def plain_words(command: str) -> list[str] | None:
     return None if not words or words[0] in _KEYWORDS or not words[0] else words
 
 
-def allowed(pattern: str, command: str) -> bool:
-    """Whether a pattern of words, each with ``*`` and ``?``, covers all that a line runs.
+def covers(pattern: str, command: str) -> bool:
+    """Return True if a pattern of words, each with ``*`` and ``?``, covers all that a line runs.
 
     A last ``*`` of its own stands for any further words, and for none.
 
@@ -85,8 +85,8 @@ def loose_words(command: str) -> list[list[str]]:
     return [list(filter(None, breaks.split(text))) for text, breaks in ways]
 
 
-def mentions(pattern: str, command: str) -> bool:
-    """Whether a `deny` or `ask` pattern may match any command in a line of shell.
+def may_mention(pattern: str, command: str) -> bool:
+    """Return True if a `deny` or `ask` pattern may match any command in a line of shell.
 
     It is compared with the line, with each part between operators, quotes and signs, and with each
     of their ends, as they are written and without quotes and the folders of programs. A last ``*``
@@ -97,7 +97,7 @@ def mentions(pattern: str, command: str) -> bool:
     >>> mentions("rm *", "cd x && rm -rf ."), mentions("rm *", "find . | xargs rm")
     (True, True)
     """
-    if len(command) > LONGEST:
+    if len(command) > MAX_SCANNED:
         return True
     loose = pattern if pattern.endswith("*") else f"{pattern}*"
     for parts in loose_words(command):

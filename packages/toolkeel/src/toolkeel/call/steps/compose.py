@@ -1,6 +1,6 @@
-"""Steps around a call, composed when a tool is registered, not when it is called.
+"""Composing steps around a call, when a tool is registered and not when it is called.
 
-A step sees arguments it cannot change in place. What it passes on instead is validated again, so
+A step receives arguments it cannot change in place. What it passes on instead is validated again, so
 whatever reaches the body has passed validation as it is.
 """
 
@@ -20,12 +20,12 @@ Handler: TypeAlias = Callable[[Prepared, ToolContext], Awaitable[object]]
 Revise: TypeAlias = Callable[[Prepared, Prepared, ToolContext], Prepared]
 """Checks what a step has changed: the call as the step saw it, and as it passes it on."""
 
-ROUNDS = 5
+MAX_ROUNDS = 5
 """How often steps may answer each other's changes with changes."""
 
 
 def compose(steps: Sequence[Step], last: Handler, revise: Revise) -> Handler:
-    """One handler of many steps.
+    """Return one handler of many steps.
 
     Args:
         steps: Outermost first.
@@ -35,11 +35,11 @@ def compose(steps: Sequence[Step], last: Handler, revise: Revise) -> Handler:
     """
     handler = last
     for index in range(len(steps) - 1, -1, -1):
-        handler = _around(steps[: index + 1], handler, revise)
+        handler = _wrap(steps[: index + 1], handler, revise)
     return handler
 
 
-def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
+def _wrap(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
     step, outer, everyone = steps[-1], argument_guards(steps[:-1]), argument_guards(steps)
 
     async def handler(prepared: Prepared, context: ToolContext) -> object:
@@ -49,7 +49,7 @@ def _around(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
             if passed.arguments is not seen.arguments or passed.tool is not seen.tool:
                 passed = revise(seen, passed, context)
                 if outer:
-                    passed = await show_guards(passed, context, outer, everyone)
+                    passed = await guard_changes(passed, context, outer, everyone)
             return await inner(passed, context)
 
         work: object = step(seen, context, proceed)
@@ -88,10 +88,10 @@ async def guard_again(guard: Step, prepared: Prepared, context: ToolContext) -> 
     return passed
 
 
-async def show_guards(
+async def guard_changes(
     prepared: Prepared, context: ToolContext, guards: Sequence[Step], everyone: Sequence[Step]
 ) -> Prepared:
-    """Show changed arguments to the guards further out, until none of them changes more.
+    """Run the outer guards on changed arguments until no guard changes them again.
 
     Args:
         prepared: With valid arguments.
@@ -102,7 +102,7 @@ async def show_guards(
     Raises:
         Refused: a guard says no, or they never agree.
     """
-    for _ in range(ROUNDS):
+    for _ in range(MAX_ROUNDS):
         changed = False
         for guard in guards:
             seen = read_only(prepared)
@@ -118,7 +118,7 @@ async def show_guards(
 
 
 def read_only(prepared: Prepared) -> Prepared:
-    """The same call with arguments that cannot be changed in place."""
+    """Return the same call with arguments that cannot be changed in place."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared
     arguments = MappingProxyType(prepared.arguments)  # a view: nobody else holds what is viewed
@@ -126,7 +126,7 @@ def read_only(prepared: Prepared) -> Prepared:
 
 
 async def check_enabled(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-    """The step of a tool that is not always enabled.
+    """Run the call if its tool is enabled now; the step of a tool with `enabled`.
 
     Raises:
         Disabled: it is not now.

@@ -1,7 +1,7 @@
-"""Guards: what looks at a call before it runs, and at its result before the model reads it.
+"""Guards: checks of a call before it runs, and of its result before the model reads it.
 
-A guard allows, perhaps with something changed; or it rejects, and says so to the model; or it ends
-the run. Whatever else it does, crashing included, counts as a rejection: of its own call alone.
+A guard allows, possibly with a change; or it rejects, with a text for the model; or it ends the run.
+Anything else it does, crashing included, rejects its own call alone.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.call.arguments.edits import note_edit
+from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import revalidate
 from toolkeel.call.body.thread_pool import shared_pool
 from toolkeel.call.failure_message import crash_error, failure_message
@@ -27,27 +27,27 @@ from toolkeel.messages import ToolMessage, ToolOutput
 
 log = logging.getLogger("toolkeel")
 
-SAME: Final = object()
+UNCHANGED: Final = object()
 """Stands for "as it is"."""
 
 
 @record
 class Allow:
-    """Let it pass.
+    """Verdict: let it pass.
 
     Args:
         modified: From an input guard: the arguments to run with, all of them, by name; they are
             validated again, and the guards outside this one see them too. From an output guard:
-            what the model reads instead. `SAME` to change nothing.
+            what the model reads instead. `UNCHANGED` to change nothing.
     """
 
-    modified: object = SAME
+    modified: object = UNCHANGED
 
 
 @checked
 @record
 class Reject:
-    """Refuse this call, or withhold its result.
+    """Verdict: refuse this call, or withhold its result.
 
     Args:
         text: For the model.
@@ -58,7 +58,7 @@ class Reject:
 
 @record
 class Stop:
-    """End the run.
+    """Verdict: end the run.
 
     Args:
         error: Raised to whoever runs it, once every call of the turn has its result.
@@ -73,7 +73,7 @@ _VERDICTS = (Allow, Reject, Stop)
 
 @record
 class Outcome:
-    """How a call went.
+    """The result of a call, as an output guard sees it.
 
     Args:
         value: What the body returned; None if it failed.
@@ -91,7 +91,7 @@ OutputCheck: TypeAlias = Callable[[Prepared, Outcome, ToolContext], "Verdict | A
 
 
 class _Guard:
-    """What both kinds of guard are.
+    """Base of both kinds of guard.
 
     Args:
         check: What is asked.
@@ -106,7 +106,7 @@ class _Guard:
         self._on_loop = inline or inspect.iscoroutinefunction(call)
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
-        """Return what the model is told of a call that the guard stops.
+        """Return the text for the model when the guard stops a call.
 
         Args:
             prepared: The call.
@@ -116,7 +116,7 @@ class _Guard:
         raise NotImplementedError
 
     async def ask(self, prepared: Prepared, context: ToolContext, *about: Any) -> object:
-        """Return what the check wants in place of what it was shown; `SAME` to change nothing.
+        """Return what the check wants in place of what it was shown; `UNCHANGED` to change nothing.
 
         A check that fails, or says nothing clear, has refused.
 
@@ -139,7 +139,7 @@ class _Guard:
         except Exception as error:
             log.warning("guard %s failed; its call is refused", self.name, exc_info=error)
             text = self.refusal(prepared, context, ", because a check of it failed.")
-            raise _broken(self.name, error, text) from error
+            raise _guard_failure(self.name, error, text) from error
         if isinstance(verdict, Reject):
             raise Refused(verdict.text, {"guard": self.name})
         if isinstance(verdict, Stop):
@@ -168,7 +168,7 @@ class InputGuard(_Guard):
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         changed = await self.ask(prepared, context, prepared, context)
-        if changed is not SAME:
+        if changed is not UNCHANGED:
             prepared = self._change(prepared, changed, context)
         return await proceed(prepared)
 
@@ -193,8 +193,8 @@ class InputGuard(_Guard):
             )
         except (InvalidArguments, TypeError, ValueError) as error:
             text = self.refusal(prepared, context, ", because a check of it failed.")
-            raise _broken(self.name, error, text) from error
-        note_edit(prepared, passed, context, f"the guard {self.name}")
+            raise _guard_failure(self.name, error, text) from error
+        record_edit(prepared, passed, context, f"the guard {self.name}")
         return passed
 
 
@@ -217,7 +217,7 @@ class OutputGuard(_Guard):
             text = failure_message(prepared.call, prepared.tool, told, 0.0).text
             outcome = Outcome(None, text, told)
         changed = await self.ask(prepared, context, prepared, outcome, context)
-        return _pass_on(prepared, outcome, changed)
+        return _with_content(prepared, outcome, changed)
 
     def refusal(self, prepared: Prepared, context: ToolContext, why: str) -> str:
         name = prepared.tool.name
@@ -231,7 +231,7 @@ class OutputGuard(_Guard):
 
 @checked
 def input_guard(check: InputCheck, name: str = "", *, inline: bool = False) -> InputGuard:
-    """A step that looks at a call before it runs.
+    """Make a step that checks a call before it runs.
 
     Args:
         check: ``(prepared, context) -> Verdict``, sync or async; a function, or an object that
@@ -257,7 +257,7 @@ def input_guard(check: InputCheck, name: str = "", *, inline: bool = False) -> I
 
 @checked
 def output_guard(check: OutputCheck, name: str = "", *, inline: bool = False) -> OutputGuard:
-    """A step that looks at how a call went before the model does; at errors, too.
+    """Make a step that checks the result of a call, errors included, before the model reads it.
 
     Args:
         check: ``(prepared, outcome, context) -> Verdict``, as for `input_guard`.
@@ -271,15 +271,15 @@ def _name_of(check: object) -> str:
     return str(getattr(check, "__name__", None) or type(check).__name__)
 
 
-def _broken(name: str, error: Exception, text: str) -> Refused:
+def _guard_failure(name: str, error: Exception, text: str) -> Refused:
     trace = "".join(traceback.format_exception(error))
     return Refused(text, {"guard": name, "exception": type(error).__name__, "traceback": trace})
 
 
-def _pass_on(prepared: Prepared, outcome: Outcome, changed: object) -> object:
-    """The value, or the error, with what the model reads of it replaced."""
+def _with_content(prepared: Prepared, outcome: Outcome, changed: object) -> object:
+    """Return the value, or raise the error, with the content for the model replaced."""
     error, value = outcome.error, outcome.value
-    if changed is SAME:
+    if changed is UNCHANGED:
         if error is not None:
             raise error
         return value

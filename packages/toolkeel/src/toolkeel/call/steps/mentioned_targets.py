@@ -1,8 +1,8 @@
-"""What was named: which targets of a call the person wrote, or stand in a result that is nobody else's.
+"""Deciding which targets of a call the user mentioned or a trusted result contains.
 
-A target that was named saves a question (`taint`); it is a heuristic for fewer of them, and whatever
-is in doubt was not named. Names are compared in one case, one form of Unicode, and without percent
-signs; an address is named as a whole, or by one that it adds nothing to.
+A mentioned target saves a question (`taint`). This is a heuristic for fewer questions: what is in
+doubt was not mentioned. Names are compared in one case, one Unicode form and without percent signs;
+an address must be mentioned completely, or in a shorter form for the same place.
 """
 
 from __future__ import annotations
@@ -41,21 +41,21 @@ _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"[\d\s.,+-]+")
 
 
-def aims(prepared: Prepared) -> Mapping[str, object]:
-    """The arguments that say where or whom: all, if none is declared."""
+def target_arguments(prepared: Prepared) -> Mapping[str, object]:
+    """Return the arguments that say where or to whom; all, if none is declared."""
     shown, target = ArgumentsView(prepared), prepared.tool.effects.target
     return {name: shown[name] for name in target if name in shown} if target else shown
 
 
-def unnamed(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
-    """Targets, and addresses anywhere in the arguments, that nobody here has named."""
+def unmentioned_targets(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
+    """Return the targets and addresses in the arguments that no trusted text mentions."""
     found = [one for text in texts(ArgumentsView(prepared)) for one in _ADDRESS.findall(text)]
-    heard = list(said(taint.root))
+    heard = list(trusted_texts(taint.root))
     return [value for value in dict.fromkeys((*values, *found)) if not is_named(value, heard)]
 
 
-def said(run: RunContext) -> Iterator[tuple[str, str]]:
-    """What the person and the operator wrote, and results that hold nobody else's text.
+def trusted_texts(run: RunContext) -> Iterator[tuple[str, str]]:
+    """Yield what user and operator wrote, and results that contain no other author's text.
 
     A result comes with what the model gave its call: what it only repeats was named by the model, and
     what is no longer than that may be the same in other letters.
@@ -63,22 +63,22 @@ def said(run: RunContext) -> Iterator[tuple[str, str]]:
     left = MAX_TEXT
     tools = {tool.name: tool for tool in getattr(run.agent, "tools", ())}
     asked = {
-        call.id: _folded(_given(call.arguments))
+        call.id: _fold(_given(call.arguments))
         for message in run.transcript
         for call in (message.tool_calls if isinstance(message, AssistantMessage) else ())
     }
     for message in reversed(run.transcript):
-        if not _is_said(message, tools):
+        if not _is_trusted(message, tools):
             continue
         repeated = asked.get(message.tool_call_id, "") if isinstance(message, ToolMessage) else ""
-        text = _folded(_words_of(message))[-left:]
+        text = _fold(_words_of(message))[-left:]
         yield text, repeated
         left -= len(text)
         if left <= 0:
             return
 
 
-def _is_said(message: Message, tools: Mapping[str, AnyTool]) -> bool:
+def _is_trusted(message: Message, tools: Mapping[str, AnyTool]) -> bool:
     if isinstance(message, ToolMessage):
         return _is_of_person(message, tools.get(message.name))
     if isinstance(message, UserMessage):
@@ -87,7 +87,7 @@ def _is_said(message: Message, tools: Mapping[str, AnyTool]) -> bool:
 
 
 def _given(arguments: object) -> str:
-    """What the model gave a call, without the names of its parameters."""
+    """Return the values of a call's arguments as text, without parameter names."""
     try:
         values = json.loads(arguments) if isinstance(arguments, str) else arguments
     except (ValueError, RecursionError):
@@ -98,7 +98,7 @@ def _given(arguments: object) -> str:
 
 
 def _words_of(message: Message) -> str:
-    """What is written in a message, without what is attached to it, and without strangers' words."""
+    """Return the text of a message, without attachments and without untrusted parts."""
     content = message.content
     if isinstance(content, str) or isinstance(message, ToolMessage):
         return message.text
@@ -107,7 +107,7 @@ def _words_of(message: Message) -> str:
 
 
 def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
-    """Whether a result holds nobody else's text, such as that of an address book.
+    """Return True if a result contains only the user's own data, such as an address book.
 
     Files of a workspace may be anybody's, what an act answers comes from outside, and an error may
     repeat what the model wanted.
@@ -120,11 +120,11 @@ def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
 
 
 def is_named(value: str, heard: Sequence[tuple[str, str]]) -> bool:
-    """Whether a target was named, whole, and is no bare number or too short to say anything."""
-    wanted = _folded(value).strip().rstrip(".")
+    """Return True if a target is mentioned completely and is long enough to count."""
+    wanted = _fold(value).strip().rstrip(".")
     if len(wanted) < SHORTEST or _NUMBER.fullmatch(wanted):
         return False
-    stands = _leads_there if "://" in wanted or wanted.startswith("www.") else _stands_in
+    stands = _is_same_address if "://" in wanted or wanted.startswith("www.") else _contains
     people = [text for text, repeated in heard if not repeated]
     return any(
         stands(wanted, text) and not _may_be(wanted, repeated, people) for text, repeated in heard
@@ -132,7 +132,7 @@ def is_named(value: str, heard: Sequence[tuple[str, str]]) -> bool:
 
 
 def _may_be(wanted: str, given: str, people: Sequence[str]) -> bool:
-    """Whether a result may hold a name only because the model gave it, as it is or in other letters.
+    """Return True if a result may contain a name only because the model passed it in.
 
     A tool that decodes, translates or joins makes a name of what is as long, and holds no more of it
     than it was given. Words that people wrote do not count.
@@ -143,30 +143,30 @@ def _may_be(wanted: str, given: str, people: Sequence[str]) -> bool:
     return len("".join(theirs).encode()) >= len("".join(_WORDS.findall(wanted)).encode())
 
 
-def _stands_in(wanted: str, text: str) -> bool:
-    """Whether a text holds something whole: not as a part of a longer word or address."""
+def _contains(wanted: str, text: str) -> bool:
+    """Return True if a text contains something that is not part of a longer word or address."""
     at = text.find(wanted)
     while at >= 0:
         after = text[at + len(wanted) : at + len(wanted) + 2]
         if not (
-            _joins(text[max(at - 1, 0) : at])
-            or _joins(after[:1])
-            or (after[:1] == "." and _joins(after[1:]))
+            _is_word_char(text[max(at - 1, 0) : at])
+            or _is_word_char(after[:1])
+            or (after[:1] == "." and _is_word_char(after[1:]))
         ):
             return True
         at = text.find(wanted, at + 1)
     return False
 
 
-def _joins(char: str) -> bool:
-    """Whether a character next to a word makes it another word; Chinese has no spaces between."""
+def _is_word_char(char: str) -> bool:
+    """Return True if a character next to a word makes it another word (not in Chinese)."""
     return char in ("@", "_", "-") or (char.isascii() and char.isalnum())
 
 
-def _leads_there(address: str, text: str) -> bool:
-    """Whether a text names an address as a whole, or a place above it that it adds nothing to."""
+def _is_same_address(address: str, text: str) -> bool:
+    """Return True if a text mentions an address, or a shorter form of the same place."""
     return address.rstrip("/") in {found.rstrip(").,;!?/") for found in _ADDRESS.findall(text)}
 
 
-def _folded(text: str) -> str:
+def _fold(text: str) -> str:
     return unquote(unicodedata.normalize("NFC", text)).casefold()

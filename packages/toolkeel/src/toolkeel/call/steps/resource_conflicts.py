@@ -1,8 +1,8 @@
-"""A queue of claims on places in trees: one is held when those before it that it meets have ended.
+"""Queues of claims on places in trees: each waits for the earlier claims it conflicts with.
 
-Two claims meet if they have a place in common, one that is the same or lies below, and one of them
-writes. Who comes first goes first, so there is no circle of claims that wait for each other; only
-calls within calls can make one, and then the last of them is refused.
+Two claims conflict if they overlap, one place being the other or below it, and one of them writes.
+First come, first served, so claims cannot wait for each other in a circle; only calls made within
+calls can create one, and then the last of them is refused.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ import asyncio
 from collections import deque
 from collections.abc import Iterator, Sequence
 
-from toolkeel.call.steps.resources import Branch, overlap
+from toolkeel.call.steps.resources import Branch, overlaps
 from toolkeel.errors import Refused
 
 
 class Claim:
-    """What one call wants, or holds.
+    """The places that one call wants or has.
 
     Args:
         places: What it touches.
@@ -30,7 +30,7 @@ class Claim:
     """
 
     __slots__ = (
-        "_after", "_granted", "before", "live", "outer", "places", "unhappened", "wanted", "write",
+        "_after", "_granted", "before", "live", "outer", "places", "suspended_tool", "wanted", "write",
     )  # fmt: skip
 
     def __init__(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> None:
@@ -39,37 +39,37 @@ class Claim:
         self.outer = outer
         self.before: set[Claim] = set()
         self.live = self.wanted = True
-        self.unhappened = ""
+        self.suspended_tool = ""
         self._after: list[Claim] = []
         self._granted: asyncio.Future[None] | None = None
 
     @property
     def held(self) -> bool:
-        """Whether it waits for nobody."""
+        """True if the claim waits for no other."""
         return not self.before
 
-    def chain(self) -> Iterator[Claim]:
-        """It, and what is held by the calls around it, as long as they last."""
+    def with_outer(self) -> Iterator[Claim]:
+        """Yield the claim and the live claims of the calls around it."""
         claim: Claim | None = self
         while claim is not None:
             if claim.live:
                 yield claim
             claim = claim.outer
 
-    def meets(self, other: Claim) -> bool:
-        """Whether the two must not be held at once."""
+    def conflicts_with(self, other: Claim) -> bool:
+        """Return True if two claims exclude each other."""
         if not (self.write or other.write):
             return False
-        return any(overlap(one, two) for one in self.places for two in other.places)
+        return any(overlaps(one, two) for one in self.places for two in other.places)
 
-    def follow(self, other: Claim) -> None:
-        """Be held only when another one has ended."""
+    def wait_after(self, other: Claim) -> None:
+        """Wait until another claim has ended."""
         if other is not self and other not in self.before:
             self.before.add(other)
             other._after.append(self)
 
     async def wait(self) -> bool:
-        """Wait until it is held; whether there was anything to wait for."""
+        """Wait until the claim is granted; return True if it had to wait."""
         if self.held:
             return False
         self._granted = asyncio.get_running_loop().create_future()
@@ -77,11 +77,11 @@ class Claim:
         return True
 
     def end(self) -> Iterator[Claim]:
-        """Let those go on who followed it, and tell them what has not happened."""
+        """End the claim, and yield the claims that are granted by that."""
         self.live = False
         for claim in self._after:
             claim.before.discard(self)
-            claim.unhappened = claim.unhappened or self.unhappened
+            claim.suspended_tool = claim.suspended_tool or self.suspended_tool
             if claim.held:
                 if claim._granted is not None and not claim._granted.done():
                     claim._granted.set_result(None)
@@ -90,7 +90,7 @@ class Claim:
 
 
 class _Node:
-    """A place in a tree: who claimed it last."""
+    """A place in a tree, with its last writer and the readers since."""
 
     __slots__ = ("below", "readers", "writer")
 
@@ -100,15 +100,15 @@ class _Node:
         self.readers: dict[Claim, None] = {}  # since that writer, in order
 
     def precede(self, claim: Claim) -> int:
-        """Put those who claimed this place before a claim; how many were looked at."""
+        """Make a claim wait for those at this place; return how many were examined."""
         if self.writer is not None:
-            claim.follow(self.writer)
+            claim.wait_after(self.writer)
         for reader in self.readers if claim.write else ():
-            claim.follow(reader)
+            claim.wait_after(reader)
         return 1 + (len(self.readers) if claim.write else 0)
 
     def take(self, claim: Claim) -> None:
-        """Note a claim as the last one."""
+        """Add a claim as the last one at this place."""
         if claim.write:  # whoever comes now follows it, and so all that it follows
             self.writer, self.readers = claim, {}
             self.below.clear()
@@ -116,7 +116,7 @@ class _Node:
             self.readers[claim] = None
 
     def drop(self, claim: Claim) -> None:
-        """Forget a claim."""
+        """Remove a claim from this place."""
         self.readers.pop(claim, None)
         if self.writer is claim:
             self.writer = None
@@ -126,8 +126,8 @@ class _Node:
         return self.writer is None and not (self.readers or self.below)
 
 
-class Locks:
-    """Claims in order of arrival: one is held when those before it that it meets have ended.
+class ResourceLocks:
+    """Resource locks in order of arrival that keep conflicting calls apart.
 
     Each place of the trees keeps only its last writer and the readers since, so a claim looks at
     the steps to its place and at what was claimed below that, not at all claims there are.
@@ -143,11 +143,11 @@ class Locks:
         self.looked = 0
 
     def __len__(self) -> int:
-        """Claims that are held or waited for."""
+        """Return the number of live claims."""
         return len(self._live)
 
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
-        """Queue up; `Claim.wait` says when it is one's turn, `release` gives it back.
+        """Queue a claim; `Claim.wait` waits for it and `release` ends it.
 
         Args:
             places: What is wanted.
@@ -159,13 +159,13 @@ class Locks:
             Refused: it and another call would wait for each other.
         """
         claim = Claim(places, write, outer)
-        around = set() if outer is None else set(outer.chain())
+        around = set() if outer is None else set(outer.with_outer())
         if around:
             self._push_in(claim, around)
         else:
             for other in self._inner:
-                if claim.meets(other):
-                    claim.follow(other)
+                if claim.conflicts_with(other):
+                    claim.wait_after(other)
             for place in claim.places:
                 self._queue(claim, place)
         self._live[claim] = None
@@ -185,7 +185,7 @@ class Locks:
         node.take(claim)
 
     def _push_in(self, claim: Claim, around: set[Claim]) -> None:
-        met = [other for other in self._live if other not in around and claim.meets(other)]
+        met = [other for other in self._live if other not in around and claim.conflicts_with(other)]
         waits_for = [other for other in met if other.held]
         if around & self._needed(waits_for):
             raise Refused(
@@ -193,27 +193,26 @@ class Locks:
                 "what is held here. Neither could ever go on."
             )
         for other in waits_for:
-            claim.follow(other)
+            claim.wait_after(other)
         for other in met:
             if not other.held:
-                other.follow(claim)
+                other.wait_after(claim)
         self._inner[claim] = None
 
     def _needed(self, claims: Sequence[Claim]) -> set[Claim]:
-        """Those that must end before these can, by the calls they make."""
+        """Return the claims that must end first, by way of the calls inside them."""
         found, pending = set[Claim](), list(claims)
         while pending:
             claim = pending.pop()
             if claim not in found:
                 found.add(claim)
                 for inner in self._inner:
-                    if claim in inner.chain():
+                    if claim in inner.with_outer():
                         pending.extend(inner.before)
         return found
 
     def release(self, claim: Claim) -> None:
-        """Give a claim back. One that is not held yet keeps its place until it would be: who
-        follows it follows what it follows."""
+        """End a claim. One not yet granted keeps its place for those behind it."""
         claim.wanted = False
         ended = [claim] if claim.held else []
         while ended:

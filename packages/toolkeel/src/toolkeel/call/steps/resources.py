@@ -1,8 +1,8 @@
-"""What a call touches: its tool's declared resources with the arguments put in, as places in trees.
+"""Resources of a call: what its tool declares, with the arguments filled in, as places in trees.
 
-A resource is written as a path, ``file:src/main.py``: what is before the colon is the tree, each
-slash goes one level down. What lies below a thing is part of it, so a call that touches
-``file:src`` touches ``file:src/main.py``, and one that touches ``file`` touches every file.
+A resource is a path, ``file:src/main.py``: the part before the colon is the tree, each slash goes one
+level down. A call on ``file:src`` conflicts with one on ``file:src/main.py``, and one on ``file``
+with every file.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Branch: TypeAlias = tuple[str, ...]
 
 
 def check_resources(tool: AnyTool) -> None:
-    """See that the names in the tool's resources are parameters.
+    """Raise unless the names in the tool's resources are parameters.
 
     Raises:
         DefinitionError: naming the one that is not.
@@ -50,7 +50,7 @@ def check_resources(tool: AnyTool) -> None:
 
 
 def resource_keys(prepared: Prepared) -> tuple[str, ...]:
-    """What the call touches: the tool's resources with its arguments put in, sorted.
+    """Return the tool's resources with the call's arguments filled in, sorted.
 
     What the model left out counts with its advertised default. An argument without a value leaves
     its name in braces, one key for all such calls.
@@ -60,8 +60,8 @@ def resource_keys(prepared: Prepared) -> tuple[str, ...]:
     return tuple(sorted({_fill(resource, values) for resource in tool.effects.resources}))
 
 
-def changes(prepared: Prepared) -> bool:
-    """Whether the call changes what it touches, as far as the order of calls goes."""
+def is_write(prepared: Prepared) -> bool:
+    """Return True if the call counts as a write of its resources."""
     effects = prepared.tool.effects
     return effects.writes and not all(isinstance(one, Shared) for one in effects.resources)
 
@@ -82,13 +82,13 @@ def _text(value: object, absent: str) -> str:
 
 
 def secrets_read(prepared: Prepared) -> list[str]:
-    """The files with secrets that a call reads, by what it declares or else by its arguments."""
+    """Return the files with secrets that a call reads, by its resources or its arguments."""
     plain = (path.removeprefix("file://").removeprefix("file:") for path in _paths_read(prepared))
     return [path for path in plain if "://" not in path and secret_part(path)]
 
 
-def files_named(prepared: Prepared) -> dict[str, tuple[int, int]]:
-    """The files there are that a call names, by what it declares or in its line of shell.
+def mentioned_files(prepared: Prepared) -> dict[str, tuple[int, int]]:
+    """Return the existing files that a call mentions, each with its inode and modification time.
 
     Each with numbers that are others once it was changed.
     """
@@ -117,7 +117,7 @@ def _paths_read(prepared: Prepared) -> list[str]:
 
 
 def branch_of(key: str) -> Branch:
-    """Where a resource stands in its tree, however its path was written.
+    """Return the place of a resource in its tree, however its path is written.
 
     >>> branch_of("file:./src//main.py"), branch_of("file:"), branch_of("db")
     (('file', 'src', 'main.py'), ('file',), ('db',))
@@ -134,7 +134,7 @@ def branch_of(key: str) -> Branch:
 
 
 def branches_of(keys: Iterable[str]) -> tuple[Branch, ...]:
-    """The places of several resources, sorted, without those that lie below another of them."""
+    """Return the places of several resources, sorted, without those below another."""
     kept: list[Branch] = []
     for place in sorted(set(map(branch_of, keys))):
         if not (kept and is_within(place, kept[-1])):
@@ -143,12 +143,12 @@ def branches_of(keys: Iterable[str]) -> tuple[Branch, ...]:
 
 
 def is_within(place: Branch, other: Branch) -> bool:
-    """Whether a place is another one, or lies below it."""
+    """Return True if a place is another one or lies below it."""
     return place[: len(other)] == other
 
 
-def overlap(place: Branch, other: Branch) -> bool:
-    """Whether two places have anything in common: one is the other, or lies below it.
+def overlaps(place: Branch, other: Branch) -> bool:
+    """Return True if one of two places is the other or lies below it.
 
     >>> overlap(branch_of("file:a"), branch_of("file:a/b"))
     True

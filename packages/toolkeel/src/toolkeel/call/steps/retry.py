@@ -1,4 +1,4 @@
-"""Trying again what may be tried again."""
+"""Retries of tools that are declared safe to repeat."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolkeel.errors import Crashed, SetupError, TimedOut
 
 @checked
 class Retry:
-    """A `Step`: runs a body again that crashed or ran out of time.
+    """A `Step` that runs a body again after a crash or a timeout.
 
     Only tools whose effects say `idempotent` or `read_only` are tried again; what is not declared
     safe runs once. Waits double from try to try, each shortened by chance by up to a half so that
@@ -22,7 +22,7 @@ class Retry:
     Args:
         attempts: Tries in all.
         wait: Seconds before the second try.
-        longest_wait: Seconds at most between two tries.
+        max_wait: Seconds at most between two tries.
 
     Raises:
         SetupError: for less than one attempt.
@@ -30,12 +30,12 @@ class Retry:
 
     place: Place = "retry"
 
-    def __init__(self, attempts: int = 3, wait: float = 0.1, longest_wait: float = 5.0) -> None:
+    def __init__(self, attempts: int = 3, wait: float = 0.1, max_wait: float = 5.0) -> None:
         if attempts < 1:
             raise SetupError(f"Retry: {attempts} attempts is no attempt; give 1 or more")
         self.attempts = attempts
         self.wait = wait
-        self.longest_wait = longest_wait
+        self.max_wait = max_wait
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         tries = self.attempts if prepared.tool.effects.repeatable else 1
@@ -47,5 +47,5 @@ class Retry:
                 if context.cancel.cancelled:
                     raise
             await asyncio.sleep(wait * random.uniform(0.5, 1.0))
-            wait = min(2 * wait, self.longest_wait)
+            wait = min(2 * wait, self.max_wait)
         return await proceed(prepared)

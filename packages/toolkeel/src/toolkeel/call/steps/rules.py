@@ -1,4 +1,4 @@
-"""Rules for a run, from outside the tools: which calls are refused, asked about or let through."""
+"""Rules for a run: which calls are denied, need approval or are allowed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import Literal
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.call.steps.command_patterns import allowed, mentions
+from toolkeel.call.steps.command_patterns import covers, may_mention
 from toolkeel.define.nearly_right_names import nearest_tools
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
@@ -32,7 +32,7 @@ _RULE = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
 
 @record
 class Rule:
-    """Which calls a rule is about.
+    """One rule: an action, a tool and patterns of arguments.
 
     Args:
         action: What happens to them.
@@ -48,7 +48,7 @@ class Rule:
     arguments: tuple[tuple[str, str], ...] = ()
 
     def matches(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> bool:
-        """Whether it is about this call.
+        """Return True if the rule applies to a call.
 
         Args:
             tool: The tool's name.
@@ -66,7 +66,7 @@ class Rule:
     def _fits(self, value: object, pattern: str, is_shell: bool) -> bool:
         if isinstance(value, list | tuple | dict) and self.action != "allow":
             inside = value.values() if isinstance(value, dict) else value
-            if is_shell and mentions(pattern, " ".join(map(str, inside))):
+            if is_shell and may_mention(pattern, " ".join(map(str, inside))):
                 return True  # a program and its arguments, each for itself
             if any(self._fits(item, pattern, is_shell) for item in inside):
                 return True  # what is refused or asked about is so wherever it stands
@@ -75,8 +75,8 @@ class Rule:
         if not is_shell:
             return self._fits_text(value, pattern)
         if self.action == "allow":
-            return pattern == "*" or allowed(pattern, value)
-        return mentions(pattern, value)
+            return pattern == "*" or covers(pattern, value)
+        return may_mention(pattern, value)
 
     def _fits_text(self, text: str, pattern: str) -> bool:
         said = fnmatch.fnmatchcase(text, pattern)
@@ -91,9 +91,9 @@ class Rule:
 
 
 def spelling(name: str) -> str:
-    """A name in one of the spellings that look the same: accents, spaces and apostrophes.
+    """Normalize spellings that look the same: accents, spaces and apostrophes.
 
-    >>> spelling("it’s\u00a0cafe\u0301") == "it's café"
+    >>> spelling("it’s café") == "it's café"
     True
     """
     if name.isascii():
@@ -102,7 +102,7 @@ def spelling(name: str) -> str:
 
 
 def _place(path: str) -> str:
-    """Where a path leads, if it is one: without marks, doubled slashes and detours.
+    """Normalize a path: no marks, doubled slashes or detours.
 
     >>> _place(" @./a//b/../c"), _place("//etc")
     ('a/c', '/etc')
@@ -116,7 +116,7 @@ def _plain(char: str) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """How a value that is no text can be written in a rule: 5 and 5.0 are one number."""
+    """Return the texts a rule may use for a value; 5 and 5.0 are one number."""
     text = json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer():
         return text, str(int(value))
@@ -126,7 +126,7 @@ def _texts(value: object) -> tuple[str, ...]:
 
 
 def parse_rule(action: Action, text: str) -> Rule:
-    """A rule as people write it: ``tool``, ``tool*`` or ``tool(argument=pattern, ...)``.
+    """Parse a rule: ``tool``, ``tool*`` or ``tool(argument=pattern, ...)``.
 
     Raises:
         SetupError: if it is not of that form.
@@ -147,7 +147,7 @@ def parse_rule(action: Action, text: str) -> Rule:
 
 
 class Rules:
-    """Which calls are refused, asked about, or let through: deny before ask before allow.
+    """Which calls are denied, need approval or are allowed, in this order.
 
     Where no rule is about a call, the tool's own `approval` decides.
 
@@ -172,7 +172,7 @@ class Rules:
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Rules:
-        """Rules of a file: lists ``deny``, ``ask`` and ``allow`` in its table ``[approval]``.
+        """Read rules from a file: lists ``deny``, ``ask`` and ``allow`` in its table ``[approval]``.
 
         Raises:
             SetupError: if the file cannot be read, has no such table, or holds anything else there.
@@ -193,11 +193,11 @@ class Rules:
         return cls(**table)
 
     def __iter__(self) -> Iterator[Rule]:
-        """Each rule, in the order in which they are tried."""
+        """Yield the rules in the order in which they are tried."""
         return iter(self._rules)
 
     def __or__(self, other: Rules) -> Rules:
-        """The rules of both, in the same order: deny, ask, allow.
+        """Return the rules of both, in the order deny, ask, allow.
 
         >>> both = Rules(ask=["write_*"]) | Rules(allow=["*"])
         >>> both.action("write_file", {}), both.action("read", {})
@@ -211,17 +211,17 @@ class Rules:
         return both
 
     def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
-        """What the rules say about a call; None if nothing."""
+        """Return the action of the rules for a call; None if no rule applies."""
         rule = self.rule(tool, arguments)
         return rule.action if rule else None
 
     def rule(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> Rule | None:
-        """The rule that decides about a call; see `Rule.matches`."""
+        """Return the rule that decides about a call; see `Rule.matches`."""
         return next((rule for rule in self._rules if rule.matches(tool, arguments, shell)), None)
 
 
 def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
-    """See that what rules name is there: a tool, and its arguments. Patterns may fit nothing.
+    """Raise unless the tools and arguments that rules name exist; patterns may match nothing.
 
     Args:
         rules: About the calls of these tools, and of those within their bodies.
@@ -253,7 +253,7 @@ _WILD = frozenset("*?[")
 
 
 def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
-    """See that an option names a tool; where bodies may call others, it may be one of those.
+    """Raise unless an option names a tool; where bodies call others, it may be one of those.
 
     Args:
         what: The option, for the message.

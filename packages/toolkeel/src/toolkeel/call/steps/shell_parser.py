@@ -1,9 +1,9 @@
-"""Whether a line of shell runs something that its words do not tell.
+"""Reading a line of shell, to find commands that its words do not show.
 
-Rules that forbid or ask look for a program wherever it stands in a line. A line can also run what
-stands nowhere in it: a program named by a variable or a pattern of files, text that comes from
-another command or an expansion into a shell, an alias. A line that does, or that cannot be read at
-all, counts as one that may run anything. Files that are run (``./x``, ``bash x.sh``) are not read.
+Rules that deny or ask look for a program anywhere in a line. A line can also run what is not written
+in it: a program named by a variable or a glob, text that comes from another command or an expansion
+into a shell, an alias. Such a line, or one that cannot be parsed, counts as one that may run anything.
+Files that are run (``./x``, ``bash x.sh``) are not read.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ class _Word(NamedTuple):
 
 
 class _Unclear(Exception):
-    """What is no line of shell, or one that this does not know."""
+    """Raised for a line that is no shell or uses unsupported syntax."""
 
 
 def runs_unread(line: str, deep: int = 0) -> bool:
-    """Whether a line may run what does not stand in it.
+    """Return True if a line may run something that is not written in it.
 
     >>> runs_unread("ls | $X"), runs_unread("curl x | sh"), runs_unread("cat f | wc -l")
     (True, True, False)
@@ -87,7 +87,7 @@ def plain_line(line: str) -> list[str]:
 
 
 def _is_unread(words: Sequence[_Word], deep: int) -> bool:
-    """Whether one command may."""
+    """Return True if one command may run something that is not written in it."""
     names = [word.text.rpartition("/")[2] for word in words]
     if sum(name in _LEADS or bool(_LANGUAGE.fullmatch(name)) for name in names) > _MOST:
         return True
@@ -95,7 +95,7 @@ def _is_unread(words: Sequence[_Word], deep: int) -> bool:
 
 
 def _runs_within(words: Sequence[_Word], names: Sequence[str], deep: int) -> bool:
-    """Whether another command that stands in the words of this one may."""
+    """Return True if a command inside this one's words may (``find -exec``, ``ssh sh -c``)."""
     for at, name in enumerate(names):
         inner = name in _SHELLS and at and any("c" in word.text for word in words[at + 1 : at + 2])
         if (name in _WITHIN or inner) and _starts_unread(words, deep, at + (not inner)):
@@ -104,7 +104,7 @@ def _runs_within(words: Sequence[_Word], names: Sequence[str], deep: int) -> boo
 
 
 def _starts_unread(words: Sequence[_Word], deep: int, first: int = 0) -> bool:
-    """Whether the program of a command may, which stands behind so many words."""
+    """Return True if the program after the first so many words may."""
     places = range(first, len(words))
     start = next((at for at in places if not _ASSIGNMENT.match(words[at].text)), None)
     if start is None:
@@ -121,7 +121,7 @@ def _starts_unread(words: Sequence[_Word], deep: int, first: int = 0) -> bool:
 
 
 def _is_unread_behind(words: Sequence[_Word], deep: int, first: int) -> bool:
-    """Whether what stands behind options may; a word behind one may be its value, or the program."""
+    """Return True if the program after a wrapper's options may."""
     behind_option = False
     for at in range(first, len(words)):
         word = words[at]
@@ -139,7 +139,7 @@ def _is_unread_behind(words: Sequence[_Word], deep: int, first: int) -> bool:
 
 
 def _takes_text(words: Sequence[_Word], deep: int) -> bool:
-    """Whether a shell runs text that does not stand in the line."""
+    """Return True if a shell runs text that is not written in the line."""
     is_code = skip = False
     for text, sure in words:
         if text in _ASKS:
@@ -158,7 +158,7 @@ def _takes_text(words: Sequence[_Word], deep: int) -> bool:
 
 
 def _takes_code(words: Sequence[_Word]) -> bool:
-    """Whether an interpreter of another language runs code that does not stand in the line."""
+    """Return True if another interpreter runs code that is not written in the line."""
     for at, (text, _) in enumerate(words):
         if text in _CODE:
             return any(not word.sure for word in words[at + 1 : at + 2])
@@ -170,7 +170,7 @@ def _takes_code(words: Sequence[_Word]) -> bool:
 
 
 class _Reader:
-    """Takes a line apart: its commands, and the texts of those in backquotes."""
+    """Splits a line into its commands and the texts of commands in backquotes."""
 
     def __init__(self, line: str) -> None:
         self.line, self.at = line, 0
@@ -179,7 +179,7 @@ class _Reader:
         self._here: list[tuple[str, str]] = []  # patterns of the ends of texts in the next lines
 
     def read(self, end: str = "") -> None:
-        """Commands up to an end, or to that of the line."""
+        """Read commands up to an end, or to the end of the line."""
         words: list[_Word] = []
         while self.at < len(self.line) and self.line[self.at] != end:
             char = self.line[self.at]
@@ -229,7 +229,7 @@ class _Reader:
         return words
 
     def _of_condition(self) -> str:
-        """The next word of a condition, in which operators mean no commands."""
+        """Return the next word of a ``[[``, where operators start no command."""
         if self.at >= len(self.line):
             raise _Unclear
         if self.line[self.at] in " \t\r\n;&|()<>":
@@ -249,7 +249,7 @@ class _Reader:
             self._here.append((rf"^{tabs}{re.escape(target.text)}$", "" if quoted else "expanded"))
 
     def _skip_texts(self) -> None:
-        """Past texts for standard input; what is expanded in them is read."""
+        """Skip here-documents, but read what is expanded in them."""
         for end, expanded in self._here:
             found = re.compile(end, re.MULTILINE).search(self.line, self.at)
             if found is None:
@@ -263,7 +263,7 @@ class _Reader:
         self._here = []
 
     def _word(self) -> _Word:
-        """The next word, without quotes."""
+        """Return the next word, without quotes."""
         made, bare, sure, start = "", "", True, self.at
         while self.at < len(self.line) and self.line[self.at] not in " \t\r\n;&|()":
             char = self.line[self.at]
@@ -293,7 +293,7 @@ class _Reader:
         return _Word(made, sure and not _BRACES.search(bare))
 
     def _quoted(self) -> str | None:
-        """The text in double quotes; None if something in it is expanded."""
+        """Return the text in double quotes; None if something in it is expanded."""
         self.at += 1
         made, sure = "", True
         while self.at < len(self.line) and self.line[self.at] != '"':
@@ -304,7 +304,7 @@ class _Reader:
         return made if sure else None
 
     def _piece(self, plain: re.Pattern[str]) -> str | None:
-        """Some characters, or what stands for some; None for what is expanded."""
+        """Return the next characters; None for an expansion."""
         if found := plain.match(self.line, self.at):
             self.at = found.end()
             return found[0]
@@ -343,7 +343,7 @@ class _Reader:
         self.at += 1
 
     def _to(self, end: str) -> str:
-        """What stands before the next of these; it must be there, unless it is a line's end."""
+        """Return the text before an end, which must exist unless it is that of the line."""
         found = self.line.find(end, self.at)
         if found < 0 and end != "\n":
             raise _Unclear

@@ -1,11 +1,31 @@
-"""Information flow: after private data or strangers' text, what goes out asks a person first.
+"""Information flow: after private or untrusted data, calls that act outward need approval.
 
-A page, a file or a mail can tell the model to send what it has read to somebody, or to do something
-nobody wanted. So tools whose results are private or hold strangers' text leave a label on the run
-(`marking`), and a call is judged by the labels of what the request that made it had seen
-(`question`): calls of one turn do not taint each other. What only reads, or writes what can be taken
-back inside of the roots, runs. What acts outward, destroys, or says nothing of its effects asks,
-unless every target of it was named by the person or stands in a result that is nobody else's.
+Theory of operation. A page, a file or a mail can tell the model to send what it has read to somebody.
+So tools whose results are private, untrusted or secret leave labels on the run, and a call is judged
+by the labels that the model request behind it had in view.
+
+1. Sources. `with_labels` wraps the body of a tool with labels and calls `record_source`, even if the
+   body fails. `attach_labels` writes the sources of a turn into the details of its last result, so a
+   saved transcript has them; `restore_labels` reads them back when a run resumes.
+2. View. `RunContext.loop_state.visible_taint` is the number of sources when the request was sent. The
+   calls of one turn do not taint each other: their request had seen none of their results.
+3. Judgement. `approval_reason` returns why a call needs approval. A tool that only reads, or whose
+   changes stay inside and can be undone, never does. One that acts outward, destroys, or declares no
+   effects does, unless every target of the call was mentioned by the user or a trusted result
+   (`mentioned_targets`), or the tool is declared `safe_after` these labels.
+4. Approval. `record_approval` widens a yes: to the same target, or to the sources read so far.
+
+::
+
+    clean --a labelled tool ran--> labelled, not yet in view
+                                        | next model request
+                                        v
+                                   in view --call acts outward--> target mentioned? --yes--> runs
+                                        ^                              | no
+                                        |                              v
+                                        +--"trust this source"-- person is asked --no--> denied
+
+Labels only grow within a run, and cross into inner runs and sessions.
 """
 
 from __future__ import annotations
@@ -24,8 +44,13 @@ from toolkeel._records.taint_sources import (
     read_file_mark,
 )
 from toolkeel.call.steps.compose import Handler
-from toolkeel.call.steps.mentioned_targets import aims, is_named, said, unnamed
-from toolkeel.call.steps.resources import files_named, resource_keys, secrets_read
+from toolkeel.call.steps.mentioned_targets import (
+    is_named,
+    target_arguments,
+    trusted_texts,
+    unmentioned_targets,
+)
+from toolkeel.call.steps.resources import mentioned_files, resource_keys, secrets_read
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.secret import texts
@@ -52,21 +77,21 @@ BUILDS = "builds"
 
 
 def labels_of(tool: AnyTool) -> tuple[str, ...]:
-    """The labels that a result of a tool leaves on the run."""
+    """Return the labels that a result of a tool leaves on the run."""
     effects = tool.effects
     reads = any(str(key).startswith(("file:", "db:")) for key in effects.resources)
     private = effects.private or reads or PRIVATE in tool.tags
     return ("private",) * private + ("stranger",) * effects.stranger
 
 
-def marking(tool: AnyTool, last: Handler) -> Handler:
-    """`last`, which runs the body of a tool that leaves labels: also if it fails or is stopped."""
+def with_labels(tool: AnyTool, last: Handler) -> Handler:
+    """Return a handler that labels the run when the body ends, fails or is stopped."""
     labels = labels_of(tool)
     files = any(str(key).startswith("file:") for key in tool.effects.resources)
 
     async def marked(prepared: Prepared, context: ToolContext) -> object:
         details: object = None
-        before = files_named(prepared) if files else {}
+        before = mentioned_files(prepared) if files else {}
         reads = tool.effects.read_only or not tool.effects.idempotent  # else it replaces the whole
         marks = [(path, text) for path in before if reads and (text := read_file_mark(path))]
         try:
@@ -77,7 +102,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
             details = getattr(error, "details", None)
             raise
         finally:
-            what = next(texts(aims(prepared)), "")[:200]
+            what = next(texts(target_arguments(prepared)), "")[:200]
             found = [Source(label, tool.name, what) for label in labels]
             found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
             found += [Source("stranger", tool.name, f"{path} ({by})"[:300]) for path, by in marks]
@@ -85,7 +110,7 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
                 *found,
                 *(load_sources(details) if isinstance(details, Mapping) else ()),
             ):
-                touch(context.run, source, context.call.id)
+                record_source(context.run, source, context.call.id)
             if files and not tool.effects.read_only:
                 _mark_changed(prepared, context.run, before)
 
@@ -95,16 +120,16 @@ def marking(tool: AnyTool, last: Handler) -> Handler:
 def _mark_changed(
     prepared: Prepared, run: RunContext, before: Mapping[str, tuple[int, int]]
 ) -> None:
-    """Note at the files a call has written that the run had read strangers' text by then."""
+    """Mark the files that a call changed after the run had read untrusted text."""
     taint = run.taint
     found = taint.sources_before(len(taint.sources)).get("stranger") if taint is not None else None
-    for path, seen in files_named(prepared).items() if found else ():
+    for path, seen in mentioned_files(prepared).items() if found else ():
         if found and before.get(path) != seen:
             mark_file(path, str(found[-1]))
 
 
-def touch(run: RunContext, source: Source, call_id: str = "") -> None:
-    """Note that a run has touched something."""
+def record_source(run: RunContext, source: Source, call_id: str = "") -> None:
+    """Add a source of labels to the run."""
     if run.get_taint().add(source):
         if run.recorder is not None:
             run.recorder.record_taint(source.label, str(source))
@@ -114,17 +139,17 @@ def touch(run: RunContext, source: Source, call_id: str = "") -> None:
             )
 
 
-def relearn(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
-    """The labels of a transcript: by what is attached to it, its results, and what they carry.
+def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
+    """Restore the labels of a run from its transcript and its tools' descriptions.
 
     Descriptions of tools count, too, that a stranger wrote and nobody here has approved.
     """
     for source in _described(tools):
-        touch(run, source)
+        record_source(run, source)
     known: dict[str, tuple[str, ...]] | None = None
     for message in messages:
         for source in _attached(message):
-            touch(run, source)
+            record_source(run, source)
         if not isinstance(message, ToolMessage):
             continue
         if known is None:
@@ -143,7 +168,7 @@ def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
 
 
 def _attached(message: Message) -> Iterator[Source]:
-    """What a person hands on: documents, pictures, recordings, and text that is said not to be theirs."""
+    """Yield the sources in what a user attaches: documents, media, and text by others."""
     if isinstance(message, UserMessage) and not isinstance(message.content, str):
         for block in message.content:
             own = block.extra.get(TRUSTED, isinstance(block, Text))
@@ -154,8 +179,8 @@ def _attached(message: Message) -> Iterator[Source]:
                 yield Source("stranger", "attachment", what[:200])
 
 
-def carry(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
-    """The results of a turn, with the labels it has left in the details of the last one."""
+def attach_labels(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
+    """Return the results of a turn, with its new labels in the details of the last one."""
     new = run.taint.sources[run.loop_state.visible_taint :] if run.taint is not None else []
     if not new or not results:
         return results
@@ -168,7 +193,7 @@ def carry(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
 
 
 def can_act(tool: AnyTool) -> bool:
-    """Whether a run's labels matter to a tool at all."""
+    """Return True if a run's labels matter to a tool at all."""
     effects = tool.effects
     if set(effects.safe_after) >= {"private", "stranger", "secret"}:
         return False
@@ -178,14 +203,14 @@ def can_act(tool: AnyTool) -> bool:
 
 
 def _is_local(tool: AnyTool) -> bool:
-    """Whether what it changes stays inside and can be taken back."""
+    """Return True if what a tool changes stays inside and can be undone."""
     effects = tool.effects
     files = [str(key).startswith("file:") for key in effects.resources]
     return not effects.open_world and (not effects.destructive or (bool(files) and all(files)))
 
 
 def check_target(tool: AnyTool) -> None:
-    """See that the parameters a tool names as its target are there.
+    """Raise unless the parameters that a tool names as its target exist.
 
     Raises:
         DefinitionError: one is not.
@@ -199,8 +224,8 @@ def check_target(tool: AnyTool) -> None:
         )
 
 
-def question(prepared: Prepared, run: RunContext) -> str:
-    """Why a person must be asked about a call, because of what the run has touched; or empty."""
+def approval_reason(prepared: Prepared, run: RunContext) -> str:
+    """Return why a call needs approval because of the run's labels; else an empty text."""
     taint, tool = run.taint, prepared.tool
     if taint is None or not can_act(tool):
         return ""
@@ -218,23 +243,23 @@ def question(prepared: Prepared, run: RunContext) -> str:
 
 
 def _asks(prepared: Prepared, taint: Taint, labels: Mapping[str, Sequence[Source]]) -> str:
-    """Why it asks, of a call that goes out while these labels count; empty if it need not."""
+    """Return why a call that acts outward needs approval under these labels; else an empty text."""
     tool = prepared.tool
-    values = list(texts(aims(prepared)))
+    values = list(texts(target_arguments(prepared)))
     if _goes_home(values, tool.metadata.get(TRUSTED)):
         return ""
     if values and all((tool.name, value) in taint.targets for value in values):
         return ""
     strange: list[str] = []
     if tool.effects != UNKNOWN and "secret" not in labels:
-        strange = unnamed(prepared, values, taint)
+        strange = unmentioned_targets(prepared, values, taint)
         if not strange and values:
             return ""
     return _why(labels, strange)
 
 
 def _builds(prepared: Prepared, labels: Mapping[str, Sequence[Source]]) -> str:
-    """Why a person must be asked about a file of the project that the next build obeys."""
+    """Return why a change to a file that the next build executes needs approval."""
     part: Any = prepared.tool.metadata[BUILDS]
     found = next(filter(None, map(part, resource_keys(prepared))), "")
     if not found or "stranger" not in labels:
@@ -258,14 +283,14 @@ def _why(labels: Mapping[str, Sequence[Source]], unnamed: Sequence[str]) -> str:
     return text
 
 
-def labels_seen(run: RunContext) -> tuple[str, ...]:
-    """What the run has touched, for a ticket: each label with its source."""
+def visible_labels(run: RunContext) -> tuple[str, ...]:
+    """Return the labels in view for a ticket, each with its source."""
     found = run.taint.sources_before(run.loop_state.visible_taint) if run.taint is not None else {}
     return tuple(f"{label}: {source}" for label, sources in found.items() for source in sources)
 
 
-def allow(prepared: Prepared, run: RunContext, reach: str) -> None:
-    """Let what a person has approved reach further than the one call.
+def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
+    """Widen an approval beyond the one call.
 
     Args:
         prepared: The call.
@@ -275,13 +300,15 @@ def allow(prepared: Prepared, run: RunContext, reach: str) -> None:
     """
     taint = run.taint
     if taint is not None and reach == "target":
-        taint.targets.update((prepared.tool.name, value) for value in texts(aims(prepared)))
+        taint.targets.update(
+            (prepared.tool.name, value) for value in texts(target_arguments(prepared))
+        )
     if taint is not None and reach == "source":
         taint.trusted.update(taint.sources[: run.loop_state.visible_taint])
 
 
 def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[str]) -> None:
-    """See that a redirect goes nowhere the call itself would have had to ask for.
+    """Raise if a redirect leads to a place that the call would have needed approval for.
 
     Args:
         context: The call.
@@ -298,7 +325,7 @@ def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[s
     found = taint.sources_before(len(taint.sources))
     if not found.keys() & {"private", "secret"} or _goes_home([place], tuple(trusted)):
         return
-    if not is_named(place, list(said(taint.root))):
+    if not is_named(place, list(trusted_texts(taint.root))):
         raise ToolError(
             f"To {place[:200]!r}, which nobody here has named, and this run has read private data: "
             "ask for that address itself, so that a person can be asked."
@@ -306,7 +333,7 @@ def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[s
 
 
 def _goes_home(values: Sequence[str], trusted: object) -> bool:
-    """Whether all values are addresses of hosts that may be told anything."""
+    """Return True if all values are addresses of trusted hosts."""
     hosts = [host_of(value) for value in values]
     patterns = [str(p).casefold() for p in trusted] if isinstance(trusted, tuple | list) else []
     return bool(hosts and patterns) and all(
@@ -315,7 +342,7 @@ def _goes_home(values: Sequence[str], trusted: object) -> bool:
 
 
 def host_of(address: str) -> str:
-    """The host of an address, as names are compared; empty for none."""
+    """Return the host of an address, normalized; empty if it has none."""
     try:
         return (urlsplit(address.strip()).hostname or "").rstrip(".")
     except ValueError:  # such as a bracket without its other half

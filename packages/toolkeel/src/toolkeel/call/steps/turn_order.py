@@ -1,15 +1,13 @@
-"""Order within a turn: locks by declared resource, so that what stands before has happened.
+"""Resource locks that keep conflicting calls of a turn in order.
 
-A tool says what it touches in its effects, ``resources=("file:{path}",)``. Calls that only read it
-share it; a call that writes has it alone, with all that lies below it (`resources`). Who comes
-first goes first: two edits of one file keep their order, a file is read after the command before
-it, and a stream of readers cannot starve a writer.
+A tool declares its resources in its effects, ``resources=("file:{path}",)``. Calls that only read one
+share it; a call that writes has it exclusively, with all below it (`resources`). First come, first
+served: two edits of one file keep their order, and a stream of readers cannot starve a writer.
 
-Two queues see to that. A call takes its place in the *turn* before anything is asked about it, so
-a question to a person changes no order; other runs do not wait for that question. It takes the
-*lock*, which every run of the event loop respects, when its body may begin.
-
-What a body calls while it holds a resource may use that resource too, or it would wait for itself (deadlock).
+There are two queues. A call takes its place in the *turn* before a guard or a person is asked, so a
+question changes no order and other runs do not wait for it. It takes the *lock*, which every run of
+the event loop respects, before its body starts. A body's own calls may use the resources it has, or
+they would deadlock.
 """
 
 from __future__ import annotations
@@ -21,14 +19,14 @@ from contextvars import ContextVar
 from typing import cast
 
 from toolkeel.call.steps.compose import argument_guards, guard_again
-from toolkeel.call.steps.resource_conflicts import Claim, Locks
+from toolkeel.call.steps.resource_conflicts import Claim, ResourceLocks
 from toolkeel.call.steps.resources import (
     Branch,
     branches_of,
-    changes,
     check_resources,
     is_within,
-    overlap,
+    is_write,
+    overlaps,
     resource_keys,
 )
 from toolkeel.context import RunContext, ToolContext
@@ -40,7 +38,7 @@ class _Known(threading.local):
     """The locks of the loop that runs in a thread."""
 
     loop: asyncio.AbstractEventLoop | None = None
-    locks: Locks
+    locks: ResourceLocks
 
 
 _known = _Known()
@@ -48,15 +46,15 @@ _holding: ContextVar[Claim | None] = ContextVar("toolkeel_holding", default=None
 _placed: ContextVar[Claim | None] = ContextVar("toolkeel_placed", default=None)
 
 
-def locks() -> Locks:
-    """The locks of the loop that runs in this thread."""
+def loop_locks() -> ResourceLocks:
+    """Return the locks of the loop that runs in this thread."""
     loop = asyncio.get_running_loop()
     if _known.loop is not loop:
-        _known.loop, _known.locks = loop, Locks()
+        _known.loop, _known.locks = loop, ResourceLocks()
     return _known.locks
 
 
-class _Turn(Locks):
+class _Turn(ResourceLocks):
     """The queue of one turn.
 
     Attributes:
@@ -70,8 +68,8 @@ class _Turn(Locks):
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
         claim = super().claim(places, write)
         for past in self.unhappened:
-            if claim.meets(past):
-                claim.unhappened = past.unhappened
+            if claim.conflicts_with(past):
+                claim.suspended_tool = past.suspended_tool
         return claim
 
     def __bool__(self) -> bool:
@@ -79,28 +77,27 @@ class _Turn(Locks):
 
 
 def _turn(run: RunContext) -> tuple[object, ...]:
-    """Under which key the run notes the queue a call stands in: its own, or that of the call that
-    makes it."""
+    """Return the key of a call's turn in the run's step state: its own, or that of the outer call."""
     hold = _holding.get()
     own = id(hold) if hold and hold.live else 0
-    return in_turn, run.id, id(asyncio.get_running_loop()), own
+    return take_turn, run.id, id(asyncio.get_running_loop()), own
 
 
 def end_turn(run: RunContext) -> None:
-    """All calls of a turn have ended or wait for a person: what comes next is another turn."""
+    """End the turn once all its calls have ended or wait for a person."""
     run.scope.step_state.pop(_turn(run), None)
 
 
-async def in_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-    """The step that takes a call's place in its turn, before anything can make it wait."""
+async def take_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
+    """Take a call's place in its turn before anything can make it wait; a step."""
     notes, key = context.run.scope.step_state, _turn(context.run)
     queue = cast("_Turn", notes.setdefault(key, _Turn()))
-    claim = queue.claim(branches_of(resource_keys(prepared)), changes(prepared))
+    claim = queue.claim(branches_of(resource_keys(prepared)), is_write(prepared))
     _placed.set(claim)
     try:
         return await proceed(prepared)
     except Suspend:
-        claim.unhappened = prepared.tool.name
+        claim.suspended_tool = prepared.tool.name
         queue.unhappened.append(claim)
         raise
     finally:
@@ -111,7 +108,7 @@ async def in_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) ->
 
 
 def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], asks: bool) -> None:
-    """Put the steps that order a tool's calls among its others.
+    """Add the steps that order a tool's calls.
 
     Args:
         tool: One that says what it touches.
@@ -123,13 +120,13 @@ def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], asks: bool) -
         DefinitionError: what it says names no parameter.
     """
     check_resources(tool)
-    inner.insert(0, locking(argument_guards(outer)))
+    inner.insert(0, lock_resources(argument_guards(outer)))
     if outer or asks:  # else nothing can make a call wait before its lock
-        outer.insert(0, in_turn)
+        outer.insert(0, take_turn)
 
 
-def locking(guards: Sequence[Step]) -> Step:
-    """The step that takes the tool's resources, when it is the call's turn.
+def lock_resources(guards: Sequence[Step]) -> Step:
+    """Make the step that locks the tool's resources when it is the call's turn.
 
     Args:
         guards: Look again after a wait, since what they looked at may have changed meanwhile.
@@ -139,12 +136,12 @@ def locking(guards: Sequence[Step]) -> Step:
         waited = False
         if (place := _placed.get()) is not None:
             waited = await place.wait()
-            if place.unhappened:
-                raise _not_yet(prepared.tool.name, place.unhappened)
+            if place.suspended_tool:
+                raise _skipped_error(prepared.tool.name, place.suspended_tool)
             _placed.set(None)  # what the body calls has a turn of its own
-        outer, write = _holding.get(), changes(prepared)
-        places = _not_held(branches_of(resource_keys(prepared)), write, prepared.tool.name)
-        held = locks()
+        outer, write = _holding.get(), is_write(prepared)
+        places = _drop_held(branches_of(resource_keys(prepared)), write, prepared.tool.name)
+        held = loop_locks()
         claim = held.claim(places, write, outer)
         try:
             waited = await claim.wait() or waited
@@ -160,28 +157,28 @@ def locking(guards: Sequence[Step]) -> Step:
         if _placed.get() is not None or _turn(context.run) not in context.run.scope.step_state:
             return await lock(prepared, context, proceed)
         # Nothing of its own can make it wait, but calls before it wait for a person or a guard.
-        return await in_turn(prepared, context, lambda again: lock(again, context, proceed))
+        return await take_turn(prepared, context, lambda again: lock(again, context, proceed))
 
     return locked
 
 
-def _not_yet(tool: str, first: str) -> Skipped:
+def _skipped_error(tool: str, first: str) -> Skipped:
     return Skipped(
         f"The call of {tool!r} was not run: it touches what the call of {first!r} before it "
         "changes, and that one waits for a person. Call it again when that one has its result."
     )
 
 
-def _not_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]:
-    """Those places that no call around this one holds.
+def _drop_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]:
+    """Return the places that no call around this one has locked.
 
     Raises:
         Refused: one of them is held by a call that has said it only reads, and this one writes.
     """
     wanted, hold = list(places), _holding.get()
-    for claim in hold.chain() if hold is not None else ():
+    for claim in hold.with_outer() if hold is not None else ():
         for place in wanted if write and not claim.write else ():
-            if any(overlap(place, other) for other in claim.places):
+            if any(overlaps(place, other) for other in claim.places):
                 raise Refused(
                     f"The call of {tool!r} was refused: it writes {'/'.join(place)!r}, which the "
                     "tool that calls it has said it only reads. This is a fault of that tool."
@@ -191,7 +188,7 @@ def _not_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]:
 
 
 async def _recheck(prepared: Prepared, context: ToolContext, guards: Sequence[Step]) -> None:
-    """Show the call to its guards once more.
+    """Run the guards again after a wait.
 
     Raises:
         Refused: one of them says no now, or wants other arguments than those approved.

@@ -31,7 +31,7 @@ from mcp.shared.subscriptions import (
 )
 from pydantic import BaseModel
 
-from toolkeel.call.tool_sources import ToolOrSource, fixed, gather
+from toolkeel.call.tool_sources import ToolOrSource, gather_tools, static_tools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.mcp.server.calls import NewRun, run_client_call
@@ -119,7 +119,7 @@ class ToolServer:
     ) -> None:
         if page_size < 1:
             raise SetupError(f"page_size={page_size}: a page has at least one item; use 1 or more")
-        known, self._sources = fixed(tools)
+        known, self._sources = static_tools(tools)
         self._snapshot = ServerSnapshot(known, prompts or (), resources or ())
         self._new_run = run
         self.metrics = CallMetrics()
@@ -202,9 +202,9 @@ class ToolServer:
         old, sources = self._snapshot, self._sources
         served = old.tools
         if tools is not None:
-            served, sources = fixed(tools)
+            served, sources = static_tools(tools)
             if sources:
-                served = await gather(sources, served.with_tools(()), RunContext())
+                served = await gather_tools(sources, served.with_tools(()), RunContext())
         offer = ServerSnapshot(
             served,
             old.prompts.values() if prompts is None else prompts,
@@ -235,7 +235,7 @@ class ToolServer:
     async def _lifespan(self, _: Server[Any]) -> AsyncIterator[None]:
         if self._sources:
             old = self._snapshot
-            tools = await gather(self._sources, old.tools.with_tools(()), RunContext())
+            tools = await gather_tools(self._sources, old.tools.with_tools(()), RunContext())
             self._snapshot = ServerSnapshot(tools, old.prompts.values(), old.resources.values())
         try:
             yield
