@@ -132,7 +132,7 @@ BREAKS = (
     Break(
         "T16: threads are left behind without end",
         "call/body/thread_pool.py",
-        "if self.leaked >= self.leaks:",
+        "if self.leaked >= self.max_abandoned:",
         "if False:",
         "packages/toolkeel/tests/executors/test_process.py::test_in_threads_the_leaked_are_told_and_the_thirty_third_is_refused",
     ),
@@ -357,7 +357,7 @@ BREAKS = (
     Break(
         "T49: the same call fails for ever",
         "call/steps/call_limits.py",
-        "if count >= REPEATS:",
+        "if count >= MAX_REPEATS:",
         "if False:",
         f"{STEPS}/test_call_limits.py::test_the_same_call_that_fails_three_times_in_the_same_way_is_not_run_again",
     ),

@@ -83,8 +83,8 @@ POINTS: tuple[Point, ...] = (
     Point("guard out", guard, "_with_content", "an output guard has looked", False),
     Point("render", pipeline, "render", "the result becomes a message", False),
     Point("failed", pipeline, "failure_message", "a failure becomes a message", False),
-    Point("mask", SecretMask, "event", "secrets are taken out of an event", False),
-    Point("emit", RunContext, "tell", "listeners are told", False),
+    Point("mask", SecretMask, "mask_event", "secrets are taken out of an event", False),
+    Point("emit", RunContext, "emit", "listeners are told", False),
     Point("stop", batch.Batch, "_stop_tasks", "a turn that was cancelled from outside ends"),
 )
 
