@@ -35,7 +35,7 @@ def main() -> None:
         "Inline()": Inline(),
         "Thread()": Thread(),
         "Futures(threads)": Futures(ThreadPoolExecutor(2)),
-        "Process()": Process(width=2),
+        "Process()": Process(max_concurrency=2),
     }
     print(f"{'':20}{'ms a call':>10}{'slowest of 100':>16}")
     for name, executor in executors.items():

@@ -96,7 +96,7 @@ async def large(mark: str) -> str:
     return mark + "x" * 300_000
 
 
-@tool(executor=Process(width=2, queue_timeout=20))
+@tool(executor=Process(max_concurrency=2, queue_timeout=20))
 def dies(mark: str) -> str:
     """End the process it runs in, every other time."""
     if random.random() < 0.5:

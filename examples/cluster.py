@@ -59,10 +59,12 @@ def cluster() -> Iterator[str]:
 
 
 def main(address: str) -> None:
-    from toolkeel.executors import placed  # Ray reads the token when it is imported
+    from toolkeel.executors import with_executors  # Ray reads the token when it is imported
     from toolkeel_studio.ray import Ray
 
-    tools = placed([render, simulate, save], {"render": Ray(address), "simulate": Ray(address)})
+    tools = with_executors(
+        [render, simulate, save], {"render": Ray(address), "simulate": Ray(address)}
+    )
     scenes = [call("render", {"scene": scene}) for scene in ("harbour", "灯塔")]
     replies = [[*scenes, call("simulate")], call("save", {"name": "harbour.png"}), "Rendered."]
     result = Agent(Scripted(replies), tools).run_sync("Render both scenes.")

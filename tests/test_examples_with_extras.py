@@ -7,7 +7,7 @@ import pytest
 from tests.shared import cannot_run
 from tests.test_examples import ran
 from toolkeel_workspace.computer.browser import PROGRAMS
-from toolkeel_workspace.sandbox.confine import features
+from toolkeel_workspace.sandbox.confine import detect_features
 
 SAYS = {
     "document_search.py": ["found: entering.md", "answer: Guests lie at B1 to B4"],
@@ -51,7 +51,11 @@ def test_an_example_with_an_extra_runs_offline_as_it_stands(name, tmp_path):
 def test_an_example_that_starts_other_programs_runs_offline_too(name, tmp_path):
     if name == "browser_agent.py" and not any(map(shutil.which, PROGRAMS)):
         cannot_run("there is no Chromium: scripts/system_packages.py installs one")
-    if name == "data_analyst.py" and shutil.which("bwrap") is None and features().backend == "none":
+    if (
+        name == "data_analyst.py"
+        and shutil.which("bwrap") is None
+        and detect_features().backend == "none"
+    ):
         cannot_run("there is no sandbox on this machine: scripts/system_packages.py installs one")
     said = ran(name, tmp_path)
     for text in SLOW[name]:

@@ -26,10 +26,10 @@ from toolkeel.messages import (
 )
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
 from toolkeel.providers.wire.sse import SSEParser
-from toolkeel_workspace.files.apply_patch import parse as parse_patch
-from toolkeel_workspace.files.apply_patch import patched
-from toolkeel_workspace.files.open_beneath import clean
-from toolkeel_workspace.sandbox.protected_files import protected_part
+from toolkeel_workspace.files.apply_patch import parse_hunks as parse_patch
+from toolkeel_workspace.files.apply_patch import patch_text
+from toolkeel_workspace.files.open_beneath import clean_path
+from toolkeel_workspace.sandbox.protected_files import find_protected_pattern
 from toolkeel_workspace.web.client import parse_url
 
 WIRES = (openai_chat, openai_responses, anthropic, gemini, bedrock)
@@ -70,15 +70,15 @@ def frames(text: str) -> None:
 
 def paths(text: str) -> None:
     """A path is clean and stays so, or refused; what it is called decides whether it is protected."""
-    protected_part(text)
+    find_protected_pattern(text)
     try:
-        found = clean(text)
+        found = clean_path(text)
     except ToolError:
         return
-    assert clean(found) == found
+    assert clean_path(found) == found
     assert "\0" not in found and not found.startswith("/")
     assert not {"..", ""} & set(found.split("/"))
-    assert protected_part(f"a/{found}") == protected_part(found)
+    assert find_protected_pattern(f"a/{found}") == find_protected_pattern(found)
     assert secret_part(f"a/{found}/") == secret_part(found)
 
 
@@ -108,7 +108,7 @@ def patch(text: str) -> None:
     """A patch changes what it says, and brings nothing of its own."""
     file, _, diff = text.partition("\f")
     try:
-        made = patched(file, diff)
+        made = patch_text(file, diff)
     except ToolError:
         return
     new = {line for hunk in parse_patch(diff) for line in hunk.new}

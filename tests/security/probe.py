@@ -12,7 +12,7 @@ import sys
 from pathlib import Path
 
 from toolkeel.errors import SetupError
-from toolkeel_workspace.sandbox.confine import Backend, Sandbox, features
+from toolkeel_workspace.sandbox.confine import Backend, Sandbox, detect_features
 from toolkeel_workspace.sandbox.escape_probe import Hole, probe
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")
@@ -36,7 +36,7 @@ def holes(backend: Backend) -> tuple[Hole, ...]:
 
 def main() -> int:
     """Probe each backend and print what was found."""
-    print(features())
+    print(detect_features())
     found = 0
     for backend in BACKENDS:
         try:

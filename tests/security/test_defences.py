@@ -46,22 +46,22 @@ BREAKS = (
     Break(
         "T4: the old content is gone before the new one is there",
         "builtin/files/atomic_replace.py",
-        "        _sweep(handle)\n",
-        "        _sweep(handle)\n"
+        "        _remove_leftovers(handle)\n",
+        "        _remove_leftovers(handle)\n"
         "        os.close(os.open(name, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, dir_fd=handle))\n",
         f"{FILES}/test_atomic_replace.py::test_a_kill_in_the_middle_leaves_the_old_content_or_the_new",
     ),
     Break(
         "T5: nobody looks whether a file was changed",
         "builtin/files/changed_since_read.py",
-        "if seen is not None and seen.digest != _digest(data):",
+        "if known is not None and known.digest != _hash_data(data):",
         "if False:",
         f"{FILES}/test_workspace.py::test_a_file_that_was_changed_since_it_was_read_is_read_again_first",
     ),
     Break(
         "T6: no file is protected",
         "builtin/files/workspace.py",
-        '        """Why a person must be asked about a call with these arguments; empty if not."""\n',
+        '        """Return why a call needs approval; empty if it does not."""\n',
         '        return ""\n',
         f"{FILES}/test_workspace.py::test_a_protected_file_is_asked_about_whatever_the_rules_allow",
     ),
@@ -75,8 +75,8 @@ BREAKS = (
     Break(
         "T8: a pattern may be an option",
         "builtin/files/ripgrep.py",
-        '[*words, "-e", pattern, "--", "./"]',
-        '[*words, pattern, "./"]',
+        '[*argv, "-e", pattern, "--", "./"]',
+        '[*argv, pattern, "./"]',
         f"{FILES}/test_grep.py::test_names_and_patterns_are_never_commands_or_options",
     ),
     Break(
@@ -96,8 +96,8 @@ BREAKS = (
     Break(
         "T11: bubblewrap has our environment",
         "engines/sandbox/confine.py",
-        "return Command(words, {}, tuple(given)",
-        "return Command(words, dict(os.environ), tuple(given)",
+        "return Command(words, {}, tuple(pass_fds)",
+        "return Command(words, dict(os.environ), tuple(pass_fds)",
         f"{SANDBOX}/test_confine.py::test_no_environment_that_can_be_read_inside_holds_our_secrets",
     ),
     Break(
@@ -124,9 +124,9 @@ BREAKS = (
     Break(
         "T15: code is not ended",
         "builtin/code/code_limits.py",
-        "    seconds: float = 10.0\n",
-        "    seconds: float = 10.0\n    __getattribute__ = lambda self, name: 1e6"
-        " if name in ('seconds', 'total') else object.__getattribute__(self, name)\n",
+        "    compute_seconds: float = 10.0\n",
+        "    compute_seconds: float = 10.0\n    __getattribute__ = lambda self, name: 1e6"
+        " if name in ('compute_seconds', 'total_seconds') else object.__getattribute__(self, name)\n",
         "packages/toolkeel-workspace/tests/code/test_interpreter.py::test_whatever_starves_the_host_is_stopped_and_the_next_call_works",
     ),
     Break(
@@ -153,21 +153,21 @@ BREAKS = (
     Break(
         "T19: a step may give any number of bytes",
         "builtin/web/bounded_decompression.py",
-        "self._engine.decompress(data, STEP)",
+        "self._engine.decompress(data, MAX_STEP)",
         "self._engine.decompress(data)",
         f"{WEB}/test_bounded_decompression.py::test_a_piece_is_never_larger_than_a_step",
     ),
     Break(
         "T20: a page may take as long as it likes",
         "builtin/web/client.py",
-        "asyncio.timeout(self.limits.total)",
-        "asyncio.timeout(20 + self.limits.total)",
+        "asyncio.timeout(self.limits.total_seconds)",
+        "asyncio.timeout(20 + self.limits.total_seconds)",
         f"{WEB}/test_client.py::test_a_server_that_drips_ends_at_the_deadline",
     ),
     Break(
         "T21: a credential goes to whoever is asked",
         "builtin/web/client.py",
-        "self._auth.get(origin_of(url))",
+        "self._auth.get(get_origin(url))",
         "next(iter(self._auth.values()), None)",
         f"{WEB}/test_client.py::test_a_credential_goes_to_its_origin_and_no_further",
     ),
@@ -350,7 +350,7 @@ BREAKS = (
     Break(
         "T47: any cluster is taken",
         "engines/ray/cluster.py",
-        "if not (_asks_for_token(found) or _only_here(found)):",
+        "if not (_requires_token(found) or _is_loopback_only(found)):",
         "if False:",
         "packages/toolkeel-studio/tests/ray/test_cluster.py::test_a_head_that_asks_for_no_token_is_refused_where_others_reach_it",
     ),

@@ -69,7 +69,7 @@ BREAKS = (
     Break(
         "6: what lies within a root is mounted by paths",
         "engines/sandbox/start_stage.py",
-        "return None if cannot_stage() else stage",
+        "return None if find_stage_obstacle() else stage",
         "return None",
         "packages/toolkeel-workspace/tests/sandbox/test_confine.py::test_what_a_command_swaps_while_another_one_starts_leads_nowhere",
     ),

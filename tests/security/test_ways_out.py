@@ -21,7 +21,7 @@ from tests.shared import cannot_run
 from tests.waiting import run as run_async
 from toolkeel import ToolError
 from toolkeel_workspace.computer.browser import PROGRAMS, Browser
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
+from toolkeel_workspace.sandbox.reachable_hosts import HostPolicy
 
 PAGE = """<!doctype html><meta charset=utf-8><title>begun</title>
 <link rel=preconnect href="http://EVIL/"><link rel=dns-prefetch href="http://EVIL/">
@@ -120,11 +120,11 @@ class World:
         text = PAGE.replace("EVIL", self.evil).replace("STUN", str(self.stun.getsockname()[1]))
         self.page = text.replace("NUMBER", str(self.second.server_port))
 
-    def reach(self, *more: str) -> Reach:
+    def reach(self, *more: str) -> HostPolicy:
         async def resolve(host: str, port: int) -> list[str]:
             return ["127.0.0.1"]
 
-        return Reach([self.good, *more], resolve=resolve)
+        return HostPolicy([self.good, *more], resolve=resolve)
 
     def asked_for_stun(self) -> bool:
         self.stun.setblocking(False)

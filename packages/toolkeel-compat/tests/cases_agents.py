@@ -33,7 +33,7 @@ from toolkeel_compat.openai_agents import (
     ToolInputGuardrailTripwireTriggered,
     function_tool,
 )
-from toolkeel_workspace.search.open_store import store_path
+from toolkeel_workspace.search.open_store import resolve_store_path
 from toolkeel_workspace.search.stores import Source
 from toolkeel_workspace.search.vector_store import VectorStore
 
@@ -128,7 +128,7 @@ def file_search_is_hosted_or_local(ran: Ran) -> None:
     assert "there is no vector store" in elsewhere.text
     with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_DATA_HOME", folder)
-        store = VectorStore(store_path("vs_abc123"))
+        store = VectorStore(resolve_store_path("vs_abc123"))
         store.add(Source("guide.md", "# 部署\n先运行测试,再部署。"))
         found = answer(ran["basic_search"], {"query": "怎么部署"})
         store.close()

@@ -14,7 +14,7 @@ from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall
 from toolkeel_studio.weather import FORECAST_URL, GEOCODING_URL, Weather, tools
 from toolkeel_studio.weather_fixture import WeatherFixture
-from toolkeel_workspace.web.service import MOST
+from toolkeel_workspace.web.service import MAX_RESPONSE_BYTES
 
 
 @pytest.fixture(scope="module")
@@ -97,7 +97,7 @@ PLACE = {"name": "Paris", "latitude": 1, "longitude": 2}
         (http("500 Oops", b"{}"), "HTTP status 500"),
         (http("200 OK", b"not json"), "did not send JSON"),
         (http("200 OK", b"[" * 5000), "did not send JSON"),
-        (http("200 OK", b" " * (MOST + 1)), "more than 8,388,608 bytes"),
+        (http("200 OK", b" " * (MAX_RESPONSE_BYTES + 1)), "more than 8,388,608 bytes"),
         (http("200 OK", b"[]"), "cannot read"),
         (http("200 OK", b'{"results": 3}'), "cannot read"),
         (http("200 OK", json.dumps({"results": [PLACE]}).encode()), "cannot read"),

@@ -1,8 +1,8 @@
-"""The current weather from a public service that needs no key: Open-Meteo.
+"""The current weather from Open-Meteo, a public service that needs no key.
 
-Two requests a call: the city's place on the map (geocoding API), then the weather there
-(forecast API, the parameter ``current``). Both addresses can be replaced, by a proxy, a
-self-hosted instance or the fixture of `toolkeel_studio.weather_fixture`.
+Each call makes two requests: the city's location (geocoding API), then the weather there (forecast API,
+the parameter ``current``). Both addresses can be replaced by a proxy, a self-hosted instance or the
+fixture of `toolkeel_studio.weather_fixture`.
 
 Source: https://open-meteo.com/en/docs and https://open-meteo.com/en/docs/geocoding-api.
 """
@@ -19,10 +19,10 @@ from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
-from toolkeel_workspace.web.service import json_of, status_and_body
+from toolkeel_workspace.web.service import parse_json, send_request
 
 with needs_extra("toolkeel_studio.weather", "builtin"):
-    import httpx2 as httpx2  # told when it is imported, not when it is first asked
+    import httpx2 as httpx2  # a missing package raises at import, not at the first call
 
 FORECAST_URL = "https://api.open-meteo.com"
 GEOCODING_URL = "https://geocoding-api.open-meteo.com"
@@ -69,21 +69,21 @@ class Weather:
             city: Name of the city, in any language, such as "Paris" or "北京".
             unit: Temperature unit.
         """
-        return await self._current(await self._find(city.strip()), unit)
+        return await self._get_current(await self._find_city(city.strip()), unit)
 
-    async def _find(self, city: str) -> dict[str, object]:
-        places = await self._search(city) if city else []
+    async def _find_city(self, city: str) -> dict[str, object]:
+        places = await self._search_cities(city) if city else []
         if places:
             return places[0]
         # The service matches from three letters on, so the beginning of a misspelt name helps.
-        near = await self._search(city[:3]) if len(city) > 3 else []
+        near = await self._search_cities(city[:3]) if len(city) > 3 else []
         names = list(dict.fromkeys(str(place.get("name")) for place in near))
         hint = f"Did you mean {', '.join(names[:5])}?" if names else "Check the spelling."
         raise ToolError(f"No city called {city[:60]!r} was found. {hint}")
 
-    async def _search(self, name: str) -> list[dict[str, object]]:
+    async def _search_cities(self, name: str) -> list[dict[str, object]]:
         language = "zh" if re.search("[\u4e00-\u9fff]", name) else "en"
-        found = await _get(
+        found = await _get_json(
             f"{self.geocoding_url}/v1/search",
             self.timeout,
             {"name": name, "count": "5", "language": language, "format": "json"},
@@ -93,8 +93,8 @@ class Weather:
             raise ToolError("The geocoding service sent an answer this tool cannot read.")
         return [place for place in results if isinstance(place, dict)]
 
-    async def _current(self, place: dict[str, object], unit: Unit) -> dict[str, str | float]:
-        forecast = await _get(
+    async def _get_current(self, place: dict[str, object], unit: Unit) -> dict[str, str | float]:
+        forecast = await _get_json(
             f"{self.base_url}/v1/forecast",
             self.timeout,
             {
@@ -125,21 +125,21 @@ class Weather:
 def tools(
     base_url: str = "", geocoding_url: str = "", *, timeout: float = 10.0
 ) -> tuple[AnyTool, ...]:
-    """The tools of this file, asking the service at these addresses; see `Weather`."""
+    """Return the tools of this file, for a service at these addresses; see `Weather`."""
     return (Weather(base_url, geocoding_url, timeout=timeout).weather,)
 
 
-async def _get(url: str, timeout: float, params: dict[str, str]) -> dict[str, object]:
+async def _get_json(url: str, timeout: float, params: dict[str, str]) -> dict[str, object]:
     """Fetch a JSON object."""
     name = f"The weather service {urlsplit(url).hostname}"
     try:
-        status, data = await status_and_body(name, "GET", url, timeout, params=params)
+        status, data = await send_request(name, "GET", url, timeout, params=params)
     except ToolError as error:
         hint = "There may be no network; do not guess the weather."
         raise ToolError(f"{error.text} {hint}") from None
     if status != 200:
         raise ToolError(f"{name} answered with HTTP status {status}.")
-    body = json_of(name, data)
+    body = parse_json(name, data)
     if not isinstance(body, dict):
         raise ToolError(f"{name} sent an answer this tool cannot read.")
     return body

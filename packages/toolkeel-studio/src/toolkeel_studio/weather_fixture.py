@@ -1,8 +1,8 @@
-"""A stand-in for the weather service: a loopback server with made-up weather.
+"""A local server with made-up weather, in place of the weather service.
 
-It speaks the two endpoints that `toolkeel_studio.weather` uses, in the shapes of the real
-service, for a dozen cities; every forecast carries ``"source": "fixture"``, so nobody takes
-its weather for real. The demo and the tests run against it.
+It implements the two endpoints that `toolkeel_studio.weather` uses, in the service's format, for a dozen
+cities. Every forecast contains ``"source": "fixture"``, so that its weather is not mistaken for real. The
+demo and the tests use it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ TIME = "2026-01-01T12:00"
 
 
 class WeatherFixture:
-    """The server, running while the block runs; its address is what the block gets.
+    """A server that runs while the block runs; the block gets its address.
 
     >>> with WeatherFixture() as url:
     ...     url.startswith("http://127.0.0.1:")
@@ -102,11 +102,11 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(data)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Say nothing: the fixture runs inside other programs' terminals."""
+        """Log nothing: the fixture runs inside other programs' terminals."""
 
 
 def _search(query: dict[str, str]) -> dict[str, object]:
-    """Places whose name is `name`, or begins with it from three letters on."""
+    """Find places by name, or by the start of a name from three letters on."""
     wanted = query.get("name", "").casefold()
     chinese = query.get("language") == "zh"
     exact = [city for city in CITIES if wanted in (city.name.casefold(), city.chinese)]
@@ -127,7 +127,7 @@ def _place(city: _City, chinese: bool) -> dict[str, object]:
 
 
 def _forecast(query: dict[str, str]) -> dict[str, object] | None:
-    """The weather of the city at these coordinates."""
+    """Return the weather of the city at these coordinates."""
     for city in CITIES:
         if query.get("latitude") == str(city.latitude):
             break

@@ -71,12 +71,12 @@ def _running(
     try:
         with (
             open(folder / "log", "wb") as log,
-            Sandbox("off", [folder], limits=FREE).command(words(folder)) as command,
+            Sandbox("off", [folder], limits=FREE).build_command(words(folder)) as command,
         ):
             process = subprocess.Popen(
                 command.argv, env=command.env, pass_fds=command.pass_fds, stdout=log, stderr=log
             )
-            command.started()
+            command.close_passed_fds()
             try:
                 yield folder, process
             finally:

@@ -72,7 +72,7 @@ def test_a_head_that_asks_for_no_token_is_refused_where_others_reach_it() -> Non
 
 
 def test_a_port_that_is_open_at_any_address_of_the_machine_is_not_only_here() -> None:
-    from toolkeel_studio.ray.cluster import _only_here
+    from toolkeel_studio.ray.cluster import _is_loopback_only
 
     psutil = import_module("psutil")
     found = [one.address for each in psutil.net_if_addrs().values() for one in each]
@@ -81,11 +81,11 @@ def test_a_port_that_is_open_at_any_address_of_the_machine_is_not_only_here() ->
         cannot_run("this machine has no address but its own")
     with socket.create_server(("127.0.0.1", 0)) as here:
         port = here.getsockname()[1]
-        assert _only_here(f"127.0.0.1:{port}")
+        assert _is_loopback_only(f"127.0.0.1:{port}")
         for one in beyond:
             family, *_, place = socket.getaddrinfo(one, port, type=socket.SOCK_STREAM)[0]
             with socket.create_server(place, family=family):
-                assert not _only_here(f"127.0.0.1:{port}"), one
+                assert not _is_loopback_only(f"127.0.0.1:{port}"), one
 
 
 def test_no_file_that_a_model_wrote_beside_the_program_is_run_when_a_head_is_tried(

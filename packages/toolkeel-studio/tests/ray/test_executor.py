@@ -80,7 +80,7 @@ def bodies_of(folder: Path) -> list[int]:
 def test_ray_by_its_name_has_the_resources_given_beside_it() -> None:
     made = tool(executor="ray", resources={"num_gpus": 1})(print_nothing)
     assert isinstance(made.executor, type(ray_at("127.0.0.1:1")))
-    assert made.executor._needs == {"num_cpus": 1, "num_gpus": 1}
+    assert made.executor._resources == {"num_cpus": 1, "num_gpus": 1}
     with pytest.raises(DefinitionError, match="resources"):
         tool(executor="ray", resources=["num_gpus"])(print_nothing)  # type: ignore[call-overload]
 
@@ -291,4 +291,4 @@ def test_addresses_and_widths_that_cannot_be_are_refused_when_it_is_made(head: s
     with pytest.raises(SetupError, match="Ray's client, which cannot stop"):
         ray_at("ray://127.0.0.1:10001")
     with pytest.raises(SetupError, match="give 1 or more"):
-        ray_at(head, width=0)
+        ray_at(head, max_concurrency=0)

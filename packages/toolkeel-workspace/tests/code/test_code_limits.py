@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.code.code_limits import Printed, showing
+from toolkeel_workspace.code.code_limits import OutputBuffer, print_last_value
 
 
 @pytest.mark.parametrize(
@@ -32,18 +32,18 @@ from toolkeel_workspace.code.code_limits import Printed, showing
 def test_the_last_value_is_printed_where_the_code_runs(code: str, shown: str) -> None:
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
-        exec(showing(code), {})
+        exec(print_last_value(code), {})
     assert said.getvalue().rstrip("\n") == shown
 
 
 @given(st.text())
 def test_code_that_is_none_stays_as_it_is(code: str) -> None:
-    assert showing(code + "\n)(") == code + "\n)("
+    assert print_last_value(code + "\n)(") == code + "\n)("
 
 
 @given(st.lists(st.text(max_size=9)), st.integers(0, 40))
 def test_what_is_printed_is_kept_up_to_the_limit(pieces: list[str], limit: int) -> None:
-    printed = Printed(limit)
+    printed = OutputBuffer(limit)
     for piece in pieces:
         printed.add(piece)
     whole = "".join(pieces)

@@ -15,7 +15,7 @@ import pytest
 from tests.builtin.code_cases import ESCAPES, STARVATION
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunContext, SetupError, ToolCall, ToolMessage, Toolset, tool
-from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.builtin.hosted_calls import collect_hosted_items
 from toolkeel.call.steps.guard import Allow, Reject, input_guard
 from toolkeel.context import CancelToken
 from toolkeel.events import Event, Nested
@@ -25,7 +25,9 @@ from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.code.code_limits import CodeLimits
 from toolkeel_workspace.code.interpreter import CodeInterpreterTool
 
-SMALL = CodeLimits(seconds=0.4, memory=64 << 20, recursion=200, files=1 << 20)
+SMALL = CodeLimits(
+    compute_seconds=0.4, memory_bytes=64 << 20, max_recursion=200, written_bytes=1 << 20
+)
 
 
 def results(
@@ -96,14 +98,14 @@ def test_files_that_are_not_there_or_would_lie_elsewhere_are_refused(tmp_path: P
 
 
 def test_output_is_cut_and_says_so() -> None:
-    interpreter = CodeInterpreterTool(limits=CodeLimits(output=100))
+    interpreter = CodeInterpreterTool(limits=CodeLimits(output_chars=100))
     [cut] = results("for i in range(1000): print(i)", interpreter=interpreter)
     assert "more characters were dropped" in cut.text and len(cut.text) < 200
 
 
 def test_the_result_has_the_form_of_a_hosted_interpreters() -> None:
     [ran] = results("print(1)", interpreter=CodeInterpreterTool())
-    [item] = hosted_items([ran])
+    [item] = collect_hosted_items([ran])
     assert item["type"] == "code_interpreter_call" and item["code"] == "print(1)"
     assert item["outputs"] == [{"type": "logs", "logs": "1\n"}]
 
@@ -207,7 +209,7 @@ def test_an_inner_call_asks_the_approver_and_is_denied_without_one() -> None:
 
 
 def test_calls_of_tools_are_counted() -> None:
-    interpreter = CodeInterpreterTool([add], limits=CodeLimits(calls=3))
+    interpreter = CodeInterpreterTool([add], limits=CodeLimits(max_tool_calls=3))
     first, second = results("for i in range(9): print(add(i))", "add(1)", interpreter=interpreter)
     assert "3 times" in first.text and second.text == "2"
 
@@ -287,7 +289,7 @@ def test_a_timeout_says_that_what_was_defined_is_gone() -> None:
     stopped, after = results(
         "x = 1\nwhile True: pass", "x", interpreter=CodeInterpreterTool(limits=SMALL)
     )
-    assert "started anew" in stopped.text and "NameError" in after.text
+    assert "restarted" in stopped.text and "NameError" in after.text
 
 
 def test_interpreters_leave_no_process_behind() -> None:

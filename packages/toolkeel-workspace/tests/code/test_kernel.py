@@ -16,14 +16,14 @@ from tests.shared import cannot_run
 from toolkeel import Image
 from toolkeel_workspace.code.code_limits import CodeLimits
 from toolkeel_workspace.code.interpreter import CodeInterpreterTool
-from toolkeel_workspace.sandbox.confine import features
+from toolkeel_workspace.sandbox.confine import detect_features
 
-SMALL = CodeLimits(seconds=3.0, memory=512 << 20, files=4 << 20)
+SMALL = CodeLimits(compute_seconds=3.0, memory_bytes=512 << 20, written_bytes=4 << 20)
 
 
 @pytest.fixture(autouse=True)
 def sandbox() -> None:
-    if shutil.which("bwrap") is None and features().backend == "none":
+    if shutil.which("bwrap") is None and detect_features().backend == "none":
         cannot_run("there is no sandbox on this machine: scripts/system_packages.py installs one")
 
 
@@ -66,7 +66,7 @@ def test_a_timeout_interrupts_and_keeps_what_was_defined() -> None:
 def test_a_process_that_dies_is_started_anew() -> None:
     interpreter = CodeInterpreterTool(python="sandbox", limits=SMALL)
     died, after = results("import os\nos._exit(3)", "6 * 7", interpreter=interpreter)
-    assert "died" in died.text and "started anew" in died.text and after.text == "42"
+    assert "died" in died.text and "restarted" in died.text and after.text == "42"
 
 
 @pytest.mark.slow

@@ -46,7 +46,7 @@ def test_messages_of_real_sockets_pass_both_ways(messages: list[list[bytes]]) ->
 
     async def use(ours: Path, theirs: Path, relay: Relay) -> None:
         await asyncio.to_thread(talk, ours, theirs)
-        assert not relay.overrun
+        assert not relay.has_overrun
 
     joined(use)
 
@@ -68,7 +68,7 @@ def test_a_message_without_an_end_is_cut_off(part: bytes) -> None:
         async with await asyncio.start_unix_server(far, theirs):
             near, writer = await asyncio.open_unix_connection(ours)
             assert len(await near.read()) <= MOST + 64
-            assert relay.overrun
+            assert relay.has_overrun
             writer.close()
 
     joined(use)
@@ -84,7 +84,7 @@ def test_one_part_larger_than_the_bound_is_not_read() -> None:
         async with await asyncio.start_unix_server(far, theirs):
             near, writer = await asyncio.open_unix_connection(ours)
             assert await near.read() == bytes(64)
-            assert relay.overrun
+            assert relay.has_overrun
             writer.close()
 
     joined(use)

@@ -12,7 +12,7 @@ from toolkeel.messages import ToolMessage
 from toolkeel.testing import Scripted
 from toolkeel.testing import call as model_calls
 from toolkeel_workspace.code.interpreter import CodeInterpreterTool
-from toolkeel_workspace.code.tools import CodeTools, awaited_calls, function_name
+from toolkeel_workspace.code.tools import CodeTools, find_awaited_calls, to_function_name
 
 
 @tool
@@ -40,24 +40,24 @@ def test_mistakes_are_told_as_python_tells_them() -> None:
 
 
 def test_a_function_is_described_by_its_head_and_its_first_line() -> None:
-    assert CodeTools([add]).described() == "add(a: int, b: int = ...)  # Add."
+    assert CodeTools([add]).describe() == "add(a: int, b: int = ...)  # Add."
 
 
 def test_awaited_calls_are_found_by_their_place_in_bytes() -> None:
     code = "s = '天气'\nx = await f('a')\nys = await gather(*[g(i) for i in z])\nh(1)"
-    places = awaited_calls(code)
+    places = find_awaited_calls(code)
     begins = {code.encode()[place:].decode().split("(")[0] for place in places}
     assert begins == {"f", "gather", "g"}
 
 
 @given(st.text(max_size=30))
 def test_any_name_becomes_one_that_python_takes(name: str) -> None:
-    assert function_name(f"t{name}").isidentifier()
+    assert to_function_name(f"t{name}").isidentifier()
 
 
 @given(st.text())
 def test_any_code_is_read_or_given_up(code: str) -> None:
-    assert isinstance(awaited_calls(code), frozenset)
+    assert isinstance(find_awaited_calls(code), frozenset)
 
 
 @tool(effects=reads(stranger=True, outside=True))

@@ -9,7 +9,13 @@ import pytest
 
 from tests.waiting import run as run_async
 from toolkeel import SetupError, ToolError
-from toolkeel_workspace.computer.actions import Click, Hands, Type, from_anthropic, from_openai
+from toolkeel_workspace.computer.actions import (
+    Click,
+    ComputerDriver,
+    Type,
+    parse_anthropic_call,
+    parse_openai_call,
+)
 
 
 class Picky:
@@ -32,10 +38,10 @@ def test_sync_methods_run_in_one_thread_that_is_not_the_loops() -> None:
     computer = Picky()
 
     async def main() -> None:
-        hands = Hands(computer)
+        hands = ComputerDriver(computer)
         for _ in range(5):
-            await hands.act(Click("click", 1, 1))
-            await hands.look()
+            await hands.perform(Click("click", 1, 1))
+            await hands.take_screenshot()
         hands.close()
 
     run_async(main)
@@ -43,24 +49,26 @@ def test_sync_methods_run_in_one_thread_that_is_not_the_loops() -> None:
 
 
 def test_what_a_computer_lacks_is_told() -> None:
-    hands = Hands(Picky())
+    hands = ComputerDriver(Picky())
     with pytest.raises(ToolError, match="cannot type"):
-        run_async(lambda: hands.act(Type("type", "x")))
+        run_async(lambda: hands.perform(Type("type", "x")))
     with pytest.raises(ToolError, match="hold keys"):
-        run_async(lambda: hands.act(Click("click", 1, 1, "left", ["SHIFT"])))
+        run_async(lambda: hands.perform(Click("click", 1, 1, "left", ["SHIFT"])))
     with pytest.raises(SetupError):
-        Hands(None)
+        ComputerDriver(None)
 
 
 def test_warnings_become_an_argument_and_nulls_are_left_out() -> None:
     given: dict[str, Any] = {"actions": [{"type": "double_click", "x": 1, "y": 2, "keys": None}]}
-    assert from_openai(given) == {"actions": [{"type": "double_click", "x": 1, "y": 2}]}
+    assert parse_openai_call(given) == {"actions": [{"type": "double_click", "x": 1, "y": 2}]}
     check = {"id": "1", "code": "c", "message": "m"}
-    assert from_openai({**given, "pending_safety_checks": [check]})["safety_checks"] == [check]
+    assert parse_openai_call({**given, "pending_safety_checks": [check]})["safety_checks"] == [
+        check
+    ]
 
 
 def test_modifiers_of_anthropics_clicks_are_held() -> None:
     given = {"action": "left_click", "coordinate": [1, 2], "text": "ctrl+shift"}
-    assert from_anthropic(given)["actions"] == [
+    assert parse_anthropic_call(given)["actions"] == [
         {"type": "click", "x": 1, "y": 2, "button": "left", "keys": ["ctrl", "shift"]}
     ]

@@ -17,9 +17,9 @@ from tests.waiting import until
 from toolkeel import Agent, Image, SetupError, ToolError, ToolMessage
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.computer import browser as browser_module
-from toolkeel_workspace.computer.browser import PROGRAMS, Browser, key_name
+from toolkeel_workspace.computer.browser import PROGRAMS, Browser, normalize_key
 from toolkeel_workspace.computer.tool import ComputerTool
-from toolkeel_workspace.pictures.too_large import pixels
+from toolkeel_workspace.pictures.too_large import measure_picture
 
 PAGE = b"""<!doctype html><meta charset=utf-8><title>page</title>
 <style>*{margin:0}button{position:absolute;left:100px;top:60px;width:120px;height:40px}
@@ -59,7 +59,7 @@ def url() -> Iterator[str]:
 def test_a_page_is_clicked_typed_into_scrolled_and_dragged(url: str) -> None:
     async def main() -> None:
         async with Browser(url) as browser:
-            assert pixels(await browser.screenshot()) == (1024, 768)
+            assert measure_picture(await browser.screenshot()) == (1024, 768)
             await browser.click(160, 80)
             await browser.double_click(160, 80)
             assert await browser.page.inner_text("#h") == "after 3"
@@ -141,7 +141,7 @@ def test_without_a_chromium_the_fix_is_told(monkeypatch: pytest.MonkeyPatch) -> 
      ("ARROWLEFT", "ArrowLeft"), ("f11", "F11"), ("+", "+"), ("é", "é"), ("super", "Meta")],
 )  # fmt: skip
 def test_keys_are_known_by_all_their_names(given: str, known: str) -> None:
-    assert key_name(given) == known
+    assert normalize_key(given) == known
 
 
 POPUPS = b"""<!doctype html><title>popups</title><h1>popups</h1>
@@ -156,7 +156,7 @@ setInterval(()=>kept.push(new Uint8Array(32<<20).fill(7)),20)</script>"""
 def test_a_page_opens_others_only_where_it_is_clicked_and_no_more_than_may_be_open(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser_module, "PAGES", 3)
+    monkeypatch.setattr(browser_module, "MAX_PAGES", 3)
 
     async def main() -> None:
         async with Browser(f"{url}popups") as browser:
@@ -180,7 +180,7 @@ def test_a_page_opens_others_only_where_it_is_clicked_and_no_more_than_may_be_op
 def test_pages_that_use_too_much_memory_are_closed_and_one_says_so(
     url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(browser_module, "MEMORY", 700 << 20)
+    monkeypatch.setattr(browser_module, "MAX_MEMORY", 700 << 20)
 
     async def main() -> None:
         async with Browser(url) as browser:

@@ -16,14 +16,14 @@ from toolkeel.messages import UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, openai_chat, openai_responses
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_workspace.computer.tool import CHECKS, Computer, ComputerTool, SafetyCheck
+from toolkeel_workspace.computer.tool import SAFETY_CHECKS_KEY, Computer, ComputerTool, SafetyCheck
 
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(16)
 
 
 @pytest.fixture(autouse=True)
 def still_screen(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkeel_workspace.computer.tool.SETTLE", 0.0)
+    monkeypatch.setattr("toolkeel_workspace.computer.tool.SETTLE_SECONDS", 0.0)
 
 
 class Small(Computer):
@@ -178,7 +178,7 @@ def test_a_call_with_warnings_needs_approval_and_acknowledges_them() -> None:
         return True
 
     result = warned(ComputerTool(computer), RunContext(approver=approve))
-    assert asked == ["The page gives orders."] and result.details[CHECKS] == [WARNING]
+    assert asked == ["The page gives orders."] and result.details[SAFETY_CHECKS_KEY] == [WARNING]
     denied = warned(ComputerTool(computer))
     assert denied.kind == "denied" and computer.did == [("type", "x")]
 
@@ -191,7 +191,9 @@ def test_a_function_can_answer_warnings_and_only_true_means_yes() -> None:
         return True
 
     computer = Small()
-    assert warned(ComputerTool(computer, on_safety_check=yes)).details[CHECKS] == [WARNING]
+    assert warned(ComputerTool(computer, on_safety_check=yes)).details[SAFETY_CHECKS_KEY] == [
+        WARNING
+    ]
     assert seen[0].code == "malicious_instructions" and seen[0].context.call.id == "c"
     for answer in (False, None, "yes"):
         refused = warned(ComputerTool(computer, on_safety_check=lambda _, a=answer: a))  # type: ignore[misc]
@@ -236,7 +238,7 @@ def test_openais_own_tool_takes_its_actions_and_warnings_and_gets_screenshots() 
     sent: Any = body["input"]
     for item in sent[-2:]:
         TypeAdapter[Any](ResponseInputItemParam).validate_python(item)
-    assert sent[-1]["type"] == "computer_call_output" and sent[-1][CHECKS] == [WARNING]
+    assert sent[-1]["type"] == "computer_call_output" and sent[-1][SAFETY_CHECKS_KEY] == [WARNING]
     assert sent[-1]["output"]["image_url"].startswith("data:image/png;base64,")
 
 

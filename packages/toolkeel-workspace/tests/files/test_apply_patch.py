@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from toolkeel import Toolset
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall, ToolMessage
-from toolkeel_workspace.files.apply_patch import apply_patch, patched
+from toolkeel_workspace.files.apply_patch import apply_patch, patch_text
 from toolkeel_workspace.files.workspace import Workspace
 
 
@@ -73,18 +73,18 @@ def test_a_protected_file_is_asked_about(tmp_path: Path) -> None:
 
 
 def test_blanks_that_models_lose_are_looked_over_and_line_ends_stay() -> None:
-    assert patched("  a \r\nb\r\n", "@@\n a\n-b\n+c") == " a\r\nc\r\n".replace(" a", "a")
-    assert patched("a\nb\na\nc\n", "@@ b\n-a\n+A") == "a\nb\nA\nc\n"
-    assert patched("a\n", "@@\n+b") == "a\nb\n"
+    assert patch_text("  a \r\nb\r\n", "@@\n a\n-b\n+c") == " a\r\nc\r\n".replace(" a", "a")
+    assert patch_text("a\nb\na\nc\n", "@@ b\n-a\n+A") == "a\nb\nA\nc\n"
+    assert patch_text("a\n", "@@\n+b") == "a\nb\n"
 
 
 def test_a_hunk_may_come_after_all_lines_are_gone() -> None:
-    assert patched("a", "-a\n@@\n+b") == "b"
+    assert patch_text("a", "-a\n@@\n+b") == "b"
 
 
 def test_hunks_are_found_in_order() -> None:
     with pytest.raises(ToolError, match="not found in order"):
-        patched("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")
+        patch_text("a\nb\n", "@@\n-b\n+B\n@@\n-a\n+A")
 
 
 ROWS = st.lists(st.sampled_from(["a", "b", "", "  c", "é"]), max_size=12)
@@ -97,7 +97,7 @@ def test_a_patch_of_whole_lines_leads_from_old_to_new(
     assume(old != new)
     lines = ["start", *head, "here", *old, "there", "end"]
     rows = ["@@", " here", *(f"-{row}" for row in old), *(f"+{row}" for row in new), " there"]
-    done = patched("\n".join(lines) + "\n", "\n".join(rows))
+    done = patch_text("\n".join(lines) + "\n", "\n".join(rows))
     assert done == "\n".join(["start", *head, "here", *new, "there", "end"]) + "\n"
 
 
@@ -113,15 +113,15 @@ def test_stacked_anchors_are_looked_for_one_after_the_other(second: bool, method
     patch = f"@@ class {name}:\n@@ {method}\n-        x = 1\n+        x = 2\n         return x"
     before, _, after = CLASSES.partition(f"class {name}:")
     done = before + f"class {name}:" + after.replace("x = 1", "x = 2", 1)
-    assert patched(CLASSES, patch) == done
+    assert patch_text(CLASSES, patch) == done
 
 
 def test_what_stands_more_than_once_is_not_guessed_at() -> None:
     hunk = " def run(self):\n-        x = 1\n+        x = 2".replace(" def", "     def")
     with pytest.raises(ToolError, match=r"more than once \(lines 2, 7\)"):
-        patched(CLASSES, f"@@\n{hunk}")
+        patch_text(CLASSES, f"@@\n{hunk}")
     with pytest.raises(ToolError, match="no line 'class C:'"):
-        patched(CLASSES, f"@@ class C:\n{hunk}")
+        patch_text(CLASSES, f"@@ class C:\n{hunk}")
 
 
 @given(st.integers(0, 2), st.integers(0, 1))
@@ -134,12 +134,12 @@ def test_a_unified_diff_with_its_line_numbers_is_taken(off: int, second: int) ->
     )
     lines = CLASSES.split("\n")
     lines[line] = "        x = 3"
-    assert patched(CLASSES, patch) == "\n".join(lines)
+    assert patch_text(CLASSES, patch) == "\n".join(lines)
 
 
 def test_what_does_not_fit_shows_what_is_like_it() -> None:
     with pytest.raises(ToolError, match=r"most similar passage is lines 3 to 4(?s:.*)line 4"):
-        patched(CLASSES, "@@\n         x = 1\n-        return y")
+        patch_text(CLASSES, "@@\n         x = 1\n-        return y")
 
 
 def test_a_file_in_another_encoding_stays_so(tmp_path: Path) -> None:

@@ -18,15 +18,15 @@ import pytest
 from tests.waiting import until_sync
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files import atomic_replace as module
-from toolkeel_workspace.files.atomic_replace import replace
+from toolkeel_workspace.files.atomic_replace import replace_file
 from toolkeel_workspace.files.open_beneath import Root
 
 
 def test_a_file_is_made_with_its_folders_and_then_replaced_keeping_its_mode(tmp_path: Path) -> None:
     root = Root(tmp_path)
-    assert replace(root, "a/b/c.sh", b"one") is True
+    assert replace_file(root, "a/b/c.sh", b"one") is True
     (tmp_path / "a/b/c.sh").chmod(0o751)
-    assert replace(root, "a/b/c.sh", b"two") is False
+    assert replace_file(root, "a/b/c.sh", b"two") is False
     assert (tmp_path / "a/b/c.sh").read_bytes() == b"two"
     assert (tmp_path / "a/b/c.sh").stat().st_mode & 0o7777 == 0o751
     assert [path.name for path in (tmp_path / "a/b").iterdir()] == ["c.sh"]
@@ -39,7 +39,7 @@ def test_no_path_leads_out_of_the_root(tmp_path: Path, path: str) -> None:
     (tmp_path / "root").mkdir()
     (tmp_path / "root_evil").mkdir()
     with pytest.raises(ToolError):
-        replace(Root(tmp_path / "root"), path, b"x")
+        replace_file(Root(tmp_path / "root"), path, b"x")
     assert sorted(p.name for p in tmp_path.rglob("*")) == ["root", "root_evil"]
 
 
@@ -52,7 +52,7 @@ def test_links_are_not_written_through(tmp_path: Path) -> None:
     (tmp_path / "root" / "folder").symlink_to(outside)
     for path in ("file", "folder/f", "folder/new", "folder/sub/new"):
         with pytest.raises(ToolError):
-            replace(Root(tmp_path / "root"), path, b"x")
+            replace_file(Root(tmp_path / "root"), path, b"x")
     assert (outside / "f").read_text() == "old" and len(list(outside.iterdir())) == 1
 
 
@@ -61,14 +61,14 @@ def test_a_file_with_a_second_name_is_not_written(tmp_path: Path) -> None:
     (tmp_path / "out").write_text("old")
     os.link(tmp_path / "out", tmp_path / "root" / "in")
     with pytest.raises(ToolError, match="is not written to: it has 2 names"):
-        replace(Root(tmp_path / "root"), "in", b"x")
+        replace_file(Root(tmp_path / "root"), "in", b"x")
     assert (tmp_path / "out").read_text() == "old"
 
 
 def test_special_files_are_not_written(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "pipe.txt")
     with pytest.raises(ToolError, match="special file, which is not written to"):
-        replace(Root(tmp_path), "pipe.txt", b"x")
+        replace_file(Root(tmp_path), "pipe.txt", b"x")
 
 
 def test_a_folder_swapped_for_a_link_all_the_time_never_leads_out(tmp_path: Path) -> None:
@@ -93,7 +93,7 @@ def test_a_folder_swapped_for_a_link_all_the_time_never_leads_out(tmp_path: Path
     try:
         while time.monotonic() < end:
             try:
-                replace(place, "d/f", b"x")
+                replace_file(place, "d/f", b"x")
                 written += 1
             except ToolError:
                 pass
@@ -108,11 +108,13 @@ WRITER = """
 import sys
 from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.atomic_replace import replace
+from toolkeel_workspace.files.open_beneath import Root
+from toolkeel_workspace.files.atomic_replace import replace_file
 root = Root(sys.argv[1])
 print("ready", flush=True)
 while True:
     for byte in (b"a", b"b"):
-        replace(root, "big", byte * {size})
+        replace_file(root, "big", byte * {size})
 """
 
 
@@ -131,7 +133,7 @@ def _killed_writes(tmp_path: Path, times: int, size: int) -> None:
         process.stdout.close()
         data = (tmp_path / "big").read_bytes()
         assert data in (b"a" * size, b"b" * size)
-    replace(Root(tmp_path), "big", b"end")
+    replace_file(Root(tmp_path), "big", b"end")
     assert [path.name for path in tmp_path.iterdir()] == ["big"]
 
 
@@ -149,11 +151,11 @@ def test_a_full_disk_leaves_the_old_content_and_no_rest(tmp_path: Path) -> None:
     code = (
         "import resource, sys\n"
         "from toolkeel_workspace.files.open_beneath import Root\n"
-        "from toolkeel_workspace.files.atomic_replace import replace\n"
+        "from toolkeel_workspace.files.atomic_replace import replace_file\n"
         "from toolkeel.errors import ToolError\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))\n"
         "try:\n"
-        "    replace(Root(sys.argv[1]), 'f', b'x' * 100_000)\n"
+        "    replace_file(Root(sys.argv[1]), 'f', b'x' * 100_000)\n"
         "except ToolError as error:\n"
         "    print(error)\n"
     )
@@ -169,7 +171,7 @@ def test_a_change_between_reading_and_replacing_is_noticed(tmp_path: Path) -> No
     was = (tmp_path / "f").stat()
     (tmp_path / "f").write_text("other")
     with pytest.raises(ToolError, match="changed since it was read"):
-        replace(Root(tmp_path), "f", b"new", was)
+        replace_file(Root(tmp_path), "f", b"new", was)
     assert (tmp_path / "f").read_text() == "other"
 
 
@@ -184,7 +186,7 @@ def test_of_many_that_replace_what_they_read_at_once_one_succeeds(tmp_path: Path
         def write(data: bytes) -> None:
             ready.wait()  # noqa: B023
             try:
-                replace(root, "f", data, was)  # noqa: B023
+                replace_file(root, "f", data, was)  # noqa: B023
                 done.append(data)  # noqa: B023
             except ToolError as error:
                 assert "changed since it was read" in str(error)
@@ -200,11 +202,11 @@ def test_of_many_that_replace_what_they_read_at_once_one_succeeds(tmp_path: Path
 def test_a_lock_that_somebody_else_holds_keeps_nobody_from_writing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(module, "_WAIT", 0.05)
+    monkeypatch.setattr(module, "_LOCK_SECONDS", 0.05)
     handle = os.open(tmp_path, os.O_RDONLY)
     try:
         fcntl.flock(handle, fcntl.LOCK_EX)
-        assert replace(Root(tmp_path), "f", b"new") is True
+        assert replace_file(Root(tmp_path), "f", b"new") is True
     finally:
         os.close(handle)
     assert (tmp_path / "f").read_bytes() == b"new"
@@ -215,9 +217,11 @@ def test_a_link_swapped_in_for_a_folder_leads_to_no_protected_file(tmp_path: Pat
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     (tmp_path / "plain").symlink_to(".git/hooks")
     with pytest.raises(ToolError, match="which is protected"):
-        replace(Root(tmp_path), "plain/pre-commit", b"x")
+        replace_file(Root(tmp_path), "plain/pre-commit", b"x")
     assert list((tmp_path / ".git" / "hooks").iterdir()) == []
-    replace(Root(tmp_path), ".git/hooks/pre-commit", b"x")  # by its own name: it was asked about
+    replace_file(
+        Root(tmp_path), ".git/hooks/pre-commit", b"x"
+    )  # by its own name: it was asked about
 
 
 def test_what_was_renamed_is_written_even_if_the_folder_cannot_be_flushed(
@@ -231,4 +235,4 @@ def test_what_was_renamed_is_written_even_if_the_folder_cannot_be_flushed(
         flush(descriptor)
 
     monkeypatch.setattr(os, "fsync", refuses_folders)
-    assert replace(Root(tmp_path), "f", b"new") and (tmp_path / "f").read_bytes() == b"new"
+    assert replace_file(Root(tmp_path), "f", b"new") and (tmp_path / "f").read_bytes() == b"new"

@@ -10,11 +10,11 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.edit import Change, apply, diff
+from toolkeel_workspace.files.edit import Change, apply_changes, make_diff
 
 
 def edited(data: bytes, *pairs: tuple[str, str]) -> bytes:
-    return apply(data, [Change(*pair) for pair in pairs], "f").data
+    return apply_changes(data, [Change(*pair) for pair in pairs], "f").data
 
 
 def test_several_edits_are_all_looked_for_in_the_original() -> None:
@@ -48,8 +48,8 @@ def test_bytes_that_are_no_utf_8_pass_through() -> None:
     ],
 )
 def test_what_models_misquote_is_found_leniently(data: str, old: str) -> None:
-    done = apply(data.encode(), [Change(old, "new")], "f")
-    assert done.lenient == 1 and done.data == b"new\n"
+    done = apply_changes(data.encode(), [Change(old, "new")], "f")
+    assert done.lenient_count == 1 and done.data == b"new\n"
 
 
 def test_a_lenient_match_never_ends_inside_a_character() -> None:
@@ -112,7 +112,7 @@ def test_every_byte_beside_the_passage_stays(
     st.lists(st.text("ab", max_size=3), max_size=30),
 )
 def test_a_diff_leads_from_the_old_text_to_the_new(old: list[str], new: list[str]) -> None:
-    text = diff("\n".join(old), "\n".join(new), "f")
+    text = make_diff("\n".join(old), "\n".join(new), "f")
     assert _patched("\n".join(old).splitlines(), text) == "\n".join(new).splitlines()
 
 
@@ -139,7 +139,7 @@ def test_a_diff_is_what_the_program_patch_takes(tmp_path: Path) -> None:
     (tmp_path / "f").write_text(old)
     done = subprocess.run(
         ["git", "apply", "-"],
-        input=diff(old, new, "f") + "\n",
+        input=make_diff(old, new, "f") + "\n",
         text=True,
         cwd=tmp_path,
         check=False,
@@ -150,44 +150,44 @@ def test_a_diff_is_what_the_program_patch_takes(tmp_path: Path) -> None:
 
 
 def test_a_passage_can_be_replaced_wherever_it_stands() -> None:
-    done = apply(b"a b a b\na", [Change("a", "c", everywhere=True)], "f")
-    assert (done.data, done.made) == (b"c b c b\nc", 3)
+    done = apply_changes(b"a b a b\na", [Change("a", "c", replace_all=True)], "f")
+    assert (done.data, done.replaced_count) == (b"c b c b\nc", 3)
     with pytest.raises(ToolError, match=r"more than once.*or pass replace_all"):
-        apply(b"a b a b\na", [Change("a", "c")], "f")
+        apply_changes(b"a b a b\na", [Change("a", "c")], "f")
 
 
 @pytest.mark.parametrize("codec", ["gbk", "utf-16", "cp1252"])
 def test_a_file_stays_in_its_encoding_and_that_is_told(codec: str) -> None:
     text = "中文的注释\n第二行的文字\n" if codec != "cp1252" else "café olé\nsecond line here\n"
     old, new = (text.split("\n")[1], "文" if codec != "cp1252" else "é")
-    done = apply(text.encode(codec), [Change(old, new)], "f")
+    done = apply_changes(text.encode(codec), [Change(old, new)], "f")
     assert done.data.decode(codec) == text.replace(old, new)
-    assert "stays so" in done.oddities
+    assert "stays so" in done.remarks
     if codec == "cp1252":
         with pytest.raises(
             ToolError, match=r"is Windows-1252, which has no '文'\. Nothing was changed\."
         ):
-            apply(text.encode(codec), [Change("second", "文")], "f")
+            apply_changes(text.encode(codec), [Change("second", "文")], "f")
 
 
 def test_lines_indented_otherwise_are_found_and_what_is_put_in_moves_along() -> None:
     text = b"class A:\n    def one(self):\n        return 1\n"
-    done = apply(
+    done = apply_changes(
         text, [Change("def one(self):\n    return 1", "def one(self):\n    return 2\n\n")], "f"
     )
     assert done.data == b"class A:\n    def one(self):\n        return 2\n"
-    assert done.lenient == 1
+    assert done.lenient_count == 1
     deeper = "        def one(self):\n            return 1"
-    done = apply(text, [Change(deeper, deeper.replace("1", "3"))], "f")
+    done = apply_changes(text, [Change(deeper, deeper.replace("1", "3"))], "f")
     assert done.data == b"class A:\n    def one(self):\n        return 3\n"
     with pytest.raises(ToolError, match="not found"):
-        apply(text, [Change("def one(self):\nreturn 1", "x")], "f")
+        apply_changes(text, [Change("def one(self):\nreturn 1", "x")], "f")
     with pytest.raises(ToolError, match="not found"):
-        apply(text + text, [Change("def one(self):\n    return 1", "x")], "f")
+        apply_changes(text + text, [Change("def one(self):\n    return 1", "x")], "f")
 
 
 def test_an_edit_that_was_made_before_is_told() -> None:
-    with pytest.raises(ToolError, match="new_text stands in line 1 already"):
+    with pytest.raises(ToolError, match="new_text is already in line 1"):
         edited(b"value = 2\n", ("value = 1\n", "value = 2\n"))
 
 
@@ -204,7 +204,7 @@ def test_an_edit_gives_what_replacing_the_text_gives_or_changes_nothing(
     end = "\r\n" if crlf else "\n"
     data = text.replace("\n", end).encode()
     try:
-        done = apply(data, [Change(old, new)], "f")
+        done = apply_changes(data, [Change(old, new)], "f")
     except ToolError as error:
         assert ("more than once" in error.text and text.count(old) != 1) or text.find(
             old

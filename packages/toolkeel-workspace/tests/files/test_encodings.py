@@ -6,18 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.encodings import as_shown, decode
+from toolkeel_workspace.files.encodings import decode_text, replace_invalid
 
 
 @given(st.one_of(st.binary(max_size=60), st.text(max_size=30).map(lambda t: t.encode("gb18030"))))
 def test_a_decoded_file_encodes_to_the_same_bytes(data: bytes) -> None:
-    decoded = decode(data)
+    decoded = decode_text(data)
     assert decoded.encode(decoded.text) == data
 
 
 @given(st.text(st.characters(exclude_categories=["Cs"])))
 def test_utf_8_is_always_taken_for_utf_8(text: str) -> None:
-    decoded = decode(text.encode())
+    decoded = decode_text(text.encode())
     assert (decoded.codec, decoded.mark + decoded.text) == ("utf-8", text)
 
 
@@ -32,11 +32,11 @@ def test_utf_8_is_always_taken_for_utf_8(text: str) -> None:
     ],
 )
 def test_common_encodings_are_found_out(codec: str, text: str, found: str) -> None:
-    decoded = decode(text.encode(codec))
+    decoded = decode_text(text.encode(codec))
     assert (decoded.codec, decoded.text) == (found, text.removeprefix("\ufeff"))
 
 
 @given(st.text(st.characters(exclude_categories=())))
 def test_what_is_shown_can_be_sent(text: str) -> None:
-    as_shown(text).encode()
-    assert as_shown("a\udcffb") == "a\ufffdb"
+    replace_invalid(text).encode()
+    assert replace_invalid("a\udcffb") == "a\ufffdb"

@@ -14,13 +14,13 @@ from PIL import Image as Picture
 from tests.pictures.test_too_large import png
 from toolkeel import Toolset
 from toolkeel._records.result_store import RESULTS
-from toolkeel.builtin.catalog import load
+from toolkeel.builtin.catalog import load_builtin
 from toolkeel.content import Image, Text
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolCall
-from toolkeel_workspace.files.file_tools import MAX_PICTURE, Files, tools
+from toolkeel_workspace.files.file_tools import MAX_PICTURE_BYTES, Files, tools
 from toolkeel_workspace.pictures import shrink
-from toolkeel_workspace.pictures.too_large import pixels
+from toolkeel_workspace.pictures.too_large import measure_picture
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
@@ -162,7 +162,7 @@ def test_a_large_picture_is_shown_smaller_and_says_how_much(place: Path) -> None
     assert isinstance(picture, Image)
     assert "4000 x 3000 pixels. Shown smaller, as image/png," in note.text
     assert "2000 x 1500 pixels: multiply its coordinates by 2.00" in note.text
-    assert pixels(picture.data) == (2000, 1500)
+    assert measure_picture(picture.data) == (2000, 1500)
     assert output.details["shown_pixels"] == (2000, 1500)
     assert output.details["scale"] == 2
 
@@ -189,7 +189,7 @@ def test_a_large_picture_without_pillow_is_shown_if_providers_take_it(
 
 
 def test_a_picture_of_too_many_bytes_is_refused(place: Path) -> None:
-    (place / "huge.png").write_bytes(PNG + bytes(MAX_PICTURE))
+    (place / "huge.png").write_bytes(PNG + bytes(MAX_PICTURE_BYTES))
     with pytest.raises(ToolError, match=r"at most 32\.0 MB are read"):
         Files(place).read("huge.png")
     (place / "bomb.png").write_bytes(png(50_000, 50_000))
@@ -260,5 +260,5 @@ def test_any_text_is_shown_as_it_was_written(tmp_path: Path, text: str) -> None:
 
 def test_options_go_to_the_builtin_that_is_loaded_by_name(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("hello")
-    read, *_ = load("files", root=tmp_path)
+    read, *_ = load_builtin("files", root=tmp_path)
     assert "hello" in str(read.invoke({"path": "a.txt"}).content)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.find import find_files, matcher
+from toolkeel_workspace.files.find import compile_glob, find_files
 from toolkeel_workspace.files.open_beneath import Root
 
 
@@ -32,7 +32,7 @@ from toolkeel_workspace.files.open_beneath import Root
     ],
 )
 def test_globs_mean_what_people_expect(glob: str, yes: list[str], no: list[str]) -> None:
-    pattern = matcher(glob)
+    pattern = compile_glob(glob)
     assert [path for path in yes if not pattern(path)] == []
     assert [path for path in no if pattern(path)] == []
 
@@ -40,7 +40,7 @@ def test_globs_mean_what_people_expect(glob: str, yes: list[str], no: list[str])
 @given(st.text(max_size=20))
 def test_whatever_is_given_is_a_pattern_or_told_to_be_none(glob: str) -> None:
     try:
-        matcher(glob)("a/b/c.py")
+        compile_glob(glob)("a/b/c.py")
     except ToolError as error:
         assert "pattern" in str(error)
 
@@ -53,23 +53,23 @@ def test_whatever_is_given_is_a_pattern_or_told_to_be_none(glob: str) -> None:
     )
 )
 def test_a_name_without_wildcards_finds_itself_at_any_depth(name: str) -> None:
-    assert matcher(name)(name) and matcher(name)(f"x/y/{name}")
+    assert compile_glob(name)(name) and compile_glob(name)(f"x/y/{name}")
 
 
 def test_half_a_surrogate_pair_is_no_pattern() -> None:
     with pytest.raises(ToolError, match="not a pattern"):
-        matcher("\ud800")
+        compile_glob("\ud800")
 
 
 def test_too_many_meanings_are_refused() -> None:
     with pytest.raises(ToolError, match="too many meanings"):
-        matcher("{a,b}" * 20)
+        compile_glob("{a,b}" * 20)
 
 
 @pytest.mark.parametrize("glob", ["{" + "," * 100_000, "[" * 100_000])
 def test_a_glob_longer_than_any_path_is_refused_at_once(glob: str) -> None:
     with pytest.raises(ToolError, match="longer than any path"):
-        matcher(glob)
+        compile_glob(glob)
 
 
 def test_found_files_are_sorted_counted_and_cut_at_the_limit(tmp_path: Path) -> None:
@@ -103,4 +103,4 @@ def test_what_gitignore_names_is_not_found_unless_its_folder_is_named(tmp_path: 
 
 
 def test_a_glob_that_hangs_other_engines_is_decided_at_once() -> None:
-    assert not matcher("*a" * 60 + "b")("a" * 250)
+    assert not compile_glob("*a" * 60 + "b")("a" * 250)

@@ -20,7 +20,7 @@ from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files import grep as module
 from toolkeel_workspace.files import ripgrep
-from toolkeel_workspace.files.grep import MAX_LINE, Query, Search
+from toolkeel_workspace.files.grep import MAX_LINE_CHARS, GrepQuery, GrepSearch
 from toolkeel_workspace.files.open_beneath import Root
 
 
@@ -40,14 +40,14 @@ def place(tmp_path: Path) -> Path:
 def engine(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each test runs with ripgrep choosing the files and without it."""
     if request.param == "alone":
-        monkeypatch.setattr(ripgrep, "program", lambda: None)
-    elif ripgrep.program() is None:
+        monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: None)
+    elif ripgrep.find_ripgrep() is None:
         cannot_run("there is no ripgrep: scripts/system_packages.py installs it")
     return str(request.param)
 
 
 def search(root: Path, pattern: str, path: str = ".", **options: object) -> ToolOutput:
-    return Search(Root(root), Query(pattern, **options)).run(path)  # type: ignore[arg-type]
+    return GrepSearch(Root(root), GrepQuery(pattern, **options)).run(path)  # type: ignore[arg-type]
 
 
 def rows(output: ToolOutput) -> list[str]:
@@ -107,7 +107,7 @@ def test_long_lines_are_shortened_and_counted(place: Path) -> None:
     (place / "long.txt").write_text("needle" + "x" * 2000)
     output = search(place, "needle")
     assert output.details["lines_shortened"] == 1
-    assert len(rows(output)[0]) < MAX_LINE + 50
+    assert len(rows(output)[0]) < MAX_LINE_CHARS + 50
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=30)
@@ -122,7 +122,7 @@ def test_of_a_long_line_what_was_found_is_shown_with_its_columns(
     [row] = rows(search(tmp_path, pattern))
     found = re.fullmatch(r"one:1: \[columns (\d+) to (\d+) of (\d+)\] (.*)", row)
     if found is None:
-        assert len(line) <= MAX_LINE and row == f"one:1: {line}"
+        assert len(line) <= MAX_LINE_CHARS and row == f"one:1: {line}"
         return
     first, last, whole = map(int, found.groups()[:3])
     assert whole == len(line) and needle in found[4]
@@ -170,7 +170,7 @@ def test_a_pattern_the_engine_does_not_know_is_refused_with_a_way_out(
 )
 def test_senseless_options_are_refused(place: Path, options: dict[str, object]) -> None:
     with pytest.raises(ToolError):
-        Search(Root(place), Query(**options))  # type: ignore[arg-type]
+        GrepSearch(Root(place), GrepQuery(**options))  # type: ignore[arg-type]
 
 
 def test_a_pattern_that_hangs_other_engines_is_decided_at_once(place: Path) -> None:
@@ -268,7 +268,7 @@ def test_a_folder_swapped_for_a_link_while_it_is_searched_never_leads_out(
 def test_a_cancelled_search_ends(place: Path) -> None:
     token = CancelToken()
     token.cancel()
-    output = Search(Root(place), Query("def"), token).run(".")
+    output = GrepSearch(Root(place), GrepQuery("def"), token).run(".")
     assert output.details["stopped_by"] == "time"
 
 
@@ -310,5 +310,5 @@ def test_the_output_is_the_same_with_ripgrep_and_without(
         (Path(folder) / ".gitignore").write_text("\n".join(ignored))
         options: dict[str, object] = {"ignore_case": ignore_case, "glob": glob, "context": 1}
         here = search(Path(folder), pattern, **options)
-        patch.setattr(ripgrep, "program", lambda: None)
+        patch.setattr(ripgrep, "find_ripgrep", lambda: None)
         assert search(Path(folder), pattern, **options) == here

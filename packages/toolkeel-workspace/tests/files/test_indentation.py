@@ -7,7 +7,7 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.indentation import moved_along
+from toolkeel_workspace.files.indentation import find_reindented
 
 BODY = "def one(self):\n    if self.two:\n\n        return 1"
 
@@ -17,7 +17,7 @@ def test_what_is_put_in_is_indented_as_what_it_replaces(has: int, had: int, unit
     there = textwrap.indent(BODY, unit * has)
     text = f"class A:\n{there}\nend\n"
     quoted = textwrap.indent(BODY, unit * had)
-    moved = moved_along(text, quoted, quoted.replace("1", "2"))
+    moved = find_reindented(text, quoted, quoted.replace("1", "2"))
     assert moved is not None
     made = text[: moved.start] + moved.new + text[moved.end :]
     assert made == text.replace("1", "2")
@@ -25,9 +25,10 @@ def test_what_is_put_in_is_indented_as_what_it_replaces(has: int, had: int, unit
 
 def test_what_stands_there_otherwise_twice_or_hardly_at_all_is_not_found() -> None:
     text = f"{BODY}\n"
-    assert moved_along(text + text, textwrap.indent(BODY, " "), "x") is None
-    assert moved_along(text, "def one(self):\nif self.two:", "x") is None
-    assert moved_along("  return\n", "return", "x") is None
+    assert find_reindented(text + text, textwrap.indent(BODY, " "), "x") is None
+    assert find_reindented(text, "def one(self):\nif self.two:", "x") is None
+    assert find_reindented("  return\n", "return", "x") is None
     assert (
-        moved_along(textwrap.indent(BODY, "  "), f"    {BODY}".replace("\n", "\n    "), "x") is None
+        find_reindented(textwrap.indent(BODY, "  "), f"    {BODY}".replace("\n", "\n    "), "x")
+        is None
     )

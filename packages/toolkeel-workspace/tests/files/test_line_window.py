@@ -10,7 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.line_window import MAX_BYTES, count, human, printable, read_window
+from toolkeel_workspace.files.line_window import (
+    MAX_BYTES,
+    escape_name,
+    format_size,
+    pluralize,
+    read_window,
+)
 
 
 def buffered(data: bytes) -> io.BufferedReader:
@@ -33,15 +39,19 @@ def test_any_window_is_a_slice_of_the_lines_with_the_right_total(
             [expected[-1]] if expected[-1] else []
         )
     window = read_window(buffered(data), first, limit)
-    assert window.total == len(expected)
+    assert window.total_lines == len(expected)
     assert window.data == b"".join(islice(expected, first - 1, first - 1 + limit))
-    assert window.cut == ("lines" if len(expected) > first - 1 + limit else "")
+    assert window.cut_by == ("lines" if len(expected) > first - 1 + limit else "")
 
 
 def test_bytes_are_a_limit_at_the_end_of_a_line() -> None:
     line = b"x" * 999 + b"\n"
     window = read_window(buffered(line * 100), 1, 100)
-    assert (window.shown, window.total, window.cut) == (MAX_BYTES // 1000, 100, "bytes")
+    assert (window.shown_lines, window.total_lines, window.cut_by) == (
+        MAX_BYTES // 1000,
+        100,
+        "bytes",
+    )
 
 
 @pytest.mark.parametrize("before", [b"", b"short\n"])
@@ -50,7 +60,7 @@ def test_a_line_that_is_too_long_is_one_line_shown_in_parts(before: bytes) -> No
     line = before.count(b"\n") + 1
     window = read_window(buffered(data), 1, 10)
     assert window.data == (before or b"x" * MAX_BYTES)
-    assert window.total == line + 1 and window.cut == "bytes"
+    assert window.total_lines == line + 1 and window.cut_by == "bytes"
     assert window.next == ((line, 1) if before else (1, MAX_BYTES + 1))
     assert read_window(buffered(data), line + 1, 10).data == b"next\n"
 
@@ -70,8 +80,8 @@ def test_who_reads_on_to_the_end_has_read_every_byte_once(
     seen, place, windows = b"", (1, 1), 0
     while place is not None:
         window = read_window(buffered(data), place[0], limit, place[1])
-        assert window.total == data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
-        assert len(window.data) <= MAX_BYTES and window.exact
+        assert window.total_lines == data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
+        assert len(window.data) <= MAX_BYTES and window.is_exact
         assert window.next is None or window.data
         seen, place = seen + window.data, window.next  # type: ignore[assignment]
         windows += 1
@@ -96,15 +106,15 @@ def test_an_empty_file_has_no_lines() -> None:
 
 
 def test_sizes_and_numbers_are_written_for_people() -> None:
-    assert [human(size) for size in (0, 1023, 1024, 5 * 1024 * 1024)] == [
+    assert [format_size(size) for size in (0, 1023, 1024, 5 * 1024 * 1024)] == [
         "0 B",
         "1023 B",
         "1.0 KB",
         "5.0 MB",
     ]
-    assert (count(0, "line"), count(1, "entry", "entries")) == ("0 lines", "1 entry")
+    assert (pluralize(0, "line"), pluralize(1, "entry", "entries")) == ("0 lines", "1 entry")
 
 
 def test_odd_file_names_become_visible() -> None:
-    assert printable("a\u202eb\udcff\x1b") == "a\\x202eb\\xff\\x1b"
-    assert printable("猫 1.txt") == "猫 1.txt"
+    assert escape_name("a\u202eb\udcff\x1b") == "a\\x202eb\\xff\\x1b"
+    assert escape_name("猫 1.txt") == "猫 1.txt"

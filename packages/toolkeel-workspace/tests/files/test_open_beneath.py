@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files import open_beneath as beneath
 from toolkeel_workspace.files.file_tools import Files
-from toolkeel_workspace.files.open_beneath import Root, clean
+from toolkeel_workspace.files.open_beneath import Root, clean_path
 
 SECRET = "outside"
 
@@ -80,8 +80,8 @@ def test_a_path_that_leads_out_by_a_link_is_refused_by_each_way(
 @pytest.mark.parametrize("path", ["out", "outdir/x.txt", "absolute"])
 def test_the_third_way_compares_where_a_path_leads(place: Path, path: str) -> None:
     with pytest.raises(OSError):
-        beneath._open_compared(place.resolve(), path)
-    assert read(beneath._open_compared(place.resolve(), "sub/b.txt")) == "deep"
+        beneath._open_by_path(place.resolve(), path)
+    assert read(beneath._open_by_path(place.resolve(), "sub/b.txt")) == "deep"
 
 
 def test_files_inside_open_also_through_a_link_that_stays_inside(place: Path) -> None:
@@ -116,7 +116,7 @@ def test_a_pipe_is_refused_without_waiting_for_it(place: Path) -> None:
 
 
 def test_entries_tell_files_folders_links_and_others_apart(place: Path) -> None:
-    kinds = {entry.name: entry.kind for entry in Root(place).entries(".")}
+    kinds = {entry.name: entry.kind for entry in Root(place).list_entries(".")}
     assert kinds["a.txt"] == "file"
     assert kinds["sub"] == "folder"
     assert kinds["out"] == "link"
@@ -126,7 +126,7 @@ def test_entries_tell_files_folders_links_and_others_apart(place: Path) -> None:
 def test_a_file_cannot_be_listed_and_a_folder_can_be_told(place: Path) -> None:
     root = Root(place)
     with pytest.raises(ToolError, match="is a file, not a folder"):
-        root.entries("a.txt")
+        root.list_entries("a.txt")
     assert root.is_folder("sub") and not root.is_folder("a.txt")
 
 
@@ -181,11 +181,11 @@ pieces = st.sampled_from(["..", ".", "/", "\\", "a", "~", "\0", "C:", "@", " ", 
 @given(path=st.text(max_size=20) | st.lists(pieces, max_size=8).map("".join))
 def test_any_path_is_cleaned_to_a_plain_relative_one_or_refused(root: Root, path: str) -> None:
     try:
-        cleaned = clean(path)
+        cleaned = clean_path(path)
     except ToolError:
         return
     assert not cleaned.startswith("/") and ".." not in cleaned.split("/")
-    assert clean(cleaned) == cleaned
+    assert clean_path(cleaned) == cleaned
     with pytest.raises(ToolError):
         root.open_file(path)
 
@@ -203,15 +203,15 @@ ALIKE = [
 def test_a_name_in_letters_that_look_the_same_is_found(place: Path, there: str, asked: str) -> None:
     (place / there).parent.mkdir(exist_ok=True)
     (place / there).write_text("found")
-    assert Root(place).spelt(asked) == there
-    assert Root(place).spelt(there) == there
+    assert Root(place).match_spelling(asked) == there
+    assert Root(place).match_spelling(there) == there
     assert str(Files(place).read(asked).content).startswith("found")
 
 
 def test_a_name_that_may_be_either_of_two_is_neither(place: Path) -> None:
     for there in ("a\u00a0b.txt", "a\u202fb.txt"):
         (place / there).write_text(SECRET)
-    assert Root(place).spelt("a b.txt") == "a b.txt"
+    assert Root(place).match_spelling("a b.txt") == "a b.txt"
     with pytest.raises(ToolError, match="does not exist"):
         Files(place).read("a b.txt")
 

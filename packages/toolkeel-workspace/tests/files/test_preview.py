@@ -12,7 +12,7 @@ from toolkeel import Rules, RunContext, Toolset
 from toolkeel._records.tickets import Ticket
 from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.apply_patch import apply_patch
-from toolkeel_workspace.files.preview import LARGEST, MOST_LINES, ROWS
+from toolkeel_workspace.files.preview import MAX_BYTES, MAX_LINES, MAX_ROWS
 from toolkeel_workspace.files.workspace import Workspace
 
 ASK = Rules(ask=["write", "edit", "apply_patch"], allow=["read"])
@@ -108,7 +108,7 @@ def test_what_cannot_be_shown_is_said_and_shows_nothing(desk: Desk, tmp_path: Pa
     (tmp_path / "link").symlink_to(outside / "mine")
     (tmp_path / "folder").symlink_to(outside)
     (tmp_path / "bin").write_bytes(b"\0private")
-    (tmp_path / "large").write_bytes(b"private\n" * (LARGEST // 8 + 1))
+    (tmp_path / "large").write_bytes(b"private\n" * (MAX_BYTES // 8 + 1))
     os.mkfifo(tmp_path / "pipe")
     said = {
         ".env": "may hold secrets",
@@ -146,9 +146,9 @@ def test_a_file_that_was_changed_since_it_was_read_is_not_compared(
 
 def test_what_is_shown_has_a_bound(desk: Desk) -> None:
     rows = desk.ask("write", {"path": "诗.txt", "content": f"{'猫' * 5000}\n" + "x\n" * 1000})
-    assert len(rows) == ROWS + 1 and rows[-1] == f"… {1004 + 4 - ROWS} more lines"
+    assert len(rows) == MAX_ROWS + 1 and rows[-1] == f"… {1004 + 4 - MAX_ROWS} more lines"
     assert max(map(len, rows)) < 1100
-    for content in ("x\n" * (MOST_LINES + 1), "x" * (LARGEST + 1)):
+    for content in ("x\n" * (MAX_LINES + 1), "x" * (MAX_BYTES + 1)):
         [row] = desk.ask("write", {"path": "诗.txt", "content": content})
         assert "too much to compare" in row
 

@@ -15,7 +15,9 @@ from toolkeel_workspace.files.open_beneath import Root
 def candidates(
     place: Path, pattern: str, folder: str = ".", *, ended: bool = False
 ) -> list[str] | None:
-    found = ripgrep.candidates(Root(place), folder, pattern, largest=1000, ended=lambda: ended)
+    found = ripgrep.find_candidates(
+        Root(place), folder, pattern, max_bytes=1000, is_over=lambda: ended
+    )
     return None if found is None else sorted(found)
 
 
@@ -27,7 +29,7 @@ def program(place: Path, text: str) -> str:
 
 
 def test_files_that_may_hold_a_match_come_with_their_paths_below_the_root(tmp_path: Path) -> None:
-    if ripgrep.program() is None:
+    if ripgrep.find_ripgrep() is None:
         cannot_run("there is no ripgrep: scripts/system_packages.py installs it")
     for name in ("a b", "-rf", ".hidden", "目录/猫", "node_modules/x", "sub/\udcff"):
         (tmp_path / name).parent.mkdir(exist_ok=True)
@@ -53,13 +55,13 @@ def test_it_is_killed_when_the_search_has_ended(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = program(tmp_path, f"echo $$ > {tmp_path}/pid; printf 'one\\0tw'; exec sleep 60")
-    monkeypatch.setattr(ripgrep, "program", lambda: fake)
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: fake)
     pid = tmp_path / "pid"
 
     def ended() -> bool:
         return pid.exists() and pid.read_text().endswith("\n")
 
-    found = ripgrep.candidates(Root(tmp_path), ".", "x", largest=9, ended=ended)
+    found = ripgrep.find_candidates(Root(tmp_path), ".", "x", max_bytes=9, is_over=ended)
     assert found is not None and set(found) <= {"one"}
     with pytest.raises(ProcessLookupError):
         os.kill(int(pid.read_text()), 0)
@@ -69,9 +71,9 @@ def test_one_that_fails_or_cannot_start_leaves_the_search_to_us(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fake = program(tmp_path, "echo broken >&2; exit 2")
-    monkeypatch.setattr(ripgrep, "program", lambda: fake)
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: fake)
     assert candidates(tmp_path, "x") is None
-    monkeypatch.setattr(ripgrep, "program", lambda: str(tmp_path / "nowhere"))
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: str(tmp_path / "nowhere"))
     assert candidates(tmp_path, "x") is None
 
 

@@ -6,16 +6,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel_workspace.files.similar_passage import described, most_similar
+from toolkeel_workspace.files.similar_passage import describe_mismatch, find_similar
 
 TEXT = "".join(f"def f{n}(a, b):\n    total = a + {n}\n    return total * b\n\n" for n in range(50))
 
 
 def test_the_place_where_most_lines_are_the_same_is_found() -> None:
     wanted = "def f7(a, b):\n    total = a - 7\n    return total * b"
-    found = most_similar(TEXT, wanted)
-    assert found is not None and found.first == 29
-    said = described(TEXT, wanted, "old_text")
+    found = find_similar(TEXT, wanted)
+    assert found is not None and found.first_line == 29
+    said = describe_mismatch(TEXT, wanted, "old_text")
     assert "lines 29 to 31:\ndef f7(a, b):\n    total = a + 7\n" in said
     assert "line 30: the file has '    total = a + 7', old_text has '    total = a - 7'" in said
 
@@ -32,12 +32,12 @@ def test_the_place_where_most_lines_are_the_same_is_found() -> None:
     ],
 )
 def test_the_first_difference_is_told_in_words(wanted: str, told: str) -> None:
-    assert told in described(TEXT, wanted, "old_text")
+    assert told in describe_mismatch(TEXT, wanted, "old_text")
 
 
 @given(st.text("ab \n\t", max_size=40), st.text("ab \n\t", max_size=20))
 def test_any_two_texts_are_described_in_bounds(text: str, wanted: str) -> None:
-    found = most_similar(text, wanted)
-    assert len(described(text, wanted, "old_text")) < 8000
+    found = find_similar(text, wanted)
+    assert len(describe_mismatch(text, wanted, "old_text")) < 8000
     if found is not None:
-        assert text.split("\n")[found.first - 1 :][: len(found.lines)] == found.lines
+        assert text.split("\n")[found.first_line - 1 :][: len(found.lines)] == found.lines

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from toolkeel_workspace.files import file_tools, open_beneath, ripgrep, walk
 from toolkeel_workspace.files.find import find_files
-from toolkeel_workspace.files.grep import Query, Search
+from toolkeel_workspace.files.grep import GrepQuery, GrepSearch
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel_workspace.files.walk import Walk, order
+from toolkeel_workspace.files.walk import FileWalk, sort_key
 
 NAMES = ["a.txt", "b.log", "src/a.txt", "src/b.log", "src/x/c.py", "x/src/c.py", "[a]", "#b", "a b"]
 RULES = [
@@ -50,33 +50,33 @@ def test_what_is_left_is_what_git_would_add(top: list[str], below: list[str]) ->
             check=True,
         )
         expected = listed.stdout.decode().split("\0")[:-1]
-        walk = Walk(Root(place), ".")
-        assert list(walk) == sorted(expected, key=order)
+        walk = FileWalk(Root(place), ".")
+        assert list(walk) == sorted(expected, key=sort_key)
         every = [*NAMES, ".gitignore", "src/.gitignore"]
-        assert sorted(filter(walk.includes, every)) == sorted(expected)
+        assert sorted(filter(walk.is_included, every)) == sorted(expected)
 
 
 def test_rules_above_the_start_count_unless_they_name_it(tmp_path: Path) -> None:
     place = tree(
         str(tmp_path), ["src/a.log", "src/b", "out/c", "out/d.log"], {".": ["*.log", "out"]}
     )
-    assert list(Walk(Root(place), "src")) == ["src/b"]
-    assert list(Walk(Root(place), "out")) == ["out/c", "out/d.log"]
-    assert list(Walk(Root(place), ".")) == [".gitignore", "src/b"]
+    assert list(FileWalk(Root(place), "src")) == ["src/b"]
+    assert list(FileWalk(Root(place), "out")) == ["out/c", "out/d.log"]
+    assert list(FileWalk(Root(place), ".")) == [".gitignore", "src/b"]
 
 
 def test_links_are_told_when_asked_for_and_never_followed(tmp_path: Path) -> None:
     place = tree(str(tmp_path), ["d/a"], {})
     (place / "link").symlink_to("d")
-    assert list(Walk(Root(place), ".")) == ["d/a"]
-    assert list(Walk(Root(place), ".", links=True)) == ["link", "d/a"]
+    assert list(FileWalk(Root(place), ".")) == ["d/a"]
+    assert list(FileWalk(Root(place), ".", include_links=True)) == ["link", "d/a"]
 
 
 def test_a_gitignore_that_is_a_link_to_the_outside_is_not_read(tmp_path: Path) -> None:
     (tmp_path / "rules").write_text("*.txt")
     place = tree(str(tmp_path / "root"), ["a.txt"], {})
     (place / ".gitignore").symlink_to(tmp_path / "rules")
-    assert list(Walk(Root(place), ".")) == ["a.txt"]
+    assert list(FileWalk(Root(place), ".")) == ["a.txt"]
 
 
 @pytest.mark.parametrize("rule", ["*a" * 60 + "b", "**/" * 60 + "b", "[", "[z-a]", "!", "\\", "{a"])
@@ -84,7 +84,7 @@ def test_a_hostile_line_costs_no_time(tmp_path: Path, rule: str) -> None:
     name = "a" * 200
     place = tree(str(tmp_path), [f"d/{name}"], {".": [rule]})
     start = time.perf_counter()
-    assert f"d/{name}" in list(Walk(Root(place), "."))
+    assert f"d/{name}" in list(FileWalk(Root(place), "."))
     assert time.perf_counter() - start < 10
 
 
@@ -93,12 +93,14 @@ def test_a_folder_with_more_names_than_are_looked_at_is_told_by_every_tool(
 ) -> None:
     for module in (open_beneath, walk, file_tools):
         monkeypatch.setattr(module, "MAX_ENTRIES", 5)
-    monkeypatch.setattr(ripgrep, "program", lambda: None)
+    monkeypatch.setattr(ripgrep, "find_ripgrep", lambda: None)
     for number in range(9):
         (tmp_path / f"{number}").write_text("x")
     root = Root(tmp_path)
     assert "Not all of . was looked at" in str(find_files(root, "*", ".", 100).content)
-    assert "Not all names in . were looked at" in str(Search(root, Query("y")).run(".").content)
+    assert "Not all names in . were looked at" in str(
+        GrepSearch(root, GrepQuery("y")).run(".").content
+    )
     assert "more than 5 entries" in str(file_tools.Files(tmp_path).ls().content)
 
 
@@ -106,5 +108,5 @@ def test_a_folder_with_more_names_than_are_looked_at_is_told_by_every_tool(
 def test_a_line_longer_than_any_path_costs_no_time(tmp_path: Path, rule: str) -> None:
     place = tree(str(tmp_path), ["d/a", "d/b"], {".": [rule, "b  "]})
     began = time.process_time()
-    assert list(Walk(Root(place), ".")) == [".gitignore", "d/a"]
+    assert list(FileWalk(Root(place), ".")) == [".gitignore", "d/a"]
     assert time.process_time() - began < 3

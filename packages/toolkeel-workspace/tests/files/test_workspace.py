@@ -29,7 +29,7 @@ from toolkeel.events import Event, Progress
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.providers.offline import Offline
 from toolkeel.testing.scripted import Scripted, call
-from toolkeel_workspace.files.workspace import MAX_FILE, Workspace, tools
+from toolkeel_workspace.files.workspace import MAX_FILE_BYTES, Workspace, tools
 from toolkeel_workspace.sandbox.confine import Backend, Sandbox
 from toolkeel_workspace.sandbox.protected_files import PROTECTED
 
@@ -290,7 +290,7 @@ def test_what_is_too_large_to_write_or_edit_is_told(place: Place) -> None:
     with (place.folder / "big").open("wb") as file:
         file.truncate(1 << 40)
     assert "too large to edit" in place.fails("edit", path="big", old_text="a", new_text="b")
-    assert "at most" in place.fails("write", path="f", content="x" * (MAX_FILE + 1))
+    assert "at most" in place.fails("write", path="f", content="x" * (MAX_FILE_BYTES + 1))
     assert "is binary" in place.fails("read", path="big")
 
 
@@ -553,7 +553,7 @@ def test_a_protected_file_that_a_command_makes_anew_is_told(walls: Place, end: s
 
 
 def test_the_question_about_a_protected_file_says_why_it_is_asked(tmp_path: Path) -> None:
-    asks = Workspace(tmp_path, None).asks
+    asks = Workspace(tmp_path, None).needs_approval
     assert asks({"path": "lib/.git/hooks/pre-commit"}).startswith("'.git/hooks' is protected")
     assert asks({"path": "src/a.py"}) == asks({"path": "../.env"}) == asks({}) == ""
     (tmp_path / "innocent").symlink_to(".env")

@@ -16,7 +16,7 @@ from tests.builtin.webserver import Answer, Asked, WebServer, Write, always, res
 from tests.pictures.test_too_large import png
 from toolkeel import SetupError, ToolCall, Toolset
 from toolkeel.agent.run_state import RunState
-from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.builtin.hosted_calls import collect_hosted_items
 from toolkeel.content import Image
 from toolkeel.messages import ToolMessage
 from toolkeel.providers import gemini, openai_responses
@@ -55,7 +55,7 @@ def test_the_model_sees_the_picture_and_the_program_has_it(tmp_path: Path) -> No
     )
     assert message.content[1] == Image(PICTURE, "image/png")
     assert "64 x 32 pixels" in message.text
-    [item] = hosted_items([message])
+    [item] = collect_hosted_items([message])
     assert item["type"] == "image_generation_call"
     assert (item["result"], item["revised_prompt"]) == (ENCODED, "a cat")
     [saved] = (tmp_path / "pictures").iterdir()

@@ -14,7 +14,7 @@ from tests.pictures.test_too_large import png
 from toolkeel.content import sniff
 from toolkeel.errors import ToolError
 from toolkeel_workspace.pictures.shrink import MAX_PIXELS, shrink
-from toolkeel_workspace.pictures.too_large import MAX_BYTES, SIDE, pixels
+from toolkeel_workspace.pictures.too_large import MAX_BYTES, TARGET_SIDE, measure_picture
 
 
 def encoded(picture: Image.Image, kind: str = "PNG", **options: object) -> bytes:
@@ -29,7 +29,7 @@ def noise(width: int, height: int) -> Image.Image:
 
 def test_a_wide_picture_keeps_its_proportions() -> None:
     small = shrink(encoded(Image.new("RGB", (5000, 1000), "teal")))
-    assert (small.before, small.after, small.scale) == ((5000, 1000), (2000, 400), 2.5)
+    assert (small.original_size, small.size, small.scale) == ((5000, 1000), (2000, 400), 2.5)
     assert small.media_type == "image/png" == sniff(small.data)
     with Image.open(io.BytesIO(small.data)) as seen:
         assert seen.size == (2000, 400)
@@ -40,15 +40,15 @@ def test_a_picture_of_many_bytes_becomes_a_jpeg_before_it_loses_pixels() -> None
     data = encoded(noise(1300, 1000))
     assert len(data) > MAX_BYTES
     small = shrink(data)
-    assert (small.after, small.media_type) == ((1300, 1000), "image/jpeg")
+    assert (small.size, small.media_type) == ((1300, 1000), "image/jpeg")
     assert len(small.data) <= MAX_BYTES
 
 
 def test_a_picture_that_no_quality_makes_small_enough_loses_pixels() -> None:
-    small = shrink(encoded(noise(400, 300)), most_bytes=10_000)
+    small = shrink(encoded(noise(400, 300)), max_bytes=10_000)
     assert len(small.data) <= 10_000
-    assert 0 < small.after[0] < 400
-    assert small.scale == pytest.approx(400 / small.after[0])
+    assert 0 < small.size[0] < 400
+    assert small.scale == pytest.approx(400 / small.size[0])
 
 
 def test_a_photo_is_turned_upright_and_its_sizes_are_told_as_it_is_looked_at() -> None:
@@ -57,7 +57,7 @@ def test_a_photo_is_turned_upright_and_its_sizes_are_told_as_it_is_looked_at() -
     exif = Image.Exif()
     exif[0x0112] = 6
     small = shrink(encoded(picture, "JPEG", exif=exif))
-    assert (small.before, small.after) == ((2400, 3000), (1600, 2000))
+    assert (small.original_size, small.size) == ((2400, 3000), (1600, 2000))
     assert small.media_type == "image/jpeg"
     with Image.open(io.BytesIO(small.data)) as seen:
         red, _, blue = seen.convert("RGB").getpixel((1590, 1000))
@@ -71,7 +71,7 @@ def test_a_photo_is_turned_upright_and_its_sizes_are_told_as_it_is_looked_at() -
 )
 def test_every_kind_of_picture_can_be_made_smaller(mode: str, kind: str, colour: object) -> None:
     small = shrink(encoded(Image.new(mode, (2100, 30), colour), kind))
-    assert small.after == (2000, 29) == pixels(small.data)
+    assert small.size == (2000, 29) == measure_picture(small.data)
 
 
 def test_transparent_parts_stay_transparent() -> None:
@@ -89,7 +89,7 @@ def test_sixteen_bits_a_pixel_keep_their_brightness() -> None:
 def test_of_an_animation_the_first_frame_is_shown() -> None:
     frames = [Image.new("P", (2100, 30), colour) for colour in (1, 2)]
     data = encoded(frames[0], "GIF", save_all=True, append_images=frames[1:])
-    assert shrink(data).after == (2000, 29)
+    assert shrink(data).size == (2000, 29)
 
 
 def test_a_bomb_is_not_unpacked() -> None:
@@ -107,11 +107,11 @@ def test_a_damaged_picture_is_told_as_such(size: int) -> None:
 @settings(max_examples=30, deadline=None)
 @given(st.integers(1, 300), st.integers(1, 300), st.integers(1, 100))
 def test_no_side_is_longer_than_allowed_nor_empty(width: int, height: int, side: int) -> None:
-    small = shrink(encoded(Image.new("L", (width, height))), most_side=side)
-    assert 1 <= min(small.after) <= max(small.after) <= min(side, max(width, height))
-    assert small.before == (width, height)
+    small = shrink(encoded(Image.new("L", (width, height))), max_side=side)
+    assert 1 <= min(small.size) <= max(small.size) <= min(side, max(width, height))
+    assert small.original_size == (width, height)
 
 
 def test_the_limits_are_those_of_the_contract() -> None:
-    assert SIDE == 2000
+    assert TARGET_SIDE == 2000
     assert MAX_BYTES * 4 / 3 < 5_000_000  # of base64, which is what providers count

@@ -21,10 +21,10 @@ from tests.executors.walls import everywhere, need, rest_slow, run, survivors, w
 from tests.shared import cannot_run
 from tests.waiting import until_sync
 from toolkeel.errors import SetupError
-from toolkeel.executors.process_tree import Finished, NotStarted
+from toolkeel.executors.process_tree import CommandNotStarted, CommandResult
 from toolkeel_workspace.sandbox import confine, start_stage
-from toolkeel_workspace.sandbox.confine import Backend, Network, Sandbox, best_backend
-from toolkeel_workspace.sandbox.start_stage import cannot_become, cannot_stage
+from toolkeel_workspace.sandbox.confine import Backend, Network, Sandbox, choose_backend
+from toolkeel_workspace.sandbox.start_stage import find_stage_obstacle, find_user_obstacle
 
 
 @everywhere
@@ -34,7 +34,7 @@ def test_a_command_has_its_input_its_two_outputs_and_its_code(
     words = ["sh", "-c", "cat; echo bad >&2; exit 3"]
     finished = asyncio.run(walled(backend, tmp_path).run(words, stdin="你好\n".encode()))
     assert finished.stdout.decode() == "你好\n"
-    assert (finished.stderr, finished.code, finished.ended) == (b"bad\n", 3, "exit")
+    assert (finished.stderr, finished.exit_code, finished.end_reason) == (b"bad\n", 3, "exit")
 
 
 @walls
@@ -68,7 +68,7 @@ def test_a_link_in_the_place_of_a_root_or_a_readable_folder_leads_nowhere(
         top = folder[0]
         other = walled(backend, root)  # to which that folder is one as any other
         run(other, f"mv {top} old-{top}; mkdir {top}; ln -s ../.. {folder}")
-        with pytest.raises(NotStarted, match="a link has taken the place"):
+        with pytest.raises(CommandNotStarted, match="a link has taken the place"):
             run(sandbox, f"cat {secret}; echo x > {tmp_path}/planted")
     assert not (tmp_path / "planted").exists()
 
@@ -96,22 +96,24 @@ def test_what_a_command_swaps_while_another_one_starts_leads_nowhere(
 ) -> None:
     """Neither is a foreign folder mounted, nor a protected file left out or mounted elsewhere."""
     need("bubblewrap")
-    if why := cannot_stage():
+    if why := find_stage_obstacle():
         cannot_run(f"what lies within a root cannot be mounted by handles here: {why}")
     if user == "the same":
-        monkeypatch.setattr(start_stage, "cannot_become", lambda owned: "as for an ordinary user")
-    elif why := cannot_become((str(tmp_path),)):
+        monkeypatch.setattr(
+            start_stage, "find_user_obstacle", lambda owned: "as for an ordinary user"
+        )
+    elif why := find_user_obstacle((str(tmp_path),)):
         cannot_run(f"no other user can be taken here: {why}")
     root, secret = tmp_path / "root", tmp_path / "secret.txt"
     root.mkdir()
     secret.write_text("canary")
     sandbox = walled("bubblewrap", root)
 
-    async def others(swaps: asyncio.Task[Finished]) -> None:
+    async def others(swaps: asyncio.Task[CommandResult]) -> None:
         while not swaps.done():
             try:
                 said = (await sandbox.run(["cat", str(secret), "/proc/self/mountinfo"])).stdout
-            except NotStarted:
+            except CommandNotStarted:
                 await asyncio.sleep(0)
                 continue
             assert b"canary" not in said
@@ -124,7 +126,7 @@ def test_what_a_command_swaps_while_another_one_starts_leads_nowhere(
     async def all_of_them() -> None:
         swaps = asyncio.create_task(sandbox.run([sys.executable, "-c", SWAPS]))
         await asyncio.gather(others(swaps), others(swaps))
-        assert (await swaps).code == 0, swaps.result().stderr
+        assert (await swaps).exit_code == 0, swaps.result().stderr
 
     asyncio.run(all_of_them())
 
@@ -273,7 +275,7 @@ def test_a_local_socket_of_a_service_cannot_be_reached(backend: Backend, tmp_pat
         code = f"import socket; socket.socket(socket.AF_UNIX).connect('{tmp_path}/s')"
         sandbox = walled(backend, root, network="machine")
         finished = asyncio.run(sandbox.run(["python3", "-c", code]))
-    assert finished.code == 1 and b"Error" in finished.stderr
+    assert finished.exit_code == 1 and b"Error" in finished.stderr
 
 
 DAEMONS = (
@@ -307,7 +309,7 @@ def test_no_daemon_outlives_its_command(backend: Backend, how: str, tmp_path: Pa
             with pytest.raises(asyncio.CancelledError):
                 await running
         else:
-            assert (await running).ended == ("exit" if how == "end" else "timeout")
+            assert (await running).end_reason == ("exit" if how == "end" else "timeout")
 
     asyncio.run(main())
     until_sync(lambda: not survivors(mark))
@@ -337,7 +339,7 @@ def test_a_command_dies_with_the_process_that_started_it(backend: Backend, tmp_p
 def test_a_flood_of_output_is_ended_and_what_fits_is_kept(backend: Backend, tmp_path: Path) -> None:
     sandbox = walled(backend, tmp_path)
     finished = asyncio.run(sandbox.run(["yes"], max_output=1 << 20, timeout=60))
-    assert (finished.ended, len(finished.stdout)) == ("output", 1 << 20)
+    assert (finished.end_reason, len(finished.stdout)) == ("output", 1 << 20)
 
 
 @walls
@@ -360,7 +362,7 @@ def test_what_opened_sandboxes_before_is_refused(backend: Backend, tmp_path: Pat
     if os.uname().machine != "x86_64":
         cannot_run("the numbers of the system calls in it are those of x86_64")
     finished = asyncio.run(walled(backend, tmp_path).run(["python3", "-c", code]))
-    assert finished.code == 0, finished.stderr
+    assert finished.exit_code == 0, finished.stderr
 
 
 @walls
@@ -396,7 +398,7 @@ def test_a_folder_more_can_be_read_and_not_written(tmp_path: Path) -> None:
 
 def test_a_command_that_is_not_there_ends_with_127(tmp_path: Path) -> None:
     finished = asyncio.run(Sandbox("off", [tmp_path]).run(["no-such-program"]))
-    assert finished.code == 127 and b"not found" in finished.stderr
+    assert finished.exit_code == 127 and b"not found" in finished.stderr
 
 
 @pytest.mark.parametrize("root", ["/", "/usr", "/no/such/folder"])
@@ -416,7 +418,7 @@ def test_landlock_is_refused_what_the_next_command_is_started_from(
     Sandbox("read-only", [tmp_path], backend="landlock")
     monkeypatch.undo()
     with pytest.raises(SetupError, match=r"supervise\.py"):
-        Sandbox("workspace", [confine.SUPERVISOR.parents[1]], backend="landlock")
+        Sandbox("workspace", [confine.SUPERVISOR_SCRIPT.parents[1]], backend="landlock")
 
 
 def test_an_unknown_mode_is_refused_by_name(tmp_path: Path) -> None:
@@ -426,7 +428,7 @@ def test_an_unknown_mode_is_refused_by_name(tmp_path: Path) -> None:
 
 HIDDEN = """
 from toolkeel_workspace.sandbox import bubblewrap, confine as sandbox, landlock
-bubblewrap.FOLDERS = "/nowhere"
+bubblewrap.SEARCH_PATH = "/nowhere"
 {more}
 from toolkeel.errors import SetupError
 try:
@@ -446,8 +448,8 @@ def test_without_bubblewrap_landlock_is_used_and_without_both_nothing_runs(tmp_p
         ).stdout
 
     assert said("") == "landlock\n"
-    refused = said("landlock.MIN_VERSION = 99")
-    assert refused.startswith("refused: there is no sandbox on this machine")
+    refused = said("landlock.MIN_ABI_VERSION = 99")
+    assert refused.startswith("refused: this machine has no sandbox")
     assert "apt-get install bubblewrap" in refused
 
 
@@ -464,16 +466,16 @@ def test_a_false_bubblewrap_in_our_path_is_not_taken(
 
 
 def test_commands_side_by_side_keep_their_own_output(tmp_path: Path) -> None:
-    sandbox = walled(best_backend(), tmp_path)
+    sandbox = walled(choose_backend(), tmp_path)
 
-    async def main() -> list[Finished]:
+    async def main() -> list[CommandResult]:
         return await asyncio.gather(*(sandbox.run(["echo", str(n)]) for n in range(12)))
 
     assert [f.stdout for f in asyncio.run(main())] == [b"%d\n" % n for n in range(12)]
 
 
 def test_a_command_runs_on_a_loop_in_another_thread(tmp_path: Path) -> None:
-    sandbox, found = walled(best_backend(), tmp_path), list[bytes]()
+    sandbox, found = walled(choose_backend(), tmp_path), list[bytes]()
     thread = threading.Thread(
         target=lambda: found.append(asyncio.run(sandbox.run(["echo", "hi"])).stdout)
     )

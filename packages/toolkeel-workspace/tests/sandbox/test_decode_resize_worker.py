@@ -9,11 +9,11 @@ import sys
 
 from PIL import Image
 
-from toolkeel_workspace.sandbox.isolated_decode import WORKER, package_folder
+from toolkeel_workspace.sandbox.isolated_decode import WORKER_SCRIPT, package_folder
 
 
 def answer(order: dict[str, object], data: bytes, package: str) -> dict[str, object]:
-    words = [sys.executable, "-I", "-S", str(WORKER), package_folder(package)]
+    words = [sys.executable, "-I", "-S", str(WORKER_SCRIPT), package_folder(package)]
     given = json.dumps(order).encode() + b"\n" + data
     done = subprocess.run(words, input=given, capture_output=True, check=True)
     told: dict[str, object] = json.loads(done.stdout.partition(b"\n")[0])

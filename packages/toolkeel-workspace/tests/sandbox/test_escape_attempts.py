@@ -16,19 +16,19 @@ from toolkeel.executors.process_tree import Command
 from toolkeel_workspace.sandbox import bubblewrap, confine, landlock, seccomp, start_stage
 from toolkeel_workspace.sandbox.confine import Backend, Sandbox
 from toolkeel_workspace.sandbox.escape_probe import probe
-from toolkeel_workspace.sandbox.seccomp import INTERNET, UNIX, program
+from toolkeel_workspace.sandbox.seccomp import INTERNET, UNIX, build_filter
 
 
 @pytest.fixture(autouse=True)
 def tried_before() -> None:
     """What this machine has is remembered, and shall not be tried with walls taken out."""
-    confine.features()
+    confine.detect_features()
 
 
 @pytest.fixture
 def as_root_inside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """No other user is taken."""
-    monkeypatch.setattr(start_stage, "cannot_become", lambda owned: "it was told so")
+    monkeypatch.setattr(start_stage, "find_user_obstacle", lambda owned: "it was told so")
     yield
 
 
@@ -37,7 +37,7 @@ def test_the_probe_sees_settings_of_the_kernel_that_root_may_write(
 ) -> None:
     if os.geteuid() != 0:
         cannot_run("the settings are open to root alone")
-    monkeypatch.setattr(bubblewrap, "_kernel", lambda: iter(()))
+    monkeypatch.setattr(bubblewrap, "_kernel_options", lambda: iter(()))
     found = {what for kind, what in holes("bubblewrap") if kind == "writes a setting of the kernel"}
     assert "/proc/sys/kernel/core_pattern" in found
 
@@ -48,8 +48,8 @@ def test_a_backend_that_leaves_those_settings_open_is_not_used(
     need("bubblewrap")
     if os.geteuid() != 0:
         cannot_run("the settings are open to root alone")
-    monkeypatch.setattr(bubblewrap, "_kernel", lambda: iter(()))
-    assert "settings open" in confine._lacks.__wrapped__("bubblewrap")
+    monkeypatch.setattr(bubblewrap, "_kernel_options", lambda: iter(()))
+    assert "settings open" in confine._find_obstacle.__wrapped__("bubblewrap")
 
 
 def test_the_probe_sees_local_sockets_and_the_network() -> None:
@@ -70,8 +70,8 @@ def test_with_the_public_internet_nothing_of_the_machine_is_reached() -> None:
 
 
 def test_the_probe_sees_a_filter_that_is_gone(monkeypatch: pytest.MonkeyPatch) -> None:
-    everything = program(families=UNIX + INTERNET)[-8:]  # the last instruction: allow
-    monkeypatch.setattr(bubblewrap, "seccomp", lambda unix_sockets: everything)
+    everything = build_filter(families=UNIX + INTERNET)[-8:]  # the last instruction: allow
+    monkeypatch.setattr(bubblewrap, "build_namespace_filter", lambda unix_sockets: everything)
     found = holes("bubblewrap")
     called = {what for kind, what in found if kind == "a call of the kernel"}
     assert {"io_uring_setup", "unshare(CLONE_NEWUSER)", "ptrace(PTRACE_TRACEME)"} <= called
@@ -111,14 +111,14 @@ def without(name: str) -> list[str]:
 def test_the_probe_sees_each_word_to_bubblewrap_that_is_gone(
     wall: list[str], gap: list[str], hole: tuple[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    arguments = bubblewrap.arguments
+    arguments = bubblewrap.make_options
 
     def fewer(*given: Any, **named: Any) -> list[str]:
         words = arguments(*given, **named)
         [at, *_] = [n for n in range(len(words)) if words[n : n + len(wall)] == wall]
         return [*words[:at], *gap, *words[at + len(wall) :]]
 
-    monkeypatch.setattr(bubblewrap, "arguments", fewer)
+    monkeypatch.setattr(bubblewrap, "make_options", fewer)
     assert any(kind == hole[0] and what.startswith(hole[1]) for kind, what in holes("bubblewrap"))
 
 
@@ -144,8 +144,8 @@ def test_the_probe_sees_each_rule_of_the_filter_that_is_gone(
 class Leaving(Sandbox):
     """Leaves a file open for its commands."""
 
-    def command(self, *given: Any, **named: Any) -> Command:
-        made = super().command(*given, **named)
+    def build_command(self, *given: Any, **named: Any) -> Command:
+        made = super().build_command(*given, **named)
         made.pass_fds += (os.open("/etc/passwd", os.O_RDONLY),)
         return made
 
@@ -176,16 +176,16 @@ def test_the_probe_sees_what_a_command_was_given_too_much(
 
 def widened(place: str, right: int = landlock.WRITE) -> Callable[..., list[tuple[str, int]]]:
     """Landlock's rules and one more."""
-    rules = landlock.rules
+    rules = landlock.make_rules
 
     def more(*given: object) -> list[tuple[str, int]]:
-        return [*rules(*given), (place, right & landlock.handled(True)[0])]  # type: ignore[arg-type]
+        return [*rules(*given), (place, right & landlock.handled_rights(True)[0])]  # type: ignore[arg-type]
 
     return more
 
 
 def test_the_probe_sees_a_rule_too_many_of_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(landlock, "rules", widened("/"))
+    monkeypatch.setattr(landlock, "make_rules", widened("/"))
     found = {kind for kind, _ in holes("landlock")}
     assert {"reads outside", "writes outside", "links outside", "a device"} <= found
     if os.geteuid() == 0:
@@ -194,15 +194,17 @@ def test_the_probe_sees_a_rule_too_many_of_landlock(monkeypatch: pytest.MonkeyPa
 
 def test_the_probe_sees_signals_that_landlock_lets_through(monkeypatch: pytest.MonkeyPatch) -> None:
     need("landlock")
-    if landlock.version() < 6:
+    if landlock.get_abi_version() < 6:
         cannot_run("this kernel's Landlock holds no signals")
-    handled = landlock.handled
-    monkeypatch.setattr(landlock, "handled", lambda network: [*handled(network)[:2], 0])
+    handled = landlock.handled_rights
+    monkeypatch.setattr(landlock, "handled_rights", lambda network: [*handled(network)[:2], 0])
     assert {kind for kind, _ in holes("landlock")} == {"signals processes outside"}
 
 
 def test_the_probe_sees_the_internet_that_landlocks_filter_lets_through(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(landlock, "seccomp", lambda network: program(families=INTERNET))
+    monkeypatch.setattr(
+        landlock, "build_landlock_filter", lambda network: build_filter(families=INTERNET)
+    )
     assert {kind for kind, _ in holes("landlock")} == {"reaches the machine"}

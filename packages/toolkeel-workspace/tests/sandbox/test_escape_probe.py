@@ -34,7 +34,7 @@ def test_nothing_that_is_known_gets_out(backend: Backend) -> None:
 def test_nothing_gets_out_where_no_other_user_can_be_taken(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(start_stage, "cannot_become", lambda owned: "it was told so")
+    monkeypatch.setattr(start_stage, "find_user_obstacle", lambda owned: "it was told so")
     assert holes("bubblewrap") == []
 
 

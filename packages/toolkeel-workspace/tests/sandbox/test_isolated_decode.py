@@ -12,7 +12,7 @@ from PIL import Image
 from toolkeel.errors import ToolError
 from toolkeel_workspace.pictures.shrink import shrink
 from toolkeel_workspace.sandbox import isolated_decode
-from toolkeel_workspace.sandbox.isolated_decode import decode, package_folder
+from toolkeel_workspace.sandbox.isolated_decode import decode_file, package_folder
 
 PLANTED = "import pathlib\npathlib.Path({!r}).touch()\nraise SystemExit\n"
 
@@ -36,7 +36,7 @@ def test_code_with_the_name_of_a_library_in_the_root_is_never_imported(
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     for name in [name for name in sys.modules if name.partition(".")[0] in ("PIL", "pypdf")]:
         monkeypatch.delitem(sys.modules, name)
-    assert shrink(small, most_side=20).after == (20, 20)
+    assert shrink(small, max_side=20).size == (20, 20)
     assert not mark.exists()
 
 
@@ -50,14 +50,14 @@ def test_a_decoder_that_dies_is_told_and_takes_nothing_along(
 ) -> None:
     worker = tmp_path / "worker.py"
     worker.write_text("import os\nos.abort()\n")
-    monkeypatch.setattr(isolated_decode, "WORKER", worker)
-    isolated_decode._sandbox.cache_clear()
+    monkeypatch.setattr(isolated_decode, "WORKER_SCRIPT", worker)
+    isolated_decode._make_sandbox.cache_clear()
     try:
         with pytest.raises(ToolError, match="ended without an answer"):
-            decode({"kind": "pdf"}, b"", package_folder("pypdf"))
+            decode_file({"kind": "pdf"}, b"", package_folder("pypdf"))
         worker.write_text("import time\ntime.sleep(60)\n")
-        monkeypatch.setattr(isolated_decode, "SECONDS", 0.5)
+        monkeypatch.setattr(isolated_decode, "TIMEOUT_SECONDS", 0.5)
         with pytest.raises(ToolError, match=r"more than 0\.5 s"):
-            decode({"kind": "pdf"}, b"", package_folder("pypdf"))
+            decode_file({"kind": "pdf"}, b"", package_folder("pypdf"))
     finally:
-        isolated_decode._sandbox.cache_clear()
+        isolated_decode._make_sandbox.cache_clear()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from toolkeel_workspace.sandbox import landlock
-from toolkeel_workspace.sandbox.mounts import Places
+from toolkeel_workspace.sandbox.mounts import SandboxPaths
 
 
 def test_what_is_only_readable_has_no_right_to_write() -> None:
-    rules = dict(landlock.rules(Places(("/usr",), ("/r",), ("/w",), ()), "/home-of-it"))
+    rules = dict(landlock.make_rules(SandboxPaths(("/usr",), ("/r",), ("/w",), ()), "/home-of-it"))
     for path in ("/usr", "/r", "/proc"):
         assert rules[path] & ~landlock.READ == 0
     for path in ("/w", "/home-of-it"):
@@ -15,9 +15,9 @@ def test_what_is_only_readable_has_no_right_to_write() -> None:
 
 
 def test_no_devices_can_be_made_anywhere() -> None:
-    for _, rights in landlock.rules(Places(("/usr",), (), ("/w",), ()), "/h"):
+    for _, rights in landlock.make_rules(SandboxPaths(("/usr",), (), ("/w",), ()), "/h"):
         assert not rights & (landlock.MAKE_CHAR | landlock.MAKE_BLOCK)
 
 
 def test_what_it_leaves_open_is_said() -> None:
-    assert any("Protected files" in note for note in landlock.open_ends())
+    assert any("Protected files" in note for note in landlock.list_gaps())

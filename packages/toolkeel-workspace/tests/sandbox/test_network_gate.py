@@ -97,10 +97,10 @@ def test_its_code_output_and_end_are_the_commands_own_and_nothing_is_left(tmp_pa
     need("bubblewrap")
     sandbox = Sandbox("workspace", [tmp_path], network=True, backend="bubblewrap")
     finished = run(sandbox, "cat; echo a; echo b >&2; exit 7")
-    assert (finished.code, finished.stdout, finished.stderr) == (7, b"a\n", b"b\n")
-    assert asyncio.run(sandbox.run(["nothing-of-the-kind"])).code != 0
-    assert run(sandbox, "sleep 60", timeout=0.5).ended == "timeout"
-    sandbox.command(["true"]).close()  # one that was never started
+    assert (finished.exit_code, finished.stdout, finished.stderr) == (7, b"a\n", b"b\n")
+    assert asyncio.run(sandbox.run(["nothing-of-the-kind"])).exit_code != 0
+    assert run(sandbox, "sleep 60", timeout=0.5).end_reason == "timeout"
+    sandbox.build_command(["true"]).close()  # one that was never started
     end = time.monotonic() + 5
     while left := [t for t in threading.enumerate() if t.name == "toolkeel-gate"]:
         assert time.monotonic() < end, left

@@ -12,22 +12,22 @@ from hypothesis import strategies as st
 
 from toolkeel._common.path_patterns import secret_part
 from toolkeel_workspace.sandbox import protected_files
-from toolkeel_workspace.sandbox.mounts import places
+from toolkeel_workspace.sandbox.mounts import collect_paths
 from toolkeel_workspace.sandbox.protected_files import (
     PROTECTED,
-    build_part,
-    protected_below,
-    protected_part,
-    protected_state,
+    find_build_pattern,
+    find_protected,
+    find_protected_pattern,
+    find_shared_environments,
     set_aside,
-    shared_environments,
+    snapshot_protected,
 )
 
 
 @pytest.mark.parametrize("pattern", PROTECTED)
 def test_each_pattern_counts_at_any_depth_and_with_what_is_below(pattern: str) -> None:
     for path in (pattern, f"./{pattern}", f"a/b/{pattern}", f"{pattern}/x", pattern.upper()):
-        assert pattern.startswith(protected_part(path) or "nothing")
+        assert pattern.startswith(find_protected_pattern(path) or "nothing")
 
 
 @pytest.mark.parametrize(
@@ -36,11 +36,11 @@ def test_each_pattern_counts_at_any_depth_and_with_what_is_below(pattern: str) -
     + ["README.md", "src/main.py", "git/config", "docs/agents.txt", ".git/objects/ab/cd"],
 )
 def test_what_only_looks_alike_does_not_count(path: str) -> None:
-    assert protected_part(path) == ""
+    assert find_protected_pattern(path) == ""
 
 
 def test_variants_of_env_files_count() -> None:
-    assert protected_part("a/.env.local") == ".env.*"
+    assert find_protected_pattern("a/.env.local") == ".env.*"
 
 
 @pytest.mark.parametrize(
@@ -49,23 +49,26 @@ def test_variants_of_env_files_count() -> None:
     + ["mirror.git/config", "cafe\u0301/../AGENTS.md", ".husky", "Agents.MD", "a/b/.pdbrc"],
 )
 def test_other_ways_to_write_a_protected_name_count(path: str) -> None:
-    assert protected_part(path)
+    assert find_protected_pattern(path)
 
 
 def test_what_builds_run_and_what_holds_secrets_is_told_apart() -> None:
-    assert build_part("sub/Makefile") == "makefile" and protected_part("sub/Makefile") == ""
-    assert secret_part("k/server.pem") == "*.pem" == protected_part("k/server.pem")
-    assert secret_part(".github/a") == "" and build_part("src/main.py") == ""
+    assert (
+        find_build_pattern("sub/Makefile") == "makefile"
+        and find_protected_pattern("sub/Makefile") == ""
+    )
+    assert secret_part("k/server.pem") == "*.pem" == find_protected_pattern("k/server.pem")
+    assert secret_part(".github/a") == "" and find_build_pattern("src/main.py") == ""
 
 
 @pytest.mark.parametrize("path", [".git", "./.git", "sub/.git", "a/.GIT ", "a\\.git"])
 def test_a_file_in_the_place_of_git_s_folder_counts(path: str) -> None:
-    assert protected_part(path) == ".git"
+    assert find_protected_pattern(path) == ".git"
 
 
 @given(st.lists(st.sampled_from(["a", "src", ".git", "..", "x.y", "é"]), max_size=4))
 def test_whatever_stands_before_a_protected_name_it_is_found(before: list[str]) -> None:
-    assert protected_part("/".join([*before, ".github", "workflows", "ci.yml"]))
+    assert find_protected_pattern("/".join([*before, ".github", "workflows", "ci.yml"]))
 
 
 def test_nested_repositories_and_bare_ones_are_found(tmp_path: Path) -> None:
@@ -74,7 +77,7 @@ def test_nested_repositories_and_bare_ones_are_found(tmp_path: Path) -> None:
     for name in ("objects", "refs"):
         (bare / name).mkdir(parents=True)
     (bare / "HEAD").touch()
-    found = {str(path.relative_to(tmp_path)) for path in protected_below(tmp_path)}
+    found = {str(path.relative_to(tmp_path)) for path in find_protected(tmp_path)}
     assert found == {"sub/deep/.git/hooks", "fixtures/repo"}
 
 
@@ -94,14 +97,14 @@ def test_environments_that_share_files_with_others_are_found(tmp_path: Path) -> 
         (tmp_path / "root" / name / "lib").mkdir(parents=True)
     (tmp_path / "root" / ".venv" / "lib" / "x.py").hardlink_to(cache)
     (tmp_path / "root" / "node_modules" / "lib" / "y.js").touch()
-    assert list(shared_environments(tmp_path / "root")) == [tmp_path / "root" / ".venv"]
+    assert list(find_shared_environments(tmp_path / "root")) == [tmp_path / "root" / ".venv"]
 
 
 def test_what_is_there_of_them_is_found(tmp_path: Path) -> None:
     (tmp_path / ".git" / "hooks").mkdir(parents=True)
     for name in (".env", ".env.local", ".env.example", "a.py"):
         (tmp_path / name).touch()
-    names = {str(path.relative_to(tmp_path)) for path in protected_below(tmp_path)}
+    names = {str(path.relative_to(tmp_path)) for path in find_protected(tmp_path)}
     assert names == {".git/hooks", ".env", ".env.local"}
 
 
@@ -113,9 +116,9 @@ def test_whatever_is_done_to_a_protected_file_shows_in_its_state(tmp_path: Path)
     (tmp_path / ".env").write_text("A=1")
 
     def changed(what: Callable[[], object]) -> set[str]:
-        before = protected_state(tmp_path)
+        before = snapshot_protected(tmp_path)
         what()
-        after = protected_state(tmp_path)
+        after = snapshot_protected(tmp_path)
         return {str(Path(p).relative_to(tmp_path)) for p in before if after.get(p) != before[p]}
 
     was = hook.stat()
@@ -140,23 +143,23 @@ def test_however_many_files_are_made_beside_what_was_found_stays_found(
     hooks.mkdir(parents=True)
     nested.parent.mkdir(parents=True)
     nested.touch()
-    assert {hooks, nested} <= set(protected_below(tmp_path))
-    monkeypatch.setattr(protected_files, "MAX_LOOKED_AT", 2)
+    assert {hooks, nested} <= set(find_protected(tmp_path))
+    monkeypatch.setattr(protected_files, "MAX_FILES_CHECKED", 2)
     for number in range(200):
         (tmp_path / f".{number}").touch()
-    assert {hooks, nested} <= set(protected_below(tmp_path))
+    assert {hooks, nested} <= set(find_protected(tmp_path))
     nested.unlink()
-    assert nested not in protected_below(tmp_path)
+    assert nested not in find_protected(tmp_path)
 
 
 def test_a_link_with_a_protected_name_shows_in_the_state_and_is_not_followed(
     tmp_path: Path,
 ) -> None:
     (tmp_path / "shared").mkdir()
-    before = protected_state(tmp_path)
+    before = snapshot_protected(tmp_path)
     (tmp_path / ".vscode").symlink_to("shared")
-    made = protected_state(tmp_path)
+    made = snapshot_protected(tmp_path)
     assert set(made) - set(before) == {str(tmp_path / ".vscode")}
     (tmp_path / "shared" / "tasks.json").touch()
-    assert protected_state(tmp_path) == made
-    assert places([tmp_path], [], writes=True, network=False).protected == ()
+    assert snapshot_protected(tmp_path) == made
+    assert collect_paths([tmp_path], [], is_writable=True, network=False).protected == ()

@@ -15,8 +15,14 @@ from hypothesis import strategies as st
 from tests.waiting import run as run_async
 from tests.waiting import until
 from toolkeel_workspace.sandbox import proxy as module
-from toolkeel_workspace.sandbox.proxy import Proxy, _forwarded, _length, _place, _Refused
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
+from toolkeel_workspace.sandbox.proxy import (
+    Proxy,
+    _ErrorResponse,
+    _parse_body_length,
+    _parse_target,
+    _rewrite_head,
+)
+from toolkeel_workspace.sandbox.reachable_hosts import HostPolicy
 
 
 class Echo:
@@ -68,7 +74,7 @@ def with_place(test: Callable[[Place], Awaitable[None]]) -> None:
             server = await asyncio.start_server(lambda *ends: echo.take(*ends), "127.0.0.1", 0)
             stack.callback(server.close)
             port = server.sockets[0].getsockname()[1]
-            reach = Reach([f"good.example:{port}"], ports=[port, 80], resolve=resolve)
+            reach = HostPolicy([f"good.example:{port}"], ports=[port, 80], resolve=resolve)
             proxy = await stack.enter_async_context(Proxy(reach))
             await test(Place(proxy, echo, port))
 
@@ -185,8 +191,8 @@ def test_a_head_without_end_is_refused() -> None:
 def test_any_target_is_a_host_with_a_port_or_refused(text: str, method: str) -> None:
     target = text if method == "CONNECT" else f"http://{text}"
     try:
-        host, port = _place(method, target)
-    except _Refused:
+        host, port = _parse_target(method, target)
+    except _ErrorResponse:
         return
     assert host and 0 <= port < 65536 and "@" not in host
 
@@ -195,8 +201,8 @@ def test_any_target_is_a_host_with_a_port_or_refused(text: str, method: str) -> 
 def test_any_head_has_one_length_or_is_refused(data: bytes) -> None:
     head = b"POST http://a/ HTTP/1.1\r\n" + data + b"\r\n\r\n"
     try:
-        assert _length(head) >= 0
-    except _Refused:
+        assert _parse_body_length(head) >= 0
+    except _ErrorResponse:
         return
 
 
@@ -209,7 +215,7 @@ def test_any_head_has_one_length_or_is_refused(data: bytes) -> None:
 def test_no_header_meant_for_the_proxy_is_sent_on(names: list[str], target: str) -> None:
     lines = "".join(f"{name}: value-of-{name}\r\n" for name in names).encode()
     first = f"GET {target} HTTP/1.1\r\n".encode()
-    sent = _forwarded(first + lines + b"\r\n", len(first), "GET", target).decode()
+    sent = _rewrite_head(first + lines + b"\r\n", len(first), "GET", target).decode()
     assert re.match(r"GET /\S* HTTP/1\.1\r\nConnection: close\r\n", sent)
     assert "value-of-Proxy" not in sent and "value-of-keep" not in sent
     assert sent.count("value-of-Cookie") == names.count("Cookie") and sent.endswith("\r\n\r\n")
@@ -218,7 +224,7 @@ def test_no_header_meant_for_the_proxy_is_sent_on(names: list[str], target: str)
 def test_any_number_that_does_not_know_the_password_keeps_nobody_out_who_does(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(module, "MOST", 5)
+    monkeypatch.setattr(module, "MAX_CONNECTIONS", 5)
 
     async def test(place: Place) -> None:
         async with AsyncExitStack() as stack:
@@ -233,8 +239,8 @@ def test_any_number_that_does_not_know_the_password_keeps_nobody_out_who_does(
 
 
 def test_who_asks_for_much_and_does_not_read_it_is_let_go(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "IDLE", 0.5)
-    monkeypatch.setattr(module, "CONNECT", 0.5)
+    monkeypatch.setattr(module, "IDLE_SECONDS", 0.5)
+    monkeypatch.setattr(module, "CONNECT_SECONDS", 0.5)
 
     async def test(place: Place) -> None:
         async def flood(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

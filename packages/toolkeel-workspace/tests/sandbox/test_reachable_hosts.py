@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import pytest
 
 from toolkeel.errors import SetupError, ToolError
-from toolkeel_workspace.sandbox.reachable_hosts import Reach, is_below
+from toolkeel_workspace.sandbox.reachable_hosts import HostPolicy, is_host_match
 
 
 def answers(*addresses: str):  # type: ignore[no-untyped-def]
@@ -18,8 +18,8 @@ def answers(*addresses: str):  # type: ignore[no-untyped-def]
     return resolve
 
 
-def reach(host: str, port: int = 80, *, of: Reach | None = None) -> list[str]:
-    return asyncio.run((of or Reach()).addresses(host, port))
+def reach(host: str, port: int = 80, *, of: HostPolicy | None = None) -> list[str]:
+    return asyncio.run((of or HostPolicy()).resolve_addresses(host, port))
 
 
 HIDDEN = [
@@ -68,28 +68,28 @@ def test_no_spelling_of_an_address_that_is_not_public_is_reached(host: str) -> N
     "text", ["93.184.216.34", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808"]
 )
 def test_public_addresses_are_reached(text: str) -> None:
-    assert reach("example.org", of=Reach(resolve=answers(text))) == [text]
+    assert reach("example.org", of=HostPolicy(resolve=answers(text))) == [text]
 
 
 def test_one_private_address_among_public_ones_is_enough() -> None:
     with pytest.raises(ToolError, match=r"10\.0\.0\.1"):
-        reach("evil.example", of=Reach(resolve=answers("1.1.1.1", "10.0.0.1")))
+        reach("evil.example", of=HostPolicy(resolve=answers("1.1.1.1", "10.0.0.1")))
 
 
 def test_what_is_listed_is_reached() -> None:
-    assert reach("127.0.0.1", 9000, of=Reach(["127.0.0.1:9000"])) == ["127.0.0.1"]
-    assert reach("127.0.0.1", 9000, of=Reach(["127.0.0.1"])) == ["127.0.0.1"]
-    assert reach("10.1.2.3", of=Reach(["10.0.0.0/8"])) == ["10.1.2.3"]
-    wiki = Reach(["Wiki.Example"], resolve=answers("10.0.0.9"))
+    assert reach("127.0.0.1", 9000, of=HostPolicy(["127.0.0.1:9000"])) == ["127.0.0.1"]
+    assert reach("127.0.0.1", 9000, of=HostPolicy(["127.0.0.1"])) == ["127.0.0.1"]
+    assert reach("10.1.2.3", of=HostPolicy(["10.0.0.0/8"])) == ["10.1.2.3"]
+    wiki = HostPolicy(["Wiki.Example"], resolve=answers("10.0.0.9"))
     assert reach("wiki.example.", of=wiki) == ["10.0.0.9"]
     with pytest.raises(ToolError, match="Port 9001"):
-        reach("127.0.0.1", 9001, of=Reach(["127.0.0.1:9000"]))
+        reach("127.0.0.1", 9001, of=HostPolicy(["127.0.0.1:9000"]))
     with pytest.raises(ToolError, match="public"):
-        reach("127.0.0.2", of=Reach(["127.0.0.1"]))
+        reach("127.0.0.2", of=HostPolicy(["127.0.0.1"]))
 
 
 def test_only_listed_hosts_are_reached_if_the_program_says_so() -> None:
-    docs = Reach(only=["docs.example.org", "*.python.org"], resolve=answers("1.1.1.1"))
+    docs = HostPolicy(only=["docs.example.org", "*.python.org"], resolve=answers("1.1.1.1"))
     assert reach("docs.python.org", of=docs) == ["1.1.1.1"]
     for other in ("example.org", "evilpython.org", "docs.example.org.evil.example"):
         with pytest.raises(ToolError, match=r"Hosts that may: docs\.example\.org, \*\.python\.org"):
@@ -98,23 +98,23 @@ def test_only_listed_hosts_are_reached_if_the_program_says_so() -> None:
 
 def test_ports_that_are_not_listed_are_refused() -> None:
     with pytest.raises(ToolError, match="Ports that may: 80, 443, 8080, 8443"):
-        reach("example.org", 22, of=Reach(resolve=answers("1.1.1.1")))
+        reach("example.org", 22, of=HostPolicy(resolve=answers("1.1.1.1")))
 
 
 @pytest.mark.parametrize("entry", ["", "http://x", "a:b:c", "user@host", "10.0.0.1/8", "x/y"])
 def test_an_entry_that_names_no_place_is_refused(entry: str) -> None:
     with pytest.raises(SetupError, match="no host, host:port or network"):
-        Reach([entry])
+        HostPolicy([entry])
 
 
 def test_a_host_without_an_address_is_not_found() -> None:
     with pytest.raises(ToolError, match="has no address"):
-        reach("nowhere.example", of=Reach(resolve=answers()))
+        reach("nowhere.example", of=HostPolicy(resolve=answers()))
     with pytest.raises(ToolError, match="cannot be found"):
         reach("no-such-host.invalid")
 
 
 def test_a_pattern_covers_what_is_below_it_alone() -> None:
-    assert is_below("a.b.example", "*.example")
-    assert not is_below("example", "*.example")
-    assert not is_below("xexample", "*.example")
+    assert is_host_match("a.b.example", "*.example")
+    assert not is_host_match("example", "*.example")
+    assert not is_host_match("xexample", "*.example")

@@ -12,15 +12,15 @@ from hypothesis import strategies as st
 from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox.seccomp import (
     _REFUSED,
+    ARCHITECTURES,
     INTERNET,
     LAST_REVIEWED,
-    MACHINES,
     UNIX,
-    program,
+    build_filter,
 )
 
 ALLOW, KILLED = 0x7FFF0000, 0x00050000
-X86 = MACHINES["x86_64"].audit
+X86 = ARCHITECTURES["x86_64"].audit
 
 
 def decide(code: bytes, number: int, arguments: tuple[int, ...] = (), audit: int = X86) -> int:
@@ -48,10 +48,10 @@ def decide(code: bytes, number: int, arguments: tuple[int, ...] = (), audit: int
                 raise AssertionError(f"no such instruction: {op}")
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", ARCHITECTURES)
 def test_every_refused_call_fails_and_its_neighbours_do_not(machine: str) -> None:
-    audit, column = MACHINES[machine]
-    code = program(machine=machine)
+    audit, column = ARCHITECTURES[machine]
+    code = build_filter(architecture=machine)
     refused = {numbers[column] for numbers in _REFUSED.values()}
     for number in range(600):
         answer = decide(code, number, audit=audit)
@@ -66,15 +66,15 @@ def test_every_refused_call_fails_and_its_neighbours_do_not(machine: str) -> Non
 @given(st.integers(0, 2**32 - 1))
 def test_new_namespaces_are_refused_whatever_else_the_flags_say(flags: int) -> None:
     wanted = KILLED | errno.EPERM if flags & 0x7E020080 else ALLOW
-    assert decide(program(machine="x86_64"), 56, (flags,)) == wanted
-    assert decide(program(machine="x86_64"), 272, (flags,)) == wanted
+    assert decide(build_filter(architecture="x86_64"), 56, (flags,)) == wanted
+    assert decide(build_filter(architecture="x86_64"), 272, (flags,)) == wanted
 
 
 @pytest.mark.parametrize("families", [UNIX + INTERNET, INTERNET, ()])
 def test_sockets_of_the_families_given_may_be_opened_and_no_others(
     families: tuple[int, ...],
 ) -> None:
-    code = program(families=families, machine="x86_64")
+    code = build_filter(families=families, architecture="x86_64")
     for family in range(50):
         wanted = ALLOW if family in families else KILLED | errno.EPERM
         assert decide(code, 41, (family,)) == wanted
@@ -84,11 +84,11 @@ def test_sockets_of_the_families_given_may_be_opened_and_no_others(
             assert decide(code, 53, (1, kind | flags)) == wanted
 
 
-@pytest.mark.parametrize("machine", MACHINES)
+@pytest.mark.parametrize("machine", ARCHITECTURES)
 @given(mode=st.integers(0, 0o7777), flags=st.integers(0, 2**23))
 def test_no_call_makes_a_file_that_runs_as_its_owner(machine: str, mode: int, flags: int) -> None:
-    audit, column = MACHINES[machine]
-    code = program(machine=machine)
+    audit, column = ARCHITECTURES[machine]
+    code = build_filter(architecture=machine)
     refused = KILLED | errno.EPERM if mode & 0o6000 else ALLOW
     calls = ((90, -1), (91, 52), (133, -1), (85, -1)), ((268, 53), (452, 452), (259, 33))
     for at, several in enumerate(calls, 1):
@@ -101,13 +101,13 @@ def test_no_call_makes_a_file_that_runs_as_its_owner(machine: str, mode: int, fl
 
 
 def test_calls_of_another_architecture_and_of_x32_are_unknown() -> None:
-    code = program(machine="x86_64")
+    code = build_filter(architecture="x86_64")
     assert decide(code, 39, audit=0x40000003) == KILLED | errno.ENOSYS
     assert decide(code, 0x40000000 + 39) == KILLED | errno.ENOSYS
 
 
 def test_typing_into_the_terminal_is_refused_and_its_size_is_told() -> None:
-    code = program(machine="x86_64")
+    code = build_filter(architecture="x86_64")
     assert decide(code, 16, (0, 0x5412)) == KILLED | errno.EPERM
     assert decide(code, 16, (0, 0x1_0000_5412)) == KILLED | errno.EPERM  # the kernel takes 32 bits
     assert decide(code, 16, (0, 0x5413)) == ALLOW
@@ -116,13 +116,13 @@ def test_typing_into_the_terminal_is_refused_and_its_size_is_told() -> None:
 def test_calls_newer_than_those_that_were_looked_at_are_unknown() -> None:
     """A higher number needs a look at each call between, and what sandboxes say of it."""
     assert LAST_REVIEWED == 469
-    code = program(machine="x86_64")
+    code = build_filter(architecture="x86_64")
     for number in (470, 1000, 0x3FFFFFFF):
         assert decide(code, number) == KILLED | errno.ENOSYS
 
 
 def test_a_personality_can_be_asked_for_and_only_the_plain_one_taken() -> None:
-    code = program(machine="x86_64")
+    code = build_filter(architecture="x86_64")
     assert decide(code, 135, (0xFFFFFFFF,)) == ALLOW == decide(code, 135, (0,))
     for wanted in (8, 0x0040000, 0x8000000):
         assert decide(code, 135, (wanted,)) == KILLED | errno.EPERM
@@ -130,4 +130,4 @@ def test_a_personality_can_be_asked_for_and_only_the_plain_one_taken() -> None:
 
 def test_an_unknown_processor_is_refused_by_name() -> None:
     with pytest.raises(SetupError, match="'vax'"):
-        program(machine="vax")
+        build_filter(architecture="vax")

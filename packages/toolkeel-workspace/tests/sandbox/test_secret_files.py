@@ -28,7 +28,7 @@ def root(tmp_path: Path) -> Path:
 
 
 def read(root: Path, line: str, said: str = "") -> set[str]:
-    labels = load_sources(SecretFiles.below(root).read_by(line, said, "bash"))
+    labels = load_sources(SecretFiles.find_below(root).label_reads(line, said, "bash"))
     assert all((source.label, source.tool) == ("secret", "bash") for source in labels)
     return {os.path.relpath(source.what, root) for source in labels}
 
@@ -66,7 +66,7 @@ def test_a_value_in_what_was_said_tells_that_its_file_was_read(root: Path) -> No
 def test_a_value_is_found_whatever_stands_around_it(before: str, after: str) -> None:
     files = SecretFiles([])
     files._values["/x/.env"] = frozenset([KEY])
-    assert files.read_by("make", f"{before}{KEY}{after}", "bash")["taint"]
+    assert files.label_reads("make", f"{before}{KEY}{after}", "bash")["taint"]
 
 
 def test_a_file_elsewhere_counts_if_it_is_there(root: Path, tmp_path_factory: object) -> None:

@@ -15,15 +15,15 @@ import pytest
 
 from tests.executors.walls import survivors, walled
 from tests.shared import cannot_run
-from toolkeel.executors.process_tree import memory_file
+from toolkeel.executors.process_tree import open_memory_file
 from toolkeel_workspace.sandbox import stage
-from toolkeel_workspace.sandbox.mounts import STAGING
-from toolkeel_workspace.sandbox.stage import Place, written
-from toolkeel_workspace.sandbox.start_stage import cannot_become, cannot_stage
+from toolkeel_workspace.sandbox.mounts import STAGE_SCRIPT
+from toolkeel_workspace.sandbox.stage import StagedPath, encode_paths
+from toolkeel_workspace.sandbox.start_stage import find_stage_obstacle, find_user_obstacle
 
 
 def test_files_of_root_can_be_changed_by_the_staging_and_stay_roots(tmp_path: Path) -> None:
-    if why := cannot_become((str(tmp_path),)):
+    if why := find_user_obstacle((str(tmp_path),)):
         cannot_run(f"no other user can be taken here: {why}")
     (tmp_path / "old").write_text("1")
     (tmp_path / "old").chmod(0o600)
@@ -37,7 +37,7 @@ def test_files_of_root_can_be_changed_by_the_staging_and_stay_roots(tmp_path: Pa
 
 def test_the_command_is_root_to_no_file_outside(tmp_path: Path) -> None:
     """By the number the kernel knows it by, seen from outside."""
-    if why := cannot_become((str(tmp_path),)):
+    if why := find_user_obstacle((str(tmp_path),)):
         cannot_run(f"no other user can be taken here: {why}")
     mark = f"98{secrets.randbelow(10**9)}.5"
     users = set[int]()
@@ -55,10 +55,10 @@ def test_the_command_is_root_to_no_file_outside(tmp_path: Path) -> None:
 
 
 def test_what_the_kernel_refuses_is_an_error_and_never_passed_over() -> None:
-    if why := cannot_stage():
+    if why := find_stage_obstacle():
         cannot_run(f"no stage is possible here: {why}")
     with pytest.raises(OSError) as refused:
-        stage._system(stage._MOVE_MOUNT, -1, b"", -1, b"", stage._BY_HANDLES)
+        stage._syscall(stage._MOVE_MOUNT, -1, b"", -1, b"", stage._BY_HANDLES)
     assert refused.value.errno in (errno.EBADF, errno.EPERM)
 
 
@@ -67,18 +67,28 @@ def test_what_the_kernel_refuses_is_an_error_and_never_passed_over() -> None:
 def test_what_is_a_link_by_now_is_mounted_neither_there_nor_where_it_leads(
     target: str, place: str, tmp_path: Path
 ) -> None:
-    if why := cannot_stage():
+    if why := find_stage_obstacle():
         cannot_run(f"what lies within a root cannot be mounted by handles here: {why}")
     (tmp_path / "real" / "lib").mkdir(parents=True)
     (tmp_path / "lib").mkdir()
-    root = Place(str(tmp_path), "", True, 0, 0)
-    within = Place(str(tmp_path / place), str(tmp_path), False, 0, 0)
+    root = StagedPath(str(tmp_path), "", True, 0, 0)
+    within = StagedPath(str(tmp_path / place), str(tmp_path), False, 0, 0)
     for link, code in ((False, 42), (True, 125)):
         made = tmp_path / "sub"
         shutil.rmtree(made, ignore_errors=True)
         made.symlink_to(target) if link else (made / "lib").mkdir(parents=True)
-        given = memory_file(written([root, within]))
-        words = [sys.executable, "-I", "-S", str(STAGING), "-1", str(given), "--", "/bin/sh", "-c"]
+        given = open_memory_file(encode_paths([root, within]))
+        words = [
+            sys.executable,
+            "-I",
+            "-S",
+            str(STAGE_SCRIPT),
+            "-1",
+            str(given),
+            "--",
+            "/bin/sh",
+            "-c",
+        ]
         done = subprocess.run([*words, "exit 42"], pass_fds=[given], capture_output=True)
         os.close(given)
         assert done.returncode == code, done.stderr

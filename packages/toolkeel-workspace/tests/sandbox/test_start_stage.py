@@ -12,25 +12,25 @@ from tests.executors.walls import need, run, walled
 from tests.shared import cannot_run
 from toolkeel.errors import SetupError
 from toolkeel_workspace.sandbox import start_stage
-from toolkeel_workspace.sandbox.confine import Sandbox, features
-from toolkeel_workspace.sandbox.mounts import STAGING, places
-from toolkeel_workspace.sandbox.start_stage import cannot_become, nobody_else
+from toolkeel_workspace.sandbox.confine import Sandbox, detect_features
+from toolkeel_workspace.sandbox.mounts import STAGE_SCRIPT, collect_paths
+from toolkeel_workspace.sandbox.start_stage import find_user_obstacle, pick_unused_uid
 
 
 def test_the_number_is_another_each_time_and_belongs_to_nobody() -> None:
-    users = {nobody_else() for _ in range(20)}
+    users = {pick_unused_uid() for _ in range(20)}
     assert len(users) > 10 and all(user >= 64_000 for user in users)
 
 
 def test_who_is_not_root_stays_who_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert "not root" in cannot_become.__wrapped__(("/usr",))
+    assert "not root" in find_user_obstacle.__wrapped__(("/usr",))
 
 
 def test_a_folder_that_cannot_be_shown_says_why() -> None:
     if os.geteuid() != 0:
         cannot_run("only root can become somebody else")
-    assert "cannot be put together" in start_stage.cannot_become(("/no/such/folder",))
+    assert "cannot be mounted" in start_stage.find_user_obstacle(("/no/such/folder",))
 
 
 def test_a_root_whose_name_is_no_text_is_worked_in_and_its_protected_files_stay(
@@ -54,7 +54,7 @@ def test_a_root_within_another_is_changed_and_can_not_be_moved_aside(tmp_path: P
         os.chown(inner, 1000, 1000)
     sandbox = Sandbox("workspace", [tmp_path, inner], backend="bubblewrap")
     done = run(sandbox, "mv a c; mv a/b a/c; echo x > a/b/.env; echo 1 > a/b/new; echo 2 > new")
-    assert done.code == 0, done.stderr
+    assert done.exit_code == 0, done.stderr
     assert (inner / "new").read_text() == "1\n" and (tmp_path / "new").read_text() == "2\n"
     assert (inner / ".env").read_text() == "A=1"
     assert (inner / "new").stat().st_uid == inner.stat().st_uid
@@ -64,13 +64,15 @@ def test_a_machine_that_permits_no_stage_runs_commands_and_says_what_is_open(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     need("bubblewrap")
-    for name in ("cannot_become", "cannot_stage"):
+    for name in ("find_user_obstacle", "find_stage_obstacle"):
         monkeypatch.setattr(start_stage, name, lambda *_: "it was told so")
     (tmp_path / ".env").write_text("A=1")
     done = run(walled("bubblewrap", tmp_path), "echo x > .env; echo 1 > new; cat new")
     assert done.stdout == b"1\n" and (tmp_path / ".env").read_text() == "A=1"
-    monkeypatch.setattr("toolkeel_workspace.sandbox.confine.cannot_stage", lambda: "it was told so")
-    [note] = [each for each in features().notes if "swaps" in each]
+    monkeypatch.setattr(
+        "toolkeel_workspace.sandbox.confine.find_stage_obstacle", lambda: "it was told so"
+    )
+    [note] = [each for each in detect_features().notes if "swaps" in each]
     assert "it was told so" in note
 
 
@@ -89,4 +91,4 @@ def test_a_root_that_holds_the_environment_of_this_program_by_a_link_is_refused(
 def test_the_program_before_the_walls_is_kept_in_a_root_that_holds_it() -> None:
     """Whoever works on this library with it: a command could write what the next one starts."""
     root = Path(start_stage.__file__).parent
-    assert str(STAGING) in places([root], [], writes=True, network=False).protected
+    assert str(STAGE_SCRIPT) in collect_paths([root], [], is_writable=True, network=False).protected

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkeel.builtin.catalog import load
+from toolkeel.builtin.catalog import load_builtin
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.by_name import tools
 from toolkeel_workspace.search.stores import Source
@@ -16,7 +16,7 @@ from toolkeel_workspace.search.vector_store import VectorStore
 def test_numbers_may_be_given_as_text(tmp_path: Path) -> None:
     with VectorStore(tmp_path / "a.sqlite") as store:
         store.add(*(Source(f"{n}.md", f"walrus {n}") for n in range(5)))
-    [search] = load("file_search", stores=str(tmp_path / "a.sqlite"), max_num_results="2")
+    [search] = load_builtin("file_search", stores=str(tmp_path / "a.sqlite"), max_num_results="2")
     assert str(search.invoke({"query": "walrus"}).content).count("score") == 2
 
 

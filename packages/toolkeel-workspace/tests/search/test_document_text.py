@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from toolkeel.errors import ToolError
 from toolkeel_workspace.search import document_text
-from toolkeel_workspace.search.document_text import decode, is_text, read_document
+from toolkeel_workspace.search.document_text import decode_bytes, is_text, read_document
 
 PAGE = """<!doctype html><html><head><title> 天气 </title><style>p{}</style></head><body>
 <nav><a href="/">Home</a></nav><h1>Oslo</h1><p>Sunny, <a href="/more">more</a>.</p>
@@ -123,7 +123,11 @@ def test_of_a_pdf_with_too_much_in_it_the_first_pages_are_read(
 ) -> None:
     told = "[Only the first {} of 9 pages were read: it has too much.]"
     text = pdf(*["abcdefghij"] * 9)
-    for name, value, pages in (("MAX_PAGES", 4, 4), ("MAX_TEXT", 25, 3), ("PATIENCE", -1.0, 0)):
+    for name, value, pages in (
+        ("MAX_PDF_PAGES", 4, 4),
+        ("MAX_PDF_CHARS", 25, 3),
+        ("PDF_SECONDS", -1.0, 0),
+    ):
         with monkeypatch.context() as patch:
             patch.setattr(document_text, name, value)
             read = read_document(text).text.split("\f")
@@ -178,7 +182,7 @@ def test_what_is_no_text_is_refused_by_its_kind() -> None:
     ],
 )
 def test_chinese_is_read_in_whatever_encoding_it_came(data: bytes, charset: str) -> None:
-    assert decode(data, charset).lstrip("\ufeff") == "北京"
+    assert decode_bytes(data, charset).lstrip("\ufeff") == "北京"
 
 
 def test_the_encoding_that_a_page_declares_counts() -> None:
@@ -196,9 +200,9 @@ def test_any_bytes_are_read_or_refused(data: bytes, kind: str) -> None:
 
 @given(st.text())
 def test_utf_8_is_read_as_it_is(text: str) -> None:
-    assert decode(text.encode("utf-8", "ignore"), "utf-8") == text.encode("utf-8", "ignore").decode(
-        "utf-8-sig"
-    )
+    assert decode_bytes(text.encode("utf-8", "ignore"), "utf-8") == text.encode(
+        "utf-8", "ignore"
+    ).decode("utf-8-sig")
 
 
 @pytest.mark.parametrize("kind", ["text/plain", "application/json", "text/markdown", ""])

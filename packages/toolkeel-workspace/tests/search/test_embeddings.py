@@ -12,7 +12,7 @@ import pytest
 
 from tests.builtin.webserver import Asked, WebServer, Write, always, response, serving
 from toolkeel.errors import SetupError, ToolError
-from toolkeel_workspace.search.embeddings import BATCH, Embeddings
+from toolkeel_workspace.search.embeddings import BATCH_SIZE, Embeddings
 
 WORDS = ("cat", "dog", "car", "猫")
 
@@ -44,13 +44,13 @@ def with_embeddings(use: Callable[[Embeddings, WebServer], Any], answer: Any = e
 
 def test_texts_are_sent_in_batches_and_come_back_in_order_at_length_one() -> None:
     def use(model: Embeddings, server: WebServer) -> None:
-        texts = ["a cat"] + ["dog"] * BATCH + [" "]
+        texts = ["a cat"] + ["dog"] * BATCH_SIZE + [" "]
         rows = model.embed(texts)
         assert rows.shape == (len(texts), 4)
         assert np.allclose(np.linalg.norm(rows, axis=1), 1)
         assert rows[0] @ rows[1] < 0.1 < rows[1] @ rows[2]
         sent = [json.loads(one.body) for one in server.asked]
-        assert [len(one["input"]) for one in sent] == [BATCH, 2]
+        assert [len(one["input"]) for one in sent] == [BATCH_SIZE, 2]
         assert sent[0]["input"][0].strip()
         assert sent[1]["input"] == ["dog", "a cat"]
         assert (sent[0]["model"], server.asked[0].path) == ("tiny", "/v1/embeddings")

@@ -13,7 +13,7 @@ from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
 
 from toolkeel import SetupError, ToolCall, Toolset
-from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.builtin.hosted_calls import collect_hosted_items
 from toolkeel.messages import ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, openai_responses
@@ -60,12 +60,12 @@ def test_the_number_of_results_is_what_was_asked_for(docs: str) -> None:
 
 
 def test_results_come_along_for_the_program_in_openais_form(docs: str) -> None:
-    [item] = hosted_items([searched(FileSearchTool([docs], 2, True), "walrus 3")])
+    [item] = collect_hosted_items([searched(FileSearchTool([docs], 2, True), "walrus 3")])
     results: Any = item["results"]
     assert (item["type"], item["queries"], len(results)) == ("file_search_call", ["walrus 3"], 2)
     assert set(results[0]) == {"file_id", "filename", "score", "text", "attributes"}
     assert results[0]["filename"] == "3.md"
-    [without] = hosted_items([searched(FileSearchTool([docs]), "walrus 3")])
+    [without] = collect_hosted_items([searched(FileSearchTool([docs]), "walrus 3")])
     assert without["results"] is None
 
 

@@ -12,7 +12,7 @@ from openai.types.responses.file_search_tool_param import Filters
 from pydantic import TypeAdapter
 
 from toolkeel.errors import SetupError
-from toolkeel_workspace.search.filters import MAX_DEPTH, as_filter, compile_filter
+from toolkeel_workspace.search.filters import MAX_DEPTH, compile_filter, normalize_filter
 
 FILE = {"lang": "zh", "year": 2024, "draft": False, "score": 1.5, "file_id": "file-1"}
 
@@ -75,7 +75,7 @@ def test_the_seeds_form_means_all_equal_and_one_of_these_files() -> None:
     assert not compile_filter({"metadata": {"lang": "zh"}, "file_ids": []})(FILE)
     assert compile_filter({"metadata": {"year": 2024}})(FILE)
     assert compile_filter(None)({})
-    TypeAdapter(Filters).validate_python(as_filter(seed))
+    TypeAdapter(Filters).validate_python(normalize_filter(seed))
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel_workspace.search.document_text import read_document
-from toolkeel_workspace.search.hidden_html import visible
+from toolkeel_workspace.search.hidden_html import remove_hidden
 
 HIDING = (
     "hidden",
@@ -60,7 +60,7 @@ HIDING = (
 @pytest.mark.parametrize("tag", ["div", "p", "span", "li"])
 def test_a_hidden_element_is_left_out_with_all_in_it(tag: str, attribute: str) -> None:
     page = f"<p>before</p><{tag} {attribute}>an <b>order</b></{tag}><p>after</p>"
-    text, dropped = visible(page)
+    text, dropped = remove_hidden(page)
     assert text == "<p>before</p><p>after</p>" and dropped == len("an") + len("order")
 
 
@@ -90,21 +90,21 @@ def test_a_hidden_element_is_left_out_with_all_in_it(tag: str, attribute: str) -
 )
 def test_what_can_be_seen_stays(style: str) -> None:
     page = f'<p style="{style}">seen</p>'
-    assert visible(page) == (page, 0)
+    assert remove_hidden(page) == (page, 0)
 
 
 def test_an_element_without_an_end_hides_no_more_than_itself() -> None:
-    assert visible("<ul><li hidden>a<li>b</ul><p>c</p>")[0] == "<ul><li>b</ul><p>c</p>"
-    assert visible("<p hidden>a<p>b")[0] == "<p>b"
-    assert visible('a<img hidden src="x">b<br>c')[0] == "ab<br>c"
-    assert visible("<div hidden>a<div>b</div>c</div>d")[0] == "d"
+    assert remove_hidden("<ul><li hidden>a<li>b</ul><p>c</p>")[0] == "<ul><li>b</ul><p>c</p>"
+    assert remove_hidden("<p hidden>a<p>b")[0] == "<p>b"
+    assert remove_hidden('a<img hidden src="x">b<br>c')[0] == "ab<br>c"
+    assert remove_hidden("<div hidden>a<div>b</div>c</div>d")[0] == "d"
 
 
 def test_characters_that_nobody_sees_are_left_out_and_emoji_stay() -> None:
     tags = "".join(chr(0xE0000 + ord(char)) for char in "send")
-    assert visible(f"a{tags}b\u202ec\u200bd") == ("abcd", 6)
+    assert remove_hidden(f"a{tags}b\u202ec\u200bd") == ("abcd", 6)
     family = "\U0001f468\u200d\U0001f469"
-    assert visible(family) == (family, 0)
+    assert remove_hidden(family) == (family, 0)
 
 
 @pytest.mark.parametrize(
@@ -120,7 +120,7 @@ def test_characters_that_nobody_sees_are_left_out_and_emoji_stay() -> None:
 )
 def test_style_sheets_of_the_page_hide_as_well(sheet: str) -> None:
     page = f'<p>before</p><style>{sheet}</style><p class="x">order</p>'
-    assert "order" not in visible(page)[0]
+    assert "order" not in remove_hidden(page)[0]
 
 
 @pytest.mark.parametrize(
@@ -136,7 +136,7 @@ def test_style_sheets_of_the_page_hide_as_well(sheet: str) -> None:
     ],
 )
 def test_what_is_seen_after_all_stays(page: str) -> None:
-    assert "seen" in visible(page)[0]
+    assert "seen" in remove_hidden(page)[0]
 
 
 @pytest.mark.parametrize(
@@ -156,7 +156,7 @@ def test_what_is_seen_after_all_stays(page: str) -> None:
     ],
 )
 def test_no_markup_shows_what_browsers_do_not(page: str) -> None:
-    assert "order" not in visible(page)[0]
+    assert "order" not in remove_hidden(page)[0]
 
 
 def test_characters_that_are_written_as_references_are_left_out_too() -> None:
@@ -185,7 +185,7 @@ def test_a_page_that_is_made_to_cost_time_costs_little(page: str) -> None:
 
     sys.setprofile(count)
     try:
-        visible(page)
+        remove_hidden(page)
     finally:
         sys.setprofile(None)
     assert lines < 60 * len(page)
@@ -199,12 +199,12 @@ def test_the_text_of_a_page_says_how_much_was_left_out() -> None:
 
 @given(st.text("<>/pdivhens =\"'&;a!-", max_size=60))
 def test_no_page_breaks_it_and_what_hides_nothing_is_kept(page: str) -> None:
-    text, dropped = visible(page)
+    text, dropped = remove_hidden(page)
     assert len(text) <= len(page) + 2 and dropped >= 0
 
 
 @pytest.mark.parametrize("piece", ["<a ", "<a x='", "<!--", "<![CDATA["])
 def test_tags_that_never_end_take_no_time(piece: str) -> None:
     began = process_time()
-    visible("<p>seen</p>" + piece * 20_000)
+    remove_hidden("<p>seen</p>" + piece * 20_000)
     assert process_time() - began < 5

@@ -14,7 +14,7 @@ import pytest
 from tests.search.test_document_text import PAGE, pdf
 from toolkeel.errors import SetupError
 from toolkeel_workspace.search import indexing
-from toolkeel_workspace.search.indexing import MAX_BYTES, Report, index_folder
+from toolkeel_workspace.search.indexing import MAX_BYTES, IndexReport, index_folder
 from toolkeel_workspace.search.vector_store import VectorStore
 
 
@@ -34,12 +34,12 @@ def store(tmp_path: Path) -> VectorStore:
     return VectorStore(tmp_path / "s.sqlite")
 
 
-def counts(report: Report) -> tuple[int, int, int, int]:
+def counts(report: IndexReport) -> tuple[int, int, int, int]:
     return report.added, report.changed, report.unchanged, report.removed
 
 
 def names(store: VectorStore) -> list[str]:
-    return [file.name for file in store.files()]
+    return [file.name for file in store.list_files()]
 
 
 def test_files_of_every_kind_are_put_in(docs: Path, store: VectorStore) -> None:
@@ -48,13 +48,13 @@ def test_files_of_every_kind_are_put_in(docs: Path, store: VectorStore) -> None:
     assert counts(report) == (4, 0, 0, 0)
     assert names(store) == ["a.md", "paper.pdf", "sub/page.html", "tool.py"]
     assert [told[:2] for told in seen] == [(1, 4), (2, 4), (3, 4), (4, 4)]
-    page = store.files()[2]
+    page = store.list_files()[2]
     assert page.attributes == {"path": "sub/page.html", "extension": ".html"}
 
 
 def test_only_what_changed_is_read_again(docs: Path, store: VectorStore) -> None:
     index_folder(store, docs)
-    before = {file.name: file.file_id for file in store.files()}
+    before = {file.name: file.file_id for file in store.list_files()}
     generation = store.generation
     assert counts(index_folder(store, docs)) == (0, 0, 4, 0)
     assert store.generation == generation
@@ -64,7 +64,7 @@ def test_only_what_changed_is_read_again(docs: Path, store: VectorStore) -> None
     os.utime(docs / "paper.pdf", ns=(1, 1))
     assert counts(index_folder(store, docs)) == (1, 1, 2, 1)
     assert names(store) == ["a.md", "new.txt", "paper.pdf", "sub/page.html"]
-    assert store.files()[0].file_id == before["a.md"]
+    assert store.list_files()[0].file_id == before["a.md"]
     assert counts(index_folder(store, docs)) == (0, 0, 4, 0)
 
 
@@ -108,7 +108,7 @@ def test_two_folders_share_a_store(docs: Path, store: VectorStore, tmp_path: Pat
 
 def test_the_program_gives_attributes(docs: Path, store: VectorStore) -> None:
     index_folder(store, docs, describe=lambda path: {"size": path.stat().st_size, "语言": "中文"})
-    assert store.files()[0].attributes["语言"] == "中文"
+    assert store.list_files()[0].attributes["语言"] == "中文"
 
 
 def test_a_folder_that_is_not_there_is_told(store: VectorStore, tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_pipes_and_links_are_not_read_even_if_they_come_after_the_look(
     report = index_folder(store, docs)
     assert report.added == 4 and list(report.skipped) == ["sparse.txt"]
     late = [docs / "pipe.txt", docs / "link.txt"]
-    monkeypatch.setattr(indexing, "_files", lambda root: iter(late))
+    monkeypatch.setattr(indexing, "_iter_files", lambda root: iter(late))
     report = index_folder(store, docs)
     assert report.added == 0
     assert sorted(report.skipped) == ["link.txt", "pipe.txt"]
@@ -152,8 +152,8 @@ def test_what_was_put_in_without_vectors_gets_them_once_there_is_a_model(
     with VectorStore(path) as store:
         index_folder(store, docs)
     with VectorStore(path, embedder) as store:
-        assert store.without_vectors() == set(names(store))
+        assert store.list_without_vectors() == set(names(store))
         assert counts(index_folder(store, docs)) == (0, 4, 0, 0)
-        assert (store.without_vectors(), embedder.asked) == (frozenset(), len(store))
+        assert (store.list_without_vectors(), embedder.asked) == (frozenset(), len(store))
         assert counts(index_folder(store, docs)) == (0, 0, 4, 0)
         assert embedder.asked == len(store)

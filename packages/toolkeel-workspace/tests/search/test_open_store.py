@@ -12,11 +12,11 @@ from tests.search.engines import postgres
 from toolkeel.errors import SetupError
 from toolkeel_workspace.search.file_search import FileSearchTool
 from toolkeel_workspace.search.open_store import (
-    display_name,
-    is_address,
+    get_stores_folder,
+    hide_passwords,
+    is_store_address,
     open_store,
-    store_path,
-    stores_folder,
+    resolve_store_path,
 )
 from toolkeel_workspace.search.stores import Source
 
@@ -25,10 +25,10 @@ def test_a_name_is_a_store_of_the_user_and_a_path_is_a_path(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert stores_folder() == tmp_path / "toolkeel" / "stores"
-    assert store_path("docs") == stores_folder() / "docs.sqlite"
-    assert store_path("./docs") == Path("./docs")
-    assert store_path("../../etc/x") == Path("../../etc/x")
+    assert get_stores_folder() == tmp_path / "toolkeel" / "stores"
+    assert resolve_store_path("docs") == get_stores_folder() / "docs.sqlite"
+    assert resolve_store_path("./docs") == Path("./docs")
+    assert resolve_store_path("../../etc/x") == Path("../../etc/x")
 
 
 def test_a_store_in_a_database_is_opened_by_its_address() -> None:
@@ -68,9 +68,11 @@ WORDS = st.text(st.characters(codec="ascii", categories=["L", "N"]), min_size=1,
 @given(WORDS, st.sampled_from(["postgresql", "postgres", "qdrant+https"]), WORDS)
 def test_no_address_is_shown_with_its_password(user: str, scheme: str, password: str) -> None:
     hard = f"{scheme}://{user}:/#@={password}!@host:1/db"  # as it must not be written, and is
-    assert f"={password}!" not in display_name(hard) and display_name(hard).endswith("@host:1/db")
+    assert f"={password}!" not in hide_passwords(hard) and hide_passwords(hard).endswith(
+        "@host:1/db"
+    )
     password = f"={password}!"
     address = f"{scheme}://{user}:{password}@host:1/db?sslmode=require&password={password}#s"
-    assert is_address(address)
-    assert password not in display_name(address)
-    assert display_name(address) == f"{scheme}://{user}@host:1/db?sslmode=require&password=...#s"
+    assert is_store_address(address)
+    assert password not in hide_passwords(address)
+    assert hide_passwords(address) == f"{scheme}://{user}@host:1/db?sslmode=require&password=...#s"

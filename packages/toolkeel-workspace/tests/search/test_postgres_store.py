@@ -12,7 +12,7 @@ from tests.search.test_vector_store import Lengths
 from tests.sessions.postgres_server import Server, serving
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search.postgres_store import PostgresStore
-from toolkeel_workspace.search.ranking import Ranking, search
+from toolkeel_workspace.search.ranking import Ranking, search_store
 from toolkeel_workspace.search.stores import Source
 
 
@@ -23,7 +23,7 @@ def server() -> Iterator[Server]:
 
 
 def found(store: PostgresStore, query: str) -> list[str]:
-    return [hit.filename for hit in search(store, [query], 9, Ranking())]
+    return [hit.filename for hit in search_store(store, [query], 9, Ranking())]
 
 
 def test_a_store_answers_again_after_its_server_was_started_anew(server: Server) -> None:
@@ -31,7 +31,7 @@ def test_a_store_answers_again_after_its_server_was_started_anew(server: Server)
         store.add(Source("a.md", "walrus"))
         server.stop()
         with pytest.raises(ToolError, match="database cannot be asked"):
-            store.files()
+            store.list_files()
         server.start()
         assert found(store, "walrus") == ["a.md"]
 
@@ -42,7 +42,7 @@ def test_stores_of_one_database_do_not_see_each_other(server: Server) -> None:
         one.add(Source("a.md", "walrus"))
         two.add(Source("b.md", "walrus"))
         assert (found(one, "walrus"), found(two, "walrus")) == (["a.md"], ["b.md"])
-        assert one.without_vectors() == {"a.md"}
+        assert one.list_without_vectors() == {"a.md"}
 
 
 def test_tables_of_others_with_the_same_names_are_left_alone(server: Server) -> None:
@@ -54,7 +54,7 @@ def test_tables_of_others_with_the_same_names_are_left_alone(server: Server) -> 
         db.execute("INSERT INTO notes VALUES ('mine', 'mine', 7)")
         with PostgresStore(address, "docs") as store:
             store.add(Source("a.md", "walrus"))
-            assert (len(store), store.model()) == (1, "")
+            assert (len(store), store.get_model()) == (1, "")
         assert db.execute("SELECT * FROM public.notes").fetchall() == [("mine", "mine", 7)]
 
 
@@ -67,7 +67,7 @@ def test_a_database_without_pgvector_searches_by_words_and_says_what_vectors_nee
         with PostgresStore(address, "docs", Lengths()) as store:
             with pytest.raises(ToolError, match="vector"):
                 store.add(Source("b.md", "seal"))
-            assert [one.name for one in store.files()] == ["a.md"]
+            assert [one.name for one in store.list_files()] == ["a.md"]
 
 
 def test_of_many_files_those_that_pass_are_found_by_meaning(server: Server) -> None:
@@ -75,8 +75,8 @@ def test_of_many_files_those_that_pass_are_found_by_meaning(server: Server) -> N
         store.add(*(Source(f"{n}.md", "short", "", {"n": n}) for n in range(300)))
         late = {"type": "gte", "key": "n", "value": 297}
         with store.view(late) as view:
-            near = view.by_meaning(Lengths().embed(["short"])[0], 9, [])
-            names = {one.name for _, one in view.passages(list(near))}
+            near = view.search_vectors(Lengths().embed(["short"])[0], 9, [])
+            names = {one.name for _, one in view.read_passages(list(near))}
         assert names == {"297.md", "298.md", "299.md"}
 
 

@@ -18,7 +18,7 @@ from tests.builtin.webserver import serving
 from tests.search.engines import Make
 from tests.search.test_embeddings import embeds
 from toolkeel_workspace.search.embeddings import Embeddings
-from toolkeel_workspace.search.ranking import Hit, Ranking, search
+from toolkeel_workspace.search.ranking import Hit, Ranking, search_store
 from toolkeel_workspace.search.stores import Source, Store
 from toolkeel_workspace.search.vector_store import VectorStore
 
@@ -52,7 +52,7 @@ def store(make: Make) -> Store:
 def found(
     store: Store, *queries: str, limit: int = 5, filters: Any = None, **options: float
 ) -> list[Hit]:
-    return search(store, queries, limit, Ranking(**options), filters)
+    return search_store(store, queries, limit, Ranking(**options), filters)
 
 
 def names(hits: list[Hit]) -> list[str]:

@@ -14,22 +14,22 @@ from hypothesis import strategies as st
 
 from tests.search.engines import Make
 from tests.search.test_vector_store import Broken, Lengths
-from toolkeel._common.split_words import terms
+from toolkeel._common.split_words import split_terms
 from toolkeel.errors import SetupError, ToolError
-from toolkeel_workspace.search.filters import KINDS, compile_filter
+from toolkeel_workspace.search.filters import FILTER_KINDS, compile_filter
 from toolkeel_workspace.search.indexing import index_folder
-from toolkeel_workspace.search.stores import Source, Store, weights
+from toolkeel_workspace.search.stores import Source, Store, weigh_terms
 
 
 def words(store: Store, *asked: str) -> dict[str, int]:
     with store.view() as view:
-        return dict(view.frequencies(asked)[1])
+        return dict(view.count_terms(asked)[1])
 
 
 def holding(store: Store, term: str, filters: object = None) -> set[str]:
     """Names of the files with a passage that has a term."""
     with store.view(filters) as view:
-        return {one.name for _, one in view.passages(list(view.by_words([term], 1000)))}
+        return {one.name for _, one in view.read_passages(list(view.search_words([term], 1000)))}
 
 
 def test_files_are_put_in_replaced_and_taken_out(make: Make) -> None:
@@ -40,16 +40,19 @@ def test_files_are_put_in_replaced_and_taken_out(make: Make) -> None:
         Source("b.md", "# Gamma\ndelta alpha"),
     )
     assert words(store, "alpha", "titl", "猫咪", "zebra") == {"alpha": 2, "titl": 1, "猫咪": 1}
-    a, b = store.files()
+    a, b = store.list_files()
     assert (a.file_id, a.name, a.stamp, a.digest, a.attributes) == (
         first, "a.md", "stamp", "digest", attributes,
     )  # fmt: skip
-    store.touch("a.md", "later")
+    store.update_stamp("a.md", "later")
     assert store.add(Source("b.md", "epsilon")) == [b.file_id]
-    assert [(one.name, one.stamp) for one in store.files()] == [("a.md", "later"), ("b.md", "")]
+    assert [(one.name, one.stamp) for one in store.list_files()] == [
+        ("a.md", "later"),
+        ("b.md", ""),
+    ]
     assert (words(store, "alpha", "delta"), len(store)) == ({"alpha": 1}, 2)
     assert store.remove("a.md", "b.md", "c.md") == 2
-    assert (len(store), words(store, "alpha", "epsilon"), store.files()) == (0, {}, [])
+    assert (len(store), words(store, "alpha", "epsilon"), store.list_files()) == (0, {}, [])
 
 
 NAMES = st.sampled_from(["a", "b", "c"])
@@ -74,10 +77,12 @@ def test_after_any_steps_a_store_is_what_it_would_be_made_anew(
             used.add(Source(name, text))
             now[name] = text
     fresh.add(*(Source(name, text) for name, text in now.items()))
-    asked = sorted({term for _, text in steps for term in terms(text or "")} | {"a", "b", "c"})
+    asked = sorted(
+        {term for _, text in steps for term in split_terms(text or "")} | {"a", "b", "c"}
+    )
     assert words(used, *asked) == words(fresh, *asked)
     assert len(used) == len(fresh)
-    assert {one.name for one in used.files()} == set(now)
+    assert {one.name for one in used.list_files()} == set(now)
     for term in asked:
         assert holding(used, term) == holding(fresh, term)
 
@@ -99,7 +104,7 @@ def test_vectors_of_two_models_are_not_mixed(make: Make) -> None:
     with pytest.raises(SetupError, match="has vectors of 'lengths', not of 'other'"):
         make(Other())
     again = make(None)
-    assert (again.model(), again.without_vectors()) == ("lengths", frozenset())
+    assert (again.get_model(), again.list_without_vectors()) == ("lengths", frozenset())
 
 
 def test_a_folder_is_indexed_into_any_store(make: Make, tmp_path: Path) -> None:
@@ -112,21 +117,21 @@ def test_a_folder_is_indexed_into_any_store(make: Make, tmp_path: Path) -> None:
     assert index_folder(store, folder).unchanged == 2
     (folder / "seal.md").unlink()
     assert index_folder(store, folder).removed == 1
-    assert [one.name for one in store.files()] == ["walrus.md"]
+    assert [one.name for one in store.list_files()] == ["walrus.md"]
 
 
 def test_passages_near_in_meaning_are_found_beside_those_asked_for(make: Make) -> None:
     store = make(Lengths())
     store.add(Source("short.md", "alpha", "", {"n": 1}), Source("long.md", "beta " * 20))
     with store.view() as view:
-        [short] = view.by_words(["alpha"], 9)
-        [long] = view.by_words(["beta"], 9)
+        [short] = view.search_words(["alpha"], 9)
+        [long] = view.search_words(["beta"], 9)
         vector = Lengths().embed(["short"])[0]
-        assert view.by_meaning(vector, 9, []) == {short: pytest.approx(1.0)}
-        told = view.by_meaning(vector, 9, [long])
+        assert view.search_vectors(vector, 9, []) == {short: pytest.approx(1.0)}
+        told = view.search_vectors(vector, 9, [long])
         assert told == {short: pytest.approx(1.0), long: pytest.approx(0.0)}
     with store.view({"type": "ne", "key": "n", "value": 1}) as view:
-        assert view.by_meaning(vector, 9, []) == {}
+        assert view.search_vectors(vector, 9, []) == {}
 
 
 def test_two_who_write_at_once_lose_nothing(make: Make) -> None:
@@ -157,7 +162,7 @@ def test_text_that_no_database_holds_is_cleaned(make: Make) -> None:
     store = make(None)
     store.add(Source("a.md", "half \ud83d end\0", "", {"k": "a\0b\ud83d"}))
     assert words(store, "half", "end") == {"half": 1, "end": 1}
-    assert store.files()[0].attributes == {"k": "ab"}
+    assert store.list_files()[0].attributes == {"k": "ab"}
 
 
 KEYS = st.sampled_from(["k", 'a"b', "a.b", "filename", "地"])
@@ -167,7 +172,7 @@ COMPARED = st.builds(
     lambda kind, key, values: {
         "type": kind, "key": key, "value": values if kind in ("in", "nin") else (values or [0])[0],
     },
-    st.sampled_from([kind for kind in KINDS if kind not in ("and", "or")]),
+    st.sampled_from([kind for kind in FILTER_KINDS if kind not in ("and", "or")]),
     KEYS,
     st.lists(VALUES, max_size=3),
 )  # fmt: skip
@@ -230,7 +235,7 @@ def test_a_filter_means_the_same_everywhere(
 
 
 def test_a_term_weighs_more_in_a_title_and_in_a_short_passage() -> None:
-    short = weights("", "seal", "", "walrus")
-    long = weights("", "seal", "", "walrus" + " x" * 200)
+    short = weigh_terms("", "seal", "", "walrus")
+    long = weigh_terms("", "seal", "", "walrus" + " x" * 200)
     assert short["seal"] > short["walrus"] > long["walrus"]
-    assert weights("", "", "", "a " * 50)["a"] < 2.2
+    assert weigh_terms("", "", "", "a " * 50)["a"] < 2.2

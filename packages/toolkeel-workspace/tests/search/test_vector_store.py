@@ -35,7 +35,7 @@ class Broken(Lengths):
 
 def words(store: VectorStore) -> set[str]:
     """What the index of words holds."""
-    with store.reading() as db:
+    with store.read_transaction() as db:
         return {row[0] for row in db.execute("SELECT term FROM vocabulary")}
 
 
@@ -53,14 +53,14 @@ def test_files_are_put_in_replaced_and_taken_out(tmp_path: Path) -> None:
         Source("b.md", "# Gamma\ndelta"),
     )
     assert words(store) >= {"alpha", "beta", "titl", "gamma", "delta"}
-    a, _ = store.files()
+    a, _ = store.list_files()
     assert (a.name, a.stamp, a.digest, a.attributes["标签"]) == ("a.md", "stamp", "digest", "猫")
     before = store.generation
     assert store.add(Source("a.md", "epsilon")) == [first]
     assert store.generation != before
     assert "alpha" not in words(store)
     assert store.remove("a.md", "b.md", "c.md") == 2
-    assert (len(store), words(store), store.files()) == (0, set(), [])
+    assert (len(store), words(store), store.list_files()) == (0, set(), [])
     store.close()
     check(tmp_path / "a" / "s.sqlite")
 
@@ -96,7 +96,7 @@ def test_nothing_is_changed_if_there_are_no_vectors(tmp_path: Path) -> None:
     store = VectorStore(tmp_path / "s.sqlite", Broken())
     with pytest.raises(ToolError, match="no vectors today"):
         store.add(Source("a.md", "alpha"))
-    assert (len(store), store.files()) == (0, [])
+    assert (len(store), store.list_files()) == (0, [])
     store.close()
 
 
@@ -118,7 +118,7 @@ def test_what_is_no_store_is_told(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="is no vector store"):
         VectorStore(tmp_path / "text.sqlite")
     store = VectorStore(tmp_path / "old.sqlite")
-    with store.writing() as db:
+    with store.write_transaction() as db:
         db.execute("UPDATE meta SET value = '0' WHERE key = 'format'")
     store.close()
     with pytest.raises(SetupError, match="made by another version"):

@@ -10,21 +10,21 @@ from typing import Any
 import pytest
 
 from toolkeel.errors import ToolError
-from toolkeel.executors.process_tree import Ended, Finished, NotStarted
+from toolkeel.executors.process_tree import CommandNotStarted, CommandResult, EndReason
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel_workspace.shell.command import _why, run_command, shell_words
-from toolkeel_workspace.shell.output_tail import Tail
+from toolkeel_workspace.shell.command import _describe_failure, make_shell_argv, run_command
+from toolkeel_workspace.shell.output_tail import OutputTail
 
 
 @pytest.mark.parametrize("timeout", [0, -1])
 def test_a_timeout_counts_from_one(timeout: float, tmp_path: Path) -> None:
     sandbox = Sandbox("off", [tmp_path])
     with pytest.raises(ToolError, match="counts from 1"):
-        asyncio.run(run_command(sandbox, shell_words("true"), timeout=timeout))
+        asyncio.run(run_command(sandbox, make_shell_argv("true"), timeout=timeout))
 
 
 def test_no_output_is_said(tmp_path: Path) -> None:
-    done = asyncio.run(run_command(Sandbox("off", [tmp_path]), shell_words("true")))
+    done = asyncio.run(run_command(Sandbox("off", [tmp_path]), make_shell_argv("true")))
     assert done.content == "(no output)"
 
 
@@ -33,19 +33,19 @@ def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int)
     """The same error, once in place of the start, and once while its output is taken."""
 
     class Shut(Sandbox):
-        def command(self, *args: object, **more: object) -> Any:
+        def build_command(self, *args: object, **more: object) -> Any:
             raise OSError(number, "no")
 
-    class Torn(Tail):
+    class Torn(OutputTail):
         def add(self, piece: bytes) -> None:
             raise OSError(number, "no")
 
-    words = shell_words("echo begun > begun; echo said")
+    words = make_shell_argv("echo begun > begun; echo said")
     with pytest.raises(ToolError, match="could not be started"):
         asyncio.run(run_command(Shut("off", [tmp_path]), words))
     with pytest.raises(OSError, match="no") as found:
         asyncio.run(run_command(Sandbox("off", [tmp_path]), words, tail=Torn(lambda text: None)))
-    assert not isinstance(found.value, NotStarted)
+    assert not isinstance(found.value, CommandNotStarted)
     assert (tmp_path / "begun").exists()
 
 
@@ -59,6 +59,8 @@ def test_only_what_never_began_could_not_be_started(tmp_path: Path, number: int)
         (3, "exit", "Command exited with code 3."),
     ],
 )
-def test_why_a_command_failed_is_told_by_who_ended_it(code: int, ended: Ended, told: str) -> None:
-    assert told in _why(Finished(code, ended, b"", b"", 0.0), 2)
-    assert not _why(Finished(0, "exit", b"", b"", 0.0), 2)
+def test_why_a_command_failed_is_told_by_who_ended_it(
+    code: int, ended: EndReason, told: str
+) -> None:
+    assert told in _describe_failure(CommandResult(code, ended, b"", b"", 0.0), 2)
+    assert not _describe_failure(CommandResult(0, "exit", b"", b"", 0.0), 2)

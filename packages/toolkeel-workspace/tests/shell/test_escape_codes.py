@@ -13,7 +13,7 @@ from toolkeel_workspace.shell.escape_codes import TerminalOutput
 
 def plain(*pieces: bytes) -> bytes:
     output = TerminalOutput()
-    return b"".join([*map(output.feed, pieces), output.end()])
+    return b"".join([*map(output.feed, pieces), output.flush()])
 
 
 @pytest.mark.parametrize(
@@ -58,7 +58,7 @@ def test_it_does_not_matter_where_the_pieces_are_cut(raw: bytes, cuts: list[int]
 
 def test_a_line_that_never_ends_takes_little_memory() -> None:
     output = TerminalOutput()
-    given = b"".join(output.feed(b"x" * 5000) for _ in range(100)) + output.end()
+    given = b"".join(output.feed(b"x" * 5000) for _ in range(100)) + output.flush()
     assert given == b"x" * 500_000
     for number in range(20_000):
         output.feed(b"progress %d\r" % number)

@@ -14,7 +14,7 @@ from toolkeel import Toolset
 from toolkeel.messages import ToolCall
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.shell import git_identity as module
-from toolkeel_workspace.shell.git_identity import git_identity
+from toolkeel_workspace.shell.git_identity import read_git_identity
 
 PERSON = {"GIT_AUTHOR_NAME": "Ada", "GIT_AUTHOR_EMAIL": "ada@example.org"}
 PERSON |= {"GIT_COMMITTER_NAME": "Ada", "GIT_COMMITTER_EMAIL": "ada@example.org"}
@@ -30,9 +30,9 @@ def repository(tmp_path: Path) -> Iterator[Path]:
     subprocess.run(["git", "init", "-q", folder], check=True)
     before = os.environ.get("GIT_CONFIG_GLOBAL")
     os.environ["GIT_CONFIG_GLOBAL"] = str(settings)
-    module._global.cache_clear()
+    module._read_global_setting.cache_clear()
     yield folder
-    module._global.cache_clear()
+    module._read_global_setting.cache_clear()
     if before is None:
         del os.environ["GIT_CONFIG_GLOBAL"]
     else:
@@ -40,11 +40,11 @@ def repository(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_the_name_of_the_person_is_known_where_the_repository_has_none(repository: Path) -> None:
-    assert git_identity(repository) == PERSON
-    assert git_identity(repository.parent) == {}
+    assert read_git_identity(repository) == PERSON
+    assert read_git_identity(repository.parent) == {}
     with (repository / ".git" / "config").open("a") as file:
         file.write("[user]\n\tname = Project\n")
-    assert git_identity(repository) == {}
+    assert read_git_identity(repository) == {}
 
 
 def test_two_calls_of_a_turn_add_and_commit_in_the_name_of_the_person(repository: Path) -> None:
@@ -60,7 +60,7 @@ def test_what_a_command_put_in_the_place_of_the_settings_holds_nobody_up(reposit
     settings = repository / ".git" / "config"
     settings.unlink()
     os.mkfifo(settings)
-    assert git_identity(repository) == {}
+    assert read_git_identity(repository) == {}
     settings.unlink()
     settings.symlink_to("/dev/zero")
-    assert git_identity(repository) == {}
+    assert read_git_identity(repository) == {}

@@ -13,11 +13,11 @@ from hypothesis import strategies as st
 
 from toolkeel._records.result_store import RESULTS, ResultStore
 from toolkeel_workspace.files.line_window import MAX_BYTES, MAX_LINES
-from toolkeel_workspace.shell.output_tail import Tail
+from toolkeel_workspace.shell.output_tail import OutputTail
 
 
-def tail_of(*pieces: bytes) -> Tail:
-    tail = Tail(lambda text: None)
+def tail_of(*pieces: bytes) -> OutputTail:
+    tail = OutputTail(lambda text: None)
     for piece in pieces:
         tail.add(piece)
     tail.close()
@@ -33,7 +33,7 @@ PLAIN = st.lists(st.text("a猫\n\t\udc80", max_size=9), max_size=20).map(
 def test_a_short_output_is_shown_whole_however_it_came(pieces: list[bytes]) -> None:
     data = b"".join(pieces)
     tail = tail_of(*pieces)
-    text, notice = tail.text()
+    text, notice = tail.render()
     assert notice == "" and tail.name == ""
     assert text == data.removesuffix(b"\n").decode("utf-8", "replace")
     assert tail.lines == data.count(b"\n") + (data[-1:] not in (b"", b"\n"))
@@ -47,7 +47,7 @@ def test_a_long_output_is_cut_to_whole_lines_within_both_limits(
     rows = [f"{n:0{width}}" for n in range(1, lines + 1)]
     data = "".join(f"{row}\n" for row in rows).encode()
     tail = tail_of(*(data[i : i + size] for i in range(0, len(data), size)))
-    text, notice = tail.text()
+    text, notice = tail.render()
     shown = text.split("\n")
     assert shown == rows[-len(shown) :]
     assert len(shown) <= MAX_LINES and len(text.encode()) <= MAX_BYTES
@@ -62,16 +62,16 @@ def test_a_long_output_is_cut_to_whole_lines_within_both_limits(
 
 def test_of_one_endless_line_the_end_is_kept_on_a_border_of_characters() -> None:
     tail = tail_of(("你" * 100_000).encode())
-    text, notice = tail.text()
+    text, notice = tail.render()
     assert set(text) == {"你"} and len(text.encode()) > MAX_BYTES - 3
     assert "of line 1 are shown" in notice and "293.0 KB in all" in notice
 
 
 def test_memory_stays_flat_and_the_file_holds_everything() -> None:
-    tail = Tail(lambda text: None)
+    tail = OutputTail(lambda text: None)
     for _ in range(200):
         tail.add(b"x" * 65_535 + b"\n")
-    assert tail._kept < 4 * MAX_BYTES
+    assert tail._buffered_bytes < 4 * MAX_BYTES
     tail.close()
     assert Path(tail.path).stat().st_size == 200 * 65_536
     RESULTS.remove(tail.name)
@@ -110,12 +110,12 @@ class Disks(ResultStore):
 @pytest.mark.parametrize("spare", [True, False])
 def test_a_full_disk_ends_no_command_and_what_is_lost_is_said(room: int, spare: bool) -> None:
     disks = Disks(room, spare)
-    tail = Tail(lambda text: None, disks)
+    tail = OutputTail(lambda text: None, disks)
     data = b"".join(b"line %d\n" % number for number in range(40_000))
     for start in range(0, len(data), 9000):
         tail.add(data[start : start + 9000])
     tail.close()
-    text, notice = tail.text()
+    text, notice = tail.render()
     assert text.endswith("line 39999") and "of 40000 are shown" in notice
     if spare and room:
         assert Path(tail.path).read_bytes() == data

@@ -10,13 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.web.bounded_decompression import STEP, Inflater, TooLarge
+from toolkeel_workspace.web.bounded_decompression import MAX_STEP, BodyTooLarge, Decompressor
 
 MANY = 1 << 40
 
 
 def inflated(encoding: str, pieces: list[bytes], limit: int = MANY) -> bytes:
-    inflater = Inflater(encoding, limit)
+    inflater = Decompressor(encoding, limit)
     return b"".join(piece for data in pieces for piece in inflater.feed(data))
 
 
@@ -47,14 +47,14 @@ def test_members_of_a_gzip_body_are_joined(one: bytes, two: bytes, size: int) ->
 
 def test_a_piece_is_never_larger_than_a_step() -> None:
     data = bytes(1 << 20)
-    pieces = [*Inflater("gzip", MANY).feed(gzip.compress(data))]
-    assert max(map(len, pieces)) <= STEP
+    pieces = [*Decompressor("gzip", MANY).feed(gzip.compress(data))]
+    assert max(map(len, pieces)) <= MAX_STEP
     assert b"".join(pieces) == data
 
 
 def test_a_bomb_is_refused_after_little_of_it() -> None:
     bomb = gzip.compress(bytes(64 << 20))
-    inflater, given = Inflater("gzip", MANY), 0
+    inflater, given = Decompressor("gzip", MANY), 0
     with pytest.raises(ToolError, match="was refused: its data swells more than 200-fold"):
         for piece in inflater.feed(bomb):
             given += len(piece)
@@ -62,9 +62,9 @@ def test_a_bomb_is_refused_after_little_of_it() -> None:
 
 
 def test_a_body_past_its_limit_is_refused() -> None:
-    with pytest.raises(TooLarge, match="more than 1,000 bytes"):
+    with pytest.raises(BodyTooLarge, match="more than 1,000 bytes"):
         inflated("", [bytes(1001)], 1000)
-    with pytest.raises(TooLarge):
+    with pytest.raises(BodyTooLarge):
         inflated("gzip", [gzip.compress(bytes(1001))], 1000)
 
 
@@ -76,4 +76,4 @@ def test_broken_data_is_told(encoding: str) -> None:
 
 def test_an_encoding_that_nobody_asked_for_is_refused() -> None:
     with pytest.raises(ToolError, match="'br', which was not asked for"):
-        Inflater("br", 1)
+        Decompressor("br", 1)

@@ -13,8 +13,8 @@ import pytest
 
 from tests.builtin.webserver import Asked, WebServer, Write, always, redirect, response, serving
 from toolkeel.errors import SetupError, ToolError
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
-from toolkeel_workspace.web.bounded_decompression import TooLarge
+from toolkeel_workspace.sandbox.reachable_hosts import HostPolicy
+from toolkeel_workspace.web.bounded_decompression import BodyTooLarge
 from toolkeel_workspace.web.client import Page, WebClient, WebLimits, parse_url
 
 T = TypeVar("T")
@@ -31,7 +31,7 @@ def run(
 
 
 def client(server: WebServer, *more: str, **options: object) -> WebClient:
-    return WebClient(Reach([server.place, *more]), **options)  # type: ignore[arg-type]
+    return WebClient(HostPolicy([server.place, *more]), **options)  # type: ignore[arg-type]
 
 
 def test_a_page_comes_with_its_type_and_where_it_was() -> None:
@@ -58,8 +58,8 @@ def test_a_host_is_resolved_once_and_the_checked_address_is_the_one_connected_to
             asked.append(host)
             return ["192.0.2.1"] if len(asked) == 1 else ["127.0.0.1"]
 
-        limits = WebLimits(connect=0.5, total=3)
-        reach = Reach(["192.0.2.0/24"], ports=[server.port], resolve=rebinding)
+        limits = WebLimits(connect_seconds=0.5, total_seconds=3)
+        reach = HostPolicy(["192.0.2.0/24"], ports=[server.port], resolve=rebinding)
         with pytest.raises(ToolError, match=r"cannot be reached|did not answer|took longer"):
             await WebClient(reach, limits).get(f"http://rebind.example:{server.port}/")
         assert server.connections == 0
@@ -94,7 +94,7 @@ def test_a_redirect_to_a_place_that_is_not_public_is_refused_and_never_connected
     async def use(inner: WebServer) -> None:
         target = f"http://{place}:{inner.port}/secret"
         async with serving(redirect(target)) as outer:
-            reach = Reach([outer.place], ports=[inner.port])
+            reach = HostPolicy([outer.place], ports=[inner.port])
             with pytest.raises(ToolError):
                 await WebClient(reach).get(outer.url)
             with pytest.raises(ToolError):
@@ -112,7 +112,7 @@ def test_the_name_that_is_looked_up_is_the_one_that_the_server_is_sent() -> None
         asked.append(host)
         return []
 
-    reach = Reach(only=["straße.example"], resolve=resolve)
+    reach = HostPolicy(only=["straße.example"], resolve=resolve)
     with pytest.raises(ToolError, match="no address"):
         asyncio.run(WebClient(reach).get("http://straße.example/"))
     assert asked == ["xn--strae-oqa.example"]
@@ -148,7 +148,7 @@ def test_a_credential_goes_to_its_origin_and_no_further() -> None:
     async def use(second: WebServer) -> None:
         async with serving(redirect(f"{second.url}/stolen")) as first:
             getter = WebClient(
-                Reach([first.place, second.place]), auth={first.url: "Bearer canary"}
+                HostPolicy([first.place, second.place]), auth={first.url: "Bearer canary"}
             )
             await getter.get(first.url)
         assert first.asked[0].headers["authorization"] == "Bearer canary"
@@ -206,11 +206,11 @@ def test_a_gzip_bomb_is_refused_and_costs_no_memory() -> None:
     assert len(data) < 2 << 20
 
     async def use(server: WebServer) -> None:
-        large = WebLimits(bytes=1 << 40)
+        large = WebLimits(max_bytes=1 << 40)
         with pytest.raises(ToolError, match="swells more than"):
             await client(server, limits=large).get(server.url)
-        with pytest.raises(TooLarge):
-            await client(server, limits=WebLimits(bytes=500_000)).get(server.url)
+        with pytest.raises(BodyTooLarge):
+            await client(server, limits=WebLimits(max_bytes=500_000)).get(server.url)
 
     before = memory()
     run(always(response(data, content_encoding="gzip")), use)
@@ -224,8 +224,8 @@ def test_a_body_is_refused_by_the_size_it_announces_and_by_the_size_it_has() -> 
             await write(b"x" * 65536)
 
     async def use(server: WebServer) -> None:
-        with pytest.raises(TooLarge):
-            await client(server, limits=WebLimits(bytes=100_000)).get(server.url)
+        with pytest.raises(BodyTooLarge):
+            await client(server, limits=WebLimits(max_bytes=100_000)).get(server.url)
 
     run(endless, use)
     run(always(response(b"x" * 200_000)), use)
@@ -241,7 +241,7 @@ def test_a_server_that_drips_ends_at_the_deadline() -> None:
     async def use(server: WebServer) -> None:
         begin = time.monotonic()
         with pytest.raises(ToolError, match=r"took longer than 0\.5 seconds; it was stopped"):
-            await client(server, limits=WebLimits(total=0.5)).get(server.url)
+            await client(server, limits=WebLimits(total_seconds=0.5)).get(server.url)
         assert time.monotonic() - begin < 15
 
     run(drip, use)
@@ -255,7 +255,9 @@ def test_a_server_that_falls_silent_is_left(head: bytes) -> None:
 
     async def use(server: WebServer) -> None:
         with pytest.raises(ToolError, match=r"did not answer in time|stopped sending"):
-            await client(server, limits=WebLimits(idle=0.3, total=20)).get(server.url)
+            await client(server, limits=WebLimits(idle_seconds=0.3, total_seconds=20)).get(
+                server.url
+            )
 
     run(silent, use)
 
@@ -274,7 +276,7 @@ def test_the_next_address_is_tried_if_one_cannot_be_connected_to() -> None:
         async def both(host: str, port: int) -> Sequence[str]:
             return ["127.0.0.2", "127.0.0.1"]
 
-        reach = Reach([f"two.example:{server.port}"], resolve=both)
+        reach = HostPolicy([f"two.example:{server.port}"], resolve=both)
         page = await WebClient(reach).get(f"http://two.example:{server.port}/")
         assert server.asked[0].headers["host"] == f"two.example:{server.port}"
         return page

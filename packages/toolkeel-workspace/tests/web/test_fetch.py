@@ -15,7 +15,7 @@ from tests.pictures.test_too_large import png
 from tests.search.test_document_text import PAGE, pdf
 from toolkeel import Agent, ToolCall, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.builtin.hosted_calls import collect_hosted_items
 from toolkeel.content import Image
 from toolkeel.errors import SetupError
 from toolkeel.events import Event, event_dict
@@ -23,7 +23,7 @@ from toolkeel.messages import ToolMessage
 from toolkeel.providers import anthropic, gemini, openai_responses
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.files.file_tools import Files
-from toolkeel_workspace.web.fetch import SHOWN, fetch_tool
+from toolkeel_workspace.web.fetch import MAX_SHOWN_CHARS, fetch_tool
 
 
 def with_server(answer: Answer, use: Callable[[WebServer], Awaitable[Any]]) -> Any:
@@ -58,7 +58,7 @@ def test_a_page_is_given_as_markdown_with_where_it_is_from() -> None:
     ]
     assert "# Oslo" in lines
     assert message.details["status"] == 200
-    [item] = hosted_items([message])
+    [item] = collect_hosted_items([message])
     assert (item["type"], item["id"]) == ("web_search_call", "call_1")
     assert item["action"]["type"] == "open_page"  # type: ignore[index]
 
@@ -66,8 +66,11 @@ def test_a_page_is_given_as_markdown_with_where_it_is_from() -> None:
 def test_a_long_page_is_read_in_parts() -> None:
     text = "".join(f"{number:05d}\n" for number in range(10_000))
     first = fetched(always(response(text, "text/plain")))
-    assert f"[Characters 0 to {SHOWN} of 60000. Go on with start={SHOWN}.]" in first.text
-    last = fetched(always(response(text, "text/plain")), start=3 * SHOWN - 6)
+    assert (
+        f"[Characters 0 to {MAX_SHOWN_CHARS} of 60000. Go on with start={MAX_SHOWN_CHARS}.]"
+        in first.text
+    )
+    last = fetched(always(response(text, "text/plain")), start=3 * MAX_SHOWN_CHARS - 6)
     assert "09999\n" in last.text
     assert last.text.endswith("[Characters 59994 to 60000 of 60000.]")
     past = fetched(always(response(text, "text/plain")), start=60_000)
@@ -106,7 +109,7 @@ def test_an_error_of_the_server_is_told_with_its_own_words() -> None:
 def test_nothing_private_is_fetched_by_default(url: str) -> None:
     [message] = Toolset([fetch_tool()]).run_sync([ToolCall("1", "fetch", {"url": url})])
     assert message.kind == "tool_error"
-    assert "not on the public internet" in message.text or "no http or https" in message.text
+    assert "not on the public internet" in message.text or "not an http or https" in message.text
 
 
 def test_a_provider_that_fetches_is_asked_to_unless_it_cannot() -> None:

@@ -10,19 +10,19 @@ from openai.types.responses import ToolParam
 from pydantic import TypeAdapter
 
 from toolkeel import Agent, SetupError, ToolCall, Toolset, tool
-from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.builtin.hosted_calls import collect_hosted_items
 from toolkeel.effects import acts, reads
 from toolkeel.messages import ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.providers import anthropic, gemini, openai_chat, openai_responses
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_workspace.web.search import (
-    SIZES,
+    RESULT_SIZES,
     UserLocation,
     WebSearchTool,
     WebSearchToolFilters,
 )
-from toolkeel_workspace.web.search_backends import Found, SearchQuery
+from toolkeel_workspace.web.search_backends import SearchQuery, SearchResult
 
 OSLO = UserLocation(city="Oslo", country="NO", timezone="Europe/Oslo")
 
@@ -35,12 +35,16 @@ class Library:
     def __init__(self) -> None:
         self.asked: list[SearchQuery] = []
 
-    async def search(self, question: SearchQuery) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[SearchResult]:
         self.asked.append(question)
         long = "word " * 1000
-        pages = [Found("https://evil.example/", "Evil", "x"), Found("http://[no-address", "Bad")]
+        pages = [
+            SearchResult("https://evil.example/", "Evil", "x"),
+            SearchResult("http://[no-address", "Bad"),
+        ]
         pages += [
-            Found(f"https://d{n}.example/", f"Page {n}", long, "2026-01-02") for n in range(20)
+            SearchResult(f"https://d{n}.example/", f"Page {n}", long, "2026-01-02")
+            for n in range(20)
         ]
         return pages if question.text != "nothing" else []
 
@@ -52,7 +56,7 @@ def searched(tool: WebSearchTool, query: str = "天气") -> ToolMessage:
 
 @pytest.mark.parametrize("size", ["low", "medium", "high"])
 def test_the_context_size_says_how_much_the_model_reads(size: Any) -> None:
-    count, length = SIZES[size]
+    count, length = RESULT_SIZES[size]
     message = searched(WebSearchTool(search_context_size=size, backend=Library()))
     assert f"{count}. Page {count - 2} (2026-01-02)" in message.text
     assert f"{count + 1}. " not in message.text
@@ -72,7 +76,7 @@ def test_filters_and_location_reach_the_backend_and_hold_for_what_it_finds() -> 
 
 
 def test_the_result_has_the_form_of_openais_item() -> None:
-    [item] = hosted_items([searched(WebSearchTool(backend=Library()))])
+    [item] = collect_hosted_items([searched(WebSearchTool(backend=Library()))])
     action: Any = item["action"]
     assert (item["type"], item["id"], item["status"]) == ("web_search_call", "call_1", "completed")
     assert (action["type"], action["query"], len(action["sources"])) == ("search", "天气", 8)

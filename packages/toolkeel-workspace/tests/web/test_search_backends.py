@@ -16,14 +16,14 @@ from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.web.search_backends import (
     Brave,
     Ddgs,
-    Found,
     SearchBackend,
     SearchQuery,
+    SearchResult,
     SearXNG,
     Tavily,
-    backend_of,
+    resolve_backend,
 )
-from toolkeel_workspace.web.service import MOST
+from toolkeel_workspace.web.service import MAX_RESPONSE_BYTES
 
 OSLO = SearchQuery("weather 挪威", 3, "NO", ("yr.no", "met.no"), ("evil.example",))
 
@@ -33,7 +33,7 @@ def asked(
 ) -> Any:
     """What a backend found on such a server, and what it asked."""
 
-    async def go() -> tuple[list[Found], Asked]:
+    async def go() -> tuple[list[SearchResult], Asked]:
         async with serving(answer) as server:
             found = await make(server.url).search(question)
             return list(found), server.asked[0]
@@ -56,7 +56,7 @@ def test_searxng_is_asked_for_json_in_the_language() -> None:
         "nonsense",
     ]
     found, one = asked(as_json({"results": rows}), SearXNG)
-    assert found == [Found("https://yr.no/1", "Yr", "sun", "2026-01-02")]
+    assert found == [SearchResult("https://yr.no/1", "Yr", "sun", "2026-01-02")]
     assert urlsplit(one.path).path == "/search"
     assert query(one) == {
         "q": "weather 挪威 (site:yr.no OR site:met.no) -site:evil.example",
@@ -68,7 +68,7 @@ def test_searxng_is_asked_for_json_in_the_language() -> None:
 def test_brave_is_asked_with_its_key_and_country() -> None:
     rows = {"web": {"results": [{"url": "https://yr.no", "title": "Yr", "description": "sun"}]}}
     found, one = asked(as_json(rows), lambda url: Brave("key", url))
-    assert found == [Found("https://yr.no", "Yr", "sun")]
+    assert found == [SearchResult("https://yr.no", "Yr", "sun")]
     assert urlsplit(one.path).path == "/res/v1/web/search"
     assert one.headers["x-subscription-token"] == "key"
     assert query(one)["country"] == "NO"
@@ -78,7 +78,7 @@ def test_brave_is_asked_with_its_key_and_country() -> None:
 def test_tavily_is_asked_with_domains_of_its_own() -> None:
     rows = {"results": [{"url": "https://yr.no", "title": "Yr", "content": "sun", "score": 0.9}]}
     found, one = asked(as_json(rows), lambda url: Tavily("key", url))
-    assert found == [Found("https://yr.no", "Yr", "sun")]
+    assert found == [SearchResult("https://yr.no", "Yr", "sun")]
     assert (one.method, one.path, one.headers["authorization"]) == ("POST", "/search", "Bearer key")
     assert json.loads(one.body) == {
         "query": "weather 挪威",
@@ -98,9 +98,9 @@ def test_ddgs_reads_the_page_of_an_engine(monkeypatch: pytest.MonkeyPatch) -> No
         return Ddgs("duckduckgo")
 
     found, one = asked(always(response(HITS)), make)
-    assert found == [Found("https://yr.no/oslo", "Oslo", "晴 25 degrees")]
+    assert found == [SearchResult("https://yr.no/oslo", "Oslo", "晴 25 degrees")]
     form = parse_qs(one.body.decode())
-    assert form["q"] == [OSLO.with_sites]
+    assert form["q"] == [OSLO.text_with_sites]
     assert form["l"] == ["no-zh"]
 
 
@@ -123,7 +123,7 @@ def test_ddgs_without_results_found_nothing(monkeypatch: pytest.MonkeyPatch) -> 
         (always(response("oops", status="500 Error")), "HTTP status 500"),
         (always(response("<html>")), "did not send JSON"),
         (always(response("[" * 5000)), "did not send JSON"),
-        (always(response(b" " * (MOST + 1))), "more than 8,388,608 bytes"),
+        (always(response(b" " * (MAX_RESPONSE_BYTES + 1))), "more than 8,388,608 bytes"),
         (always(b"nonsense\r\n\r\n"), "cannot be reached"),
     ],
 )
@@ -156,25 +156,25 @@ def test_the_language_is_that_of_the_question(text: str, country: str, language:
 
 
 def test_domains_stand_for_all_below_them() -> None:
-    assert OSLO.wants("https://www.yr.no/x")
-    assert not OSLO.wants("https://notyr.no/")
-    assert not OSLO.wants("https://a.evil.example/")
-    assert SearchQuery("x").wants("https://anything.example")
+    assert OSLO.is_wanted("https://www.yr.no/x")
+    assert not OSLO.is_wanted("https://notyr.no/")
+    assert not OSLO.is_wanted("https://a.evil.example/")
+    assert SearchQuery("x").is_wanted("https://anything.example")
 
 
 def test_a_backend_is_found_by_name_and_by_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TAVILY_API_KEY", "BRAVE_API_KEY", "SEARXNG_URL"):
         monkeypatch.delenv(name, raising=False)
-    assert backend_of("auto").name == "ddgs"
+    assert resolve_backend("auto").name == "ddgs"
     with pytest.raises(SetupError, match="set BRAVE_API_KEY"):
-        backend_of("brave")
+        resolve_backend("brave")
     with pytest.raises(SetupError, match="set SEARXNG_URL"):
-        backend_of("searxng")
+        resolve_backend("searxng")
     with pytest.raises(SetupError, match="no search backend 'bing'; there are auto, ddgs"):
-        backend_of("bing")
+        resolve_backend("bing")
     monkeypatch.setenv("SEARXNG_URL", "http://127.0.0.1:8888")
-    assert backend_of("auto").name == "SearXNG"
+    assert resolve_backend("auto").name == "SearXNG"
     monkeypatch.setenv("BRAVE_API_KEY", "k")
-    assert backend_of("auto").name == "Brave"
+    assert resolve_backend("auto").name == "Brave"
     mine = Ddgs()
-    assert backend_of(mine) is mine
+    assert resolve_backend(mine) is mine

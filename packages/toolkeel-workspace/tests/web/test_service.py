@@ -9,14 +9,14 @@ import pytest
 
 from tests.builtin.webserver import Answer, Asked, Write, always, redirect, response, serving
 from toolkeel.errors import ToolError
-from toolkeel_workspace.web.service import MOST, is_local, json_of, status_and_body
+from toolkeel_workspace.web.service import MAX_RESPONSE_BYTES, is_local, parse_json, send_request
 
 
 def ask(answer: Answer, most: int = 1000) -> tuple[tuple[int, bytes], Asked]:
     async def go() -> tuple[tuple[int, bytes], Asked]:
         async with serving(answer) as server:
-            got = await status_and_body(
-                "It", "POST", server.url, 5, most=most, headers={"X-Key": "k"}
+            got = await send_request(
+                "It", "POST", server.url, 5, max_bytes=most, headers={"X-Key": "k"}
             )
             return got, server.asked[0]
 
@@ -54,7 +54,7 @@ def test_what_is_too_large_or_broken_is_told(answer: Answer, told: str) -> None:
 def test_a_bomb_is_refused_by_how_far_it_swells() -> None:
     bomb = gzip.compress(b"\0" * 3_000_000)
     with pytest.raises(ToolError, match="swells"):
-        ask(always(response(bomb, Content_Encoding="gzip")), MOST)
+        ask(always(response(bomb, Content_Encoding="gzip")), MAX_RESPONSE_BYTES)
 
 
 def test_no_redirect_is_followed() -> None:
@@ -67,7 +67,7 @@ def test_a_service_that_says_nothing_is_given_up() -> None:
 
     async def go() -> None:
         async with serving(silent) as server:
-            await status_and_body("It", "GET", server.url, 0.1)
+            await send_request("It", "GET", server.url, 0.1)
 
     with pytest.raises(ToolError, match="It did not answer in time"):
         asyncio.run(go())
@@ -75,9 +75,9 @@ def test_a_service_that_says_nothing_is_given_up() -> None:
 
 @pytest.mark.parametrize("body", [b"<html>", b"\xff", b"[" * 5000])
 def test_what_is_no_json_is_told_however_deep(body: bytes) -> None:
-    assert json_of("It", b'{"a": 1}') == {"a": 1}
+    assert parse_json("It", b'{"a": 1}') == {"a": 1}
     with pytest.raises(ToolError, match="It did not send JSON"):
-        json_of("It", body)
+        parse_json("It", body)
 
 
 def test_no_proxy_of_the_environment_is_asked_for_what_is_on_this_machine() -> None:

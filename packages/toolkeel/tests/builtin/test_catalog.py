@@ -9,14 +9,16 @@ from pathlib import Path
 import pytest
 
 from toolkeel import Toolset
-from toolkeel.builtin.catalog import BY_NAME, builtin_names, load
+from toolkeel.builtin.catalog import EXPLICIT_ONLY, builtin_names, load_builtin
 from toolkeel.errors import MissingExtraError, SetupError
 
 OPTIONS: dict[str, dict[str, str]] = {"file_search": {"stores": "docs"}}
 
 
 def test_all_builtins_fit_in_one_toolset() -> None:
-    made = Toolset(tool for name in builtin_names() if name not in BY_NAME for tool in load(name))
+    made = Toolset(
+        tool for name in builtin_names() if name not in EXPLICIT_ONLY for tool in load_builtin(name)
+    )
     assert {"calculator", "clock"} <= {*made.names}
 
 
@@ -25,8 +27,8 @@ def test_every_builtin_tells_its_effects_and_describes_each_parameter(
 ) -> None:
     monkeypatch.chdir(tmp_path)  # no program imports its code from there
     for name in builtin_names():
-        for made in load(name, **OPTIONS.get(name, {})):
-            assert made.effects.read_only or name in BY_NAME
+        for made in load_builtin(name, **OPTIONS.get(name, {})):
+            assert made.effects.read_only or name in EXPLICIT_ONLY
             properties = made.parameters["properties"]
             assert isinstance(properties, dict)
             assert all(schema.get("description") for schema in properties.values())
@@ -36,9 +38,9 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
     with pytest.raises(
         SetupError, match=r"no builtin called 'calculater'; did you mean calculator\?"
     ):
-        load("calculater")
+        load_builtin("calculater")
     with pytest.raises(SetupError, match="there are calculator, clock, "):
-        load("zzz")
+        load_builtin("zzz")
 
 
 @pytest.mark.parametrize(
@@ -55,9 +57,9 @@ def test_a_missing_package_is_told_with_the_line_that_installs_it(
 ) -> None:
     program = (
         f"import sys; sys.modules[{package!r}] = None\n"
-        "from toolkeel.builtin.catalog import load\n"
+        "from toolkeel.builtin.catalog import load_builtin\n"
         f"from toolkeel.errors import {MissingExtraError.__name__} as Missing\n"
-        f"try: load({name!r})\nexcept Missing as error: print(error)"
+        f"try: load_builtin({name!r})\nexcept Missing as error: print(error)"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

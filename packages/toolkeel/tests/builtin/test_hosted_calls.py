@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from toolkeel.builtin.hosted_calls import hosted_items
+from toolkeel.builtin.hosted_calls import collect_hosted_items
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 from toolkeel.providers import anthropic, gemini, openai_responses
 
@@ -31,7 +31,7 @@ def test_openais_items_are_told_as_they_came() -> None:
     }
     call = {"type": "function_call", "call_id": "c", "name": "f", "arguments": "{}"}
     response = {"object": "response", "status": "completed", "output": [search, said, call]}
-    assert hosted_items([UserMessage("q"), openai_responses.decode(response)]) == [search]
+    assert collect_hosted_items([UserMessage("q"), openai_responses.decode(response)]) == [search]
 
 
 def test_anthropics_pairs_of_blocks_are_one_item() -> None:
@@ -66,7 +66,7 @@ def test_anthropics_pairs_of_blocks_are_one_item() -> None:
         },
         {"type": "text", "text": "done"},
     )
-    assert hosted_items([reply]) == [
+    assert collect_hosted_items([reply]) == [
         {
             "type": "web_search_call",
             "id": "s1",
@@ -112,7 +112,7 @@ def test_geminis_grounds_pages_and_code_are_items() -> None:
             ]
         },
     )
-    search, page, code = hosted_items([reply])
+    search, page, code = collect_hosted_items([reply])
     assert search["action"]["query"] == "weather oslo"
     assert search["action"]["sources"][0]["url"] == "https://yr.no"
     assert (page["action"], page["status"]) == (
@@ -129,4 +129,4 @@ def test_a_tool_that_ran_here_tells_of_itself_by_its_artifact() -> None:
         ToolMessage("5", "d", "add", artifact={"type": "sum"}),
         ToolMessage("5", "e", "add"),
     ]
-    assert hosted_items(messages) == [item]
+    assert collect_hosted_items(messages) == [item]

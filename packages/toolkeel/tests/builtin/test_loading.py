@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from toolkeel.builtin.loading import files_of, load_file, load_module, short_path
+from toolkeel.builtin.loading import list_python_files, load_file, load_module, shorten_path
 from toolkeel.errors import DefinitionError, SetupError
 
 
@@ -131,12 +131,12 @@ def test_a_module_that_lacks_its_own_import_is_an_error(
 def test_private_files_of_a_folder_are_left_out(tmp_path: Path) -> None:
     for name in ("b.py", "a.py", "_private.py", ".hidden.py", "notes.txt"):
         _write(tmp_path, name, "")
-    assert [path.name for path in files_of(tmp_path)] == ["a.py", "b.py"]
+    assert [path.name for path in list_python_files(tmp_path)] == ["a.py", "b.py"]
 
 
 def test_a_path_is_shown_relative_to_the_current_folder_if_it_is_below(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    assert short_path(tmp_path / "sub" / "x.py") == os.path.join("sub", "x.py")
-    assert short_path(Path("/elsewhere/x.py")) == str(Path("/elsewhere/x.py"))
+    assert shorten_path(tmp_path / "sub" / "x.py") == os.path.join("sub", "x.py")
+    assert shorten_path(Path("/elsewhere/x.py")) == str(Path("/elsewhere/x.py"))

@@ -8,7 +8,14 @@ from typing import Any
 import pytest
 
 from toolkeel import BaseTool, Prepared, Proceed, Rules, ToolContext, Toolset, tool
-from toolkeel.builtin.tools_in_module import collect, did_you_mean, flat, is_own, merge, tools_in
+from toolkeel.builtin.tools_in_module import (
+    collect_tools,
+    did_you_mean,
+    find_tools,
+    flatten,
+    is_defined_in,
+    merge_parts,
+)
 from toolkeel.errors import DuplicateToolError, SetupError
 from toolkeel.messages import ToolCall
 
@@ -37,12 +44,12 @@ def _module(**names: object) -> ModuleType:
 
 
 def _names(parts: list[Any]) -> tuple[str, ...]:
-    return merge(parts).names
+    return merge_parts(parts).names
 
 
 def test_a_toolset_of_a_module_comes_before_its_bare_tools() -> None:
     guarded = Toolset([first], steps=[shout])
-    assert tools_in(_module(first=first, second=second, tools=guarded)) == [guarded]
+    assert find_tools(_module(first=first, second=second, tools=guarded)) == [guarded]
 
 
 def test_tools_come_before_functions_and_functions_need_docstrings() -> None:
@@ -55,13 +62,13 @@ def test_tools_come_before_functions_and_functions_need_docstrings() -> None:
 
     for function in (plain, bare):
         function.__module__ = "made_for_a_test"
-    assert _names(tools_in(_module(first=first, plain=plain))) == ("first",)
-    assert _names(tools_in(_module(plain=plain, bare=bare))) == ("plain",)
-    assert tools_in(_module(bare=bare)) == []
+    assert _names(find_tools(_module(first=first, plain=plain))) == ("first",)
+    assert _names(find_tools(_module(plain=plain, bare=bare))) == ("plain",)
+    assert find_tools(_module(bare=bare)) == []
 
 
 def test_the_same_tool_under_two_names_counts_once() -> None:
-    assert _names(tools_in(_module(first=first, also=first, _hidden=second))) == ("first",)
+    assert _names(find_tools(_module(first=first, also=first, _hidden=second))) == ("first",)
 
 
 def test_a_tool_object_brings_the_tool_it_describes() -> None:
@@ -72,14 +79,14 @@ def test_a_tool_object_brings_the_tool_it_describes() -> None:
         def _run(self, who: str) -> str:
             return f"Hello, {who}!"
 
-    assert _names(tools_in(_module(greet=Greet()))) == ("greet",)
-    assert _names(collect([Greet(), first], "here")) == ("greet", "first")
+    assert _names(find_tools(_module(greet=Greet()))) == ("greet",)
+    assert _names(collect_tools([Greet(), first], "here")) == ("greet", "first")
 
 
 def test_a_toolset_alone_stays_itself_and_a_mixed_one_keeps_its_steps() -> None:
     guarded = Toolset([first], steps=[shout])
-    assert merge([guarded]) is guarded
-    mixed = merge([guarded, second])
+    assert merge_parts([guarded]) is guarded
+    mixed = merge_parts([guarded, second])
     results = mixed.run_sync(
         [ToolCall("1", "first", '{"a": 1}'), ToolCall("2", "second", '{"a": 2}')]
     )
@@ -88,15 +95,15 @@ def test_a_toolset_alone_stays_itself_and_a_mixed_one_keeps_its_steps() -> None:
 
 def test_a_toolset_that_runs_in_order_still_does_when_it_is_mixed() -> None:
     ordered = Toolset([first], parallel=False)
-    assert [item.sequential for item in flat(ordered)] == [True]
-    assert [item.sequential for item in flat(Toolset([first]))] == [False]
+    assert [item.sequential for item in flatten(ordered)] == [True]
+    assert [item.sequential for item in flatten(Toolset([first]))] == [False]
 
 
 def test_rules_are_never_lost_by_mixing() -> None:
     ruled = Toolset([first], rules=Rules())
-    assert merge([ruled]) is ruled
+    assert merge_parts([ruled]) is ruled
     with pytest.raises(SetupError, match="a toolset with rules cannot be mixed"):
-        merge([ruled, second])
+        merge_parts([ruled, second])
 
 
 def test_a_provider_is_asked_for_its_tools() -> None:
@@ -104,26 +111,26 @@ def test_a_provider_is_asked_for_its_tools() -> None:
         async def get_tools(self) -> list[Any]:
             return [first, second]
 
-    assert _names(collect(Provider(), "here")) == ("first", "second")
+    assert _names(collect_tools(Provider(), "here")) == ("first", "second")
 
 
 def test_a_dict_names_its_tools() -> None:
-    assert _names(collect({"eins": first, "zwei": second}, "here")) == ("eins", "zwei")
+    assert _names(collect_tools({"eins": first, "zwei": second}, "here")) == ("eins", "zwei")
     with pytest.raises(SetupError, match=r"here\['both'\] holds 2 tools"):
-        collect({"both": [first, second]}, "here")
+        collect_tools({"both": [first, second]}, "here")
 
 
 def test_different_tools_of_one_name_are_refused() -> None:
     other = tool("first")(lambda a: a)
     with pytest.raises(DuplicateToolError):
-        merge([first, other])
+        merge_parts([first, other])
 
 
 def test_what_a_module_imported_from_a_neighbour_is_not_its_own() -> None:
     module = _module()
-    assert not is_own(first, module)
-    assert not is_own(Toolset([first]), module)
-    assert is_own(Toolset([first], steps=[shout]), module)
+    assert not is_defined_in(first, module)
+    assert not is_defined_in(Toolset([first]), module)
+    assert is_defined_in(Toolset([first], steps=[shout]), module)
 
 
 @pytest.mark.parametrize(

@@ -15,8 +15,8 @@ import pytest
 from tests.gates.documents import blocks
 from tests.shared import ROOT, cannot_run, peer
 from toolkeel_workspace.computer.browser import PROGRAMS
-from toolkeel_workspace.pictures.too_large import pixels
-from toolkeel_workspace.sandbox.confine import features
+from toolkeel_workspace.pictures.too_large import measure_picture
+from toolkeel_workspace.sandbox.confine import detect_features
 
 EXAMPLE = ROOT / "examples" / "workbench.py"
 GUIDE = ROOT / "docs" / "workbench.md"
@@ -33,7 +33,7 @@ def mended(project: Path) -> bool:
 @pytest.fixture(scope="module")
 def workbench(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, Path]:
     """What the agent's day at the harbour printed, and the folder it left."""
-    if shutil.which("bwrap") is None and features().backend == "none":
+    if shutil.which("bwrap") is None and detect_features().backend == "none":
         cannot_run("there is no sandbox on this machine: scripts/system_packages.py installs one")
     if not any(map(shutil.which, PROGRAMS)):
         cannot_run("there is no Chromium: scripts/system_packages.py installs one")
@@ -81,7 +81,7 @@ def test_the_workbench_books_a_berth_on_the_page_and_sees_it(workbench: tuple[st
     said, folder = workbench
     assert "The page says: Booked: berth B3 for the Puffin, expected at 16:00." in said
     before, after = (folder / "pictures" / f"computer-{n}.png" for n in (1, 3))
-    assert pixels(before.read_bytes()) == pixels(after.read_bytes()) == (760, 400)
+    assert measure_picture(before.read_bytes()) == measure_picture(after.read_bytes()) == (760, 400)
     assert colours(after) != colours(before), "the picture is the same as before"
 
 
@@ -109,7 +109,7 @@ def test_the_pictures_of_the_guide_are_small_and_as_the_workbench_makes_them() -
     assert [path.name for path in shown] == names
     for path in shown:
         data = path.read_bytes()
-        assert pixels(data) is not None
+        assert measure_picture(data) is not None
         assert len(data) < 100_000
         assert f"pictures/{path.name}" in GUIDE.read_text("utf-8")
 

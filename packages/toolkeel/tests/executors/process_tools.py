@@ -90,7 +90,7 @@ def fills() -> int:
     return len(bytearray(1 << 30))
 
 
-@tool(executor=Process(width=1), timeout=60, effects=Effects(read_only=True))
+@tool(executor=Process(max_concurrency=1), timeout=60, effects=Effects(read_only=True))
 def alone(folder: str) -> bool:
     """Tell whether another of its kind runs."""
     mark = os.path.join(folder, "running")

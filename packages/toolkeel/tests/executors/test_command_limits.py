@@ -19,7 +19,7 @@ from tests.executors.walls import (
     walls,
 )
 from tests.waiting import until_sync
-from toolkeel.executors.command_limits import Limits, shell_setting
+from toolkeel.executors.command_limits import Limits, make_ulimit_argv
 from toolkeel_workspace.sandbox.confine import Backend
 
 
@@ -28,7 +28,7 @@ def test_memory_and_file_size_are_limited(backend: Backend, tmp_path: Path) -> N
     limits = Limits(memory=256 << 20, file_size=1 << 20)
     sandbox = walled(backend, tmp_path, limits=limits)
     finished = run(sandbox, "python3 -c 'bytearray(8 << 30)'; head -c 3000000 /dev/zero > big")
-    assert b"MemoryError" in finished.stderr and finished.code != 0
+    assert b"MemoryError" in finished.stderr and finished.exit_code != 0
     assert (tmp_path / "big").stat().st_size == 1 << 20
 
 
@@ -44,12 +44,12 @@ def test_the_memory_of_all_processes_together_is_limited(backend: Backend, tmp_p
     )
     mark = f"# {secrets.token_hex(8)}"
     finished = asyncio.run(sandbox.run(["python3", "-c", code + mark], timeout=60))
-    assert (finished.ended, finished.signal) == ("memory", "SIGKILL")
+    assert (finished.end_reason, finished.signal) == ("memory", "SIGKILL")
     until_sync(lambda: not survivors(mark))
     under = Limits(total_memory=500 << 20)
     quick = code.replace("60)", "0.6)")
     finished = asyncio.run(walled(backend, tmp_path, limits=under).run(["python3", "-c", quick]))
-    assert (finished.ended, finished.code) == ("exit", 0)
+    assert (finished.end_reason, finished.exit_code) == ("exit", 0)
 
 
 @rest_slow
@@ -95,11 +95,11 @@ def test_processes_that_fork_and_fork_stop_at_the_limit_and_the_machine_answers(
 
 def test_no_limit_is_asked_for_that_is_above_what_this_process_may_set() -> None:
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
-    values = Limits(cpu=None, open_files=10**9).values()
+    values = Limits(cpu=None, open_files=10**9).to_rlimits()
     assert "RLIMIT_CPU" not in values and values["RLIMIT_CORE"] == 0
     assert values["RLIMIT_NOFILE"] == (10**9 if hard == resource.RLIM_INFINITY else hard)
 
 
 def test_limits_are_set_in_the_units_of_the_shell() -> None:
-    script = shell_setting({"RLIMIT_DATA": 4096, "RLIMIT_FSIZE": 1024, "RLIMIT_CPU": 7})[2]
+    script = make_ulimit_argv({"RLIMIT_DATA": 4096, "RLIMIT_FSIZE": 1024, "RLIMIT_CPU": 7})[2]
     assert "ulimit -d 4 " in script and "ulimit -f 2 " in script and "ulimit -t 7 " in script

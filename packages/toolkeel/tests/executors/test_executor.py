@@ -23,7 +23,7 @@ from toolkeel.content import Image
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.events import Emitted, Event, Progress
-from toolkeel.executors import Executor, Futures, Inline, Process, Thread, placed
+from toolkeel.executors import Executor, Futures, Inline, Process, Thread, with_executors
 from toolkeel_workspace.sandbox.confine import Sandbox
 
 
@@ -87,7 +87,7 @@ def test_values_of_every_kind_cross_and_prints_do_not(executor: Executor) -> Non
     assert called(on(executor, tools.counts), {"n": 3}).text == "012"
     assert called(on(executor, tools.power), {"n": 4400}).text == "1" + "0" * 4400
     many = [ToolCall(str(n), "number", {"n": n}) for n in range(20)]
-    few = many[:3] if isinstance(executor, Process) and executor._walls is not None else many
+    few = many[:3] if isinstance(executor, Process) and executor._sandbox is not None else many
     given = Toolset([on(executor, tools.number)]).run_sync(few)
     assert [message.text for message in given] == [str(n) for n in range(len(few))]
 
@@ -119,7 +119,7 @@ def test_what_a_body_reports_is_told_and_its_call_is_the_runs(executor: Executor
 
 
 def test_what_stays_with_the_run_is_injected_or_refused_at_once(executor: Executor) -> None:
-    if executor.capabilities.injects:
+    if executor.capabilities.can_inject:
         run: RunContext[None] = RunContext(state={"seen": 7})
         assert called(on(executor, tools.looks), {}, run).text == "7"
     else:
@@ -134,7 +134,7 @@ def test_a_deadline_is_told_with_whether_the_body_may_run_on(executor: Executor)
     else:
         message = called(on(executor, tools.sleeps, timeout=1), {"mark": mark})
     assert message.kind == "timeout"
-    left = not (executor.capabilities.kills or isinstance(executor, Inline))
+    left = not (executor.capabilities.can_kill or isinstance(executor, Inline))
     assert message.details["may_still_be_running"] is left
     assert ("may still be running" in message.text) is left
     until_sync(lambda: not survivors(mark))
@@ -156,12 +156,12 @@ def test_a_cancel_stops_what_can_be_stopped_and_says_what_cannot(executor: Execu
 
     message = asyncio.run(main())
     assert message.kind == "cancelled" and "enough" in message.text
-    assert message.details["may_still_be_running"] is not (executor.capabilities.kills or inline)
+    assert message.details["may_still_be_running"] is not (executor.capabilities.can_kill or inline)
     until_sync(lambda: not survivors(mark))
 
 
 def test_a_body_that_ends_its_process_leaves_the_outcome_unknown(executor: Executor) -> None:
-    if not executor.capabilities.isolates:
+    if not executor.capabilities.is_isolated:
         return
     died = called(on(executor, tools.fails), {"how": "exit"})
     assert died.kind == "unknown_outcome" and "exited (3)" in died.text
@@ -177,7 +177,7 @@ def test_a_pool_that_breaks_leaves_the_outcome_unknown_as_well() -> None:
 def test_an_async_body_is_refused_by_threads_when_it_is_registered() -> None:
     with pytest.raises(SetupError, match="its body is async"):
         Toolset([on(Thread(), tools.rests)])
-    for wrong in (lambda: Thread(0), lambda: Process(width=0)):
+    for wrong in (lambda: Thread(0), lambda: Process(max_concurrency=0)):
         with pytest.raises(SetupError, match="give 1 or more"):
             wrong()
 
@@ -186,22 +186,24 @@ def test_a_policy_says_by_their_names_where_tools_run() -> None:
     here, apart = Thread(1), Process()
     tools_of = {
         item.name: item
-        for item in placed([tools.add, tools.number, tools.where], {"n*": here, "*e*": apart})
+        for item in with_executors(
+            [tools.add, tools.number, tools.where], {"n*": here, "*e*": apart}
+        )
     }
     assert [item.executor for item in tools_of.values()] == [None, here, apart]
     assert called(tools_of["where"], {}).text != called(tools.where, {}).text
     with pytest.raises(SetupError, match="cannot place nowhere: not in"):
-        placed([tools.add], {"nowhere": here})
+        with_executors([tools.add], {"nowhere": here})
     with pytest.raises(SetupError, match="its body is async"):
-        placed([tools.rests], {"*": here})
+        with_executors([tools.rests], {"*": here})
 
 
 def test_a_policy_takes_the_names_of_executors() -> None:
-    apart = placed([tools.where], {"*": "process"})["where"]
+    apart = with_executors([tools.where], {"*": "process"})["where"]
     assert isinstance(apart.executor, Process)
     assert called(apart, {}).text != called(tools.where, {}).text
     with pytest.raises(SetupError, match=r"no executor 'pool'; there are inline, thread, process"):
-        placed([tools.where], {"*": "pool"})  # type: ignore[dict-item]
+        with_executors([tools.where], {"*": "pool"})  # type: ignore[dict-item]
 
 
 @pytest.mark.slow

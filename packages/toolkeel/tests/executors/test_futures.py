@@ -15,7 +15,7 @@ from tests.waiting import until
 from toolkeel import ToolCall, ToolMessage, Toolset
 from toolkeel.errors import SetupError
 from toolkeel.executors import Futures
-from toolkeel.executors.worker import run_order
+from toolkeel.executors.worker import run_request
 
 
 def test_any_object_with_submit_is_a_pool_and_gets_nothing_but_json() -> None:
@@ -31,7 +31,7 @@ def test_any_object_with_submit_is_a_pool_and_gets_nothing_but_json() -> None:
     tool = dataclasses.replace(tools.number, executor=Futures(Mine()))
     assert tool.invoke({"n": 3}) == 3
     [(function, order)] = handed
-    assert function is run_order
+    assert function is run_request
     assert order["arguments"] == {"n": 3}
 
 
@@ -93,10 +93,10 @@ def test_a_pool_has_only_so_many_calls_at_once_and_the_others_wait_here() -> Non
                 return going
 
         handed: list[Future[Any]] = []
-        tool = dataclasses.replace(tools.number, executor=Futures(Counting(), width=3))
+        tool = dataclasses.replace(tools.number, executor=Futures(Counting(), max_concurrency=3))
         calls = [ToolCall(str(n), "number", {"n": n}) for n in range(200)]
         given = Toolset([tool]).run_sync(calls)
     assert [message.text for message in given] == [str(n) for n in range(200)]
     assert len(handed) == 200 and most <= 3
     with pytest.raises(SetupError, match="give 1 or more"):
-        Futures(pool, width=0)
+        Futures(pool, max_concurrency=0)

@@ -6,7 +6,7 @@ import os
 import subprocess
 import sys
 
-from toolkeel.executors.memory_used import used_below
+from toolkeel.executors.memory_used import measure_tree_memory
 
 MB = 1 << 20
 CODE = (
@@ -24,11 +24,11 @@ def test_descendants_count_and_others_do_not() -> None:
         assert process.stdout is not None
         for _ in range(2):
             process.stdout.readline()
-        assert 70 * MB < used_below(process.pid) < 200 * MB
-        assert used_below(os.getpid()) > used_below(process.pid)
+        assert 70 * MB < measure_tree_memory(process.pid) < 200 * MB
+        assert measure_tree_memory(os.getpid()) > measure_tree_memory(process.pid)
 
 
 def test_a_process_that_is_gone_has_none() -> None:
     gone = subprocess.Popen([sys.executable, "-c", ""])
     gone.wait()
-    assert used_below(gone.pid) == 0
+    assert measure_tree_memory(gone.pid) == 0

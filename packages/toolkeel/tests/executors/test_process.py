@@ -25,7 +25,7 @@ from toolkeel.context import RunContext
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 from toolkeel.executors.process import Process
 from toolkeel_compat.langchain import InjectedState
-from toolkeel_workspace.sandbox.confine import best_backend
+from toolkeel_workspace.sandbox.confine import choose_backend
 
 
 def called(*calls: tuple[Tool[..., Any], Mapping[str, object]]) -> Sequence[ToolMessage]:
@@ -165,7 +165,7 @@ if __name__ == "__main__":
 
 @pytest.mark.slow
 def test_a_script_runs_its_tool_behind_the_walls_of_a_sandbox(tmp_path: Path) -> None:
-    walled(best_backend(), tmp_path)
+    walled(choose_backend(), tmp_path)
     root, out = tmp_path / "root", tmp_path / "out"
     root.mkdir()
     out.mkdir()

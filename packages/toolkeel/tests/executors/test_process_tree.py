@@ -5,14 +5,14 @@ from __future__ import annotations
 import asyncio
 from pathlib import Path
 
-from toolkeel.executors.process_tree import Finished, start
+from toolkeel.executors.process_tree import CommandResult, start_command
 from toolkeel_workspace.sandbox.confine import Sandbox
 
 
 def test_a_started_command_can_be_talked_to_for_long(tmp_path: Path) -> None:
     async def main() -> list[bytes]:
-        with Sandbox("off", [tmp_path]).command(["cat"]) as command:
-            running = await start(command)
+        with Sandbox("off", [tmp_path]).build_command(["cat"]) as command:
+            running = await start_command(command)
             said = []
             assert running.process.stdin is not None and running.process.stdout is not None
             for word in (b"one\n", b"two\n"):
@@ -27,7 +27,7 @@ def test_a_started_command_can_be_talked_to_for_long(tmp_path: Path) -> None:
 
 def test_input_that_is_not_read_does_not_hang(tmp_path: Path) -> None:
     finished = asyncio.run(Sandbox("off", [tmp_path]).run(["true"], stdin=b"x" * (4 << 20)))
-    assert finished.code == 0
+    assert finished.exit_code == 0
 
 
 def test_a_sink_is_given_both_outputs_in_one_stream(tmp_path: Path) -> None:
@@ -38,5 +38,8 @@ def test_a_sink_is_given_both_outputs_in_one_stream(tmp_path: Path) -> None:
 
 
 def test_a_code_that_no_signal_has_is_no_signal() -> None:
-    assert Finished(137, "exit", b"", b"", 0.0).signal == "SIGKILL"
-    assert Finished(255, "exit", b"", b"", 0.0).signal == Finished(1, "exit", b"", b"", 0).signal
+    assert CommandResult(137, "exit", b"", b"", 0.0).signal == "SIGKILL"
+    assert (
+        CommandResult(255, "exit", b"", b"", 0.0).signal
+        == CommandResult(1, "exit", b"", b"", 0).signal
+    )

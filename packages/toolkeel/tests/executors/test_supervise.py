@@ -13,7 +13,7 @@ from toolkeel_workspace.sandbox.confine import Sandbox
 
 
 def done(tmp_path: Path, *words: str) -> subprocess.CompletedProcess[bytes]:
-    with Sandbox("off", [tmp_path]).command(words) as command:
+    with Sandbox("off", [tmp_path]).build_command(words) as command:
         return subprocess.run(
             command.argv,
             env=command.env,
@@ -48,7 +48,7 @@ def test_a_command_that_cannot_be_confined_does_not_run(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_keeps_the_command_from_running(tmp_path: Path) -> None:
-    with Sandbox("off", [tmp_path]).command(["true"], cwd=tmp_path / "no") as command:
+    with Sandbox("off", [tmp_path]).build_command(["true"], cwd=tmp_path / "no") as command:
         ended = subprocess.run(
             command.argv,
             env=command.env,
@@ -56,7 +56,7 @@ def test_a_folder_that_is_not_there_keeps_the_command_from_running(tmp_path: Pat
             capture_output=True,
             check=False,
         )
-    assert ended.returncode == supervise.NOT_CONFINED
+    assert ended.returncode == supervise.EXIT_NOT_CONFINED
     assert b"cannot confine the command" in ended.stderr
 
 

@@ -21,7 +21,7 @@ from tests.waiting import run, until, until_sync
 from toolkeel import Tool, ToolCall, ToolMessage, Toolset
 from toolkeel.executors import Process, warm_pool
 from toolkeel.executors.command_limits import Limits
-from toolkeel.executors.warm_pool import Room
+from toolkeel.executors.warm_pool import CrossLoopSemaphore
 
 
 def on(tool: Tool[..., Any], **options: Any) -> Toolset:
@@ -48,7 +48,7 @@ def test_a_worker_serves_call_after_call_also_of_other_loops_and_executors() -> 
 def test_workers_of_other_limits_or_of_one_call_are_not_shared() -> None:
     [first] = texts(on(tools.where), {})
     [other] = texts(on(tools.where, limits=Limits(open_files=99)), {})
-    alone = texts(on(tools.where, max_calls=1, limits=Limits(open_files=98)), {}, {})
+    alone = texts(on(tools.where, max_calls_per_worker=1, limits=Limits(open_files=98)), {}, {})
     assert len({first, other, *alone}) == 4
 
 
@@ -77,7 +77,7 @@ def test_a_call_whose_process_died_runs_again_only_if_it_may(tmp_path: Path) -> 
 
 def test_a_call_that_finds_no_room_in_time_is_refused_and_never_starts(tmp_path: Path) -> None:
     async def main() -> list[ToolMessage]:
-        toolset = on(tools.waits_for, width=1, queue_timeout=0.05)
+        toolset = on(tools.waits_for, max_concurrency=1, queue_timeout=0.05)
         a, b = tmp_path / "a", tmp_path / "b"
         a.touch()
         first = asyncio.create_task(toolset.run([ToolCall("1", "waits_for", {"path": str(a)})]))
@@ -94,19 +94,19 @@ def test_a_call_that_finds_no_room_in_time_is_refused_and_never_starts(tmp_path:
 
 def test_room_that_was_given_up_goes_to_the_next_whatever_the_moment() -> None:
     async def main() -> None:
-        room = Room(1)
-        await room.enter()
-        gone, waits = (asyncio.create_task(room.enter()) for _ in range(2))
+        room = CrossLoopSemaphore(1)
+        await room.acquire()
+        gone, waits = (asyncio.create_task(room.acquire()) for _ in range(2))
         await asyncio.sleep(0)
-        room.leave()
+        room.release()
         gone.cancel()  # its turn is on the way
         await waits
-        late = asyncio.create_task(room.enter())
+        late = asyncio.create_task(room.acquire())
         await asyncio.sleep(0)
         late.cancel()
-        room.leave()
+        room.release()
         await asyncio.wait([late])
-        await room.enter()
+        await room.acquire()
 
     run(main)
 

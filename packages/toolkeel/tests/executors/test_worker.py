@@ -23,10 +23,15 @@ def test_a_module_is_found_by_its_name_only_if_that_leads_to_its_file(
     file = tmp_path / "json.py"
     file.write_text("mine = True\nif __name__ == '__main__': raise SystemExit\n")
     monkeypatch.setitem(sys.modules, "json", sys.modules["json"])
-    assert worker._module("tests.executors.process_tools", process_tools.__file__) is process_tools
-    assert worker._module("json", str(file)).mine
-    assert worker._module("tests.executors.process_tools", "/elsewhere/tools.py") is process_tools
-    script = worker._module("__main__", str(file))
+    assert (
+        worker._load_module("tests.executors.process_tools", process_tools.__file__)
+        is process_tools
+    )
+    assert worker._load_module("json", str(file)).mine
+    assert (
+        worker._load_module("tests.executors.process_tools", "/elsewhere/tools.py") is process_tools
+    )
+    script = worker._load_module("__main__", str(file))
     assert script.mine and script.__name__ != "__main__"
     monkeypatch.delitem(sys.modules, script.__name__)
 
@@ -48,20 +53,20 @@ def order(**more: object) -> dict[str, Any]:
 
 
 def test_an_answer_is_a_message_a_failure_or_a_fault_of_the_program() -> None:
-    good = worker.run_order(order(arguments={"a": 1, "b": 2, "day": "2026-11-22"}))
+    good = worker.run_request(order(arguments={"a": 1, "b": 2, "day": "2026-11-22"}))
     assert good["message"]["content"] == '{"total":3,"day":"2026-11-22"}'
-    said = worker.run_order(order(attribute="fails", name="fails", arguments={"how": "said"}))
+    said = worker.run_request(order(attribute="fails", name="fails", arguments={"how": "said"}))
     assert (said["kind"], said["details"]) == ("tool_error", {"city": "北京"})
-    crash = worker.run_order(order(attribute="fails", name="fails", arguments={"how": "x"}))
+    crash = worker.run_request(order(attribute="fails", name="fails", arguments={"how": "x"}))
     assert (crash["kind"], crash["text"]) == ("crashed", "LookupError: x")
     for missing in ({"attribute": "gone"}, {"module": "gone", "file": "/gone.py"}):
-        assert worker.run_order(order(**missing))["kind"] == worker.FAULT
+        assert worker.run_request(order(**missing))["kind"] == worker.SETUP_ERROR
 
 
 def test_what_stays_with_the_run_says_so_when_a_body_elsewhere_asks_for_it() -> None:
     call = ToolCall("c", "t", {})
     told: list[object] = []
-    context = worker.AwayContext(call, order(seconds=5.0), told.append)
+    context = worker.RemoteContext(call, order(seconds=5.0), told.append)
     for name in ("deps", "state", "update", "messages", "store", "agent", "usage"):
         with pytest.raises(SetupError, match="the rest stays with the run"):
             getattr(context, name)
@@ -81,4 +86,4 @@ def test_a_module_that_fails_while_it_is_loaded_is_loaded_anew_the_next_time(
     file.write_text("mine = True\nraise OSError('no disk')\n")
     for _ in range(2):
         with pytest.raises(OSError, match="no disk"):
-            worker._module("half_way", str(file))
+            worker._load_module("half_way", str(file))

@@ -11,14 +11,14 @@ from toolkeel import ToolCall
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.errors import InvalidOutput, SetupError
-from toolkeel.executors.worker import FAULT, TOO_LARGE
-from toolkeel.executors.worker_request import order_of, unknown, value_of
+from toolkeel.executors.worker import SETUP_ERROR, TOO_LARGE
+from toolkeel.executors.worker_request import make_request, make_unknown_outcome, read_outcome
 
 
 def test_an_order_is_plain_json_that_names_the_tool_by_its_import_path() -> None:
     call = ToolCall("c1", "add", {"a": "2", "b": 3, "day": "2026-11-22"})
     run: RunContext[None] = RunContext()
-    order = order_of(prepare(call, tools.add), ToolContext(call, "add", run))
+    order = make_request(prepare(call, tools.add), ToolContext(call, "add", run))
     assert json.loads(json.dumps(order)) == order
     assert (order["module"], order["attribute"]) == ("tests.executors.executor_tools", "add")
     assert order["file"] == tools.__file__
@@ -29,8 +29,8 @@ def test_an_order_is_plain_json_that_names_the_tool_by_its_import_path() -> None
 
 def test_faults_of_the_program_are_not_told_as_failures_of_the_call() -> None:
     with pytest.raises(SetupError, match="add: its process cannot load it"):
-        value_of(tools.add, {"kind": FAULT, "text": "its process cannot load it: gone"})
+        read_outcome(tools.add, {"kind": SETUP_ERROR, "text": "its process cannot load it: gone"})
     with pytest.raises(InvalidOutput, match=r"gave more than .* and was ended"):
-        value_of(tools.add, {"kind": TOO_LARGE})
-    assert value_of(tools.add, {"value": [1]}) == [1]
-    assert unknown(tools.add, "died", {}).kind == "unknown_outcome"
+        read_outcome(tools.add, {"kind": TOO_LARGE})
+    assert read_outcome(tools.add, {"value": [1]}) == [1]
+    assert make_unknown_outcome(tools.add, "died", {}).kind == "unknown_outcome"

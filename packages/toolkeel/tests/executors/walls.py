@@ -9,8 +9,8 @@ import pytest
 
 from tests.shared import cannot_run
 from toolkeel.executors.command_limits import Limits
-from toolkeel.executors.process_tree import Finished
-from toolkeel_workspace.sandbox.confine import Backend, Network, Sandbox, features
+from toolkeel.executors.process_tree import CommandResult
+from toolkeel_workspace.sandbox.confine import Backend, Network, Sandbox, detect_features
 from toolkeel_workspace.sandbox.escape_probe import Hole, probe
 
 BACKENDS: tuple[Backend, ...] = ("bubblewrap", "landlock")
@@ -41,15 +41,15 @@ def walled(
 
 def need(backend: Backend) -> None:
     """End the test if this machine has no such backend."""
-    said = getattr(features(), backend)
+    said = getattr(detect_features(), backend)
     if said.startswith(("is ", "does ", "needs ", "has ")):
         cannot_run(f"{backend} {said}")
 
 
 def need_number_of_processes() -> None:
     """End the test if nothing here holds our user to a number of processes."""
-    for note in features().notes:
-        if "no number of processes" in note:
+    for note in detect_features().notes:
+        if "processes is not limited" in note:
             cannot_run(note)
 
 
@@ -80,6 +80,6 @@ def holes(backend: Backend, *, network: Network = False, unix_sockets: bool = Fa
     return list(asyncio.run(probe(make)))
 
 
-def run(sandbox: Sandbox, line: str, timeout: float = 60) -> Finished:
+def run(sandbox: Sandbox, line: str, timeout: float = 60) -> CommandResult:
     """What came of a line of shell."""
     return asyncio.run(sandbox.run(["bash", "-c", line], timeout=timeout))

@@ -27,7 +27,7 @@ from toolkeel.messages import ToolMessage, ToolOutput
 from toolkeel_compat.openapi import document as openapi_document
 from toolkeel_compat.openapi.document import Operation, Parameter, read_server_url
 from toolkeel_compat.openapi.request import RequestParts, build_request_parts
-from toolkeel_workspace.web.bounded_decompression import Inflater
+from toolkeel_workspace.web.bounded_decompression import Decompressor
 
 with needs_extra("toolkeel_compat.openapi.tools", "openapi"):
     import httpx2
@@ -208,7 +208,7 @@ async def _read_body(response: httpx2.Response) -> tuple[bytes, bool]:
     Raises:
         ToolError: The compression was not requested, or is broken.
     """
-    body = Inflater(response.headers.get("content-encoding", ""), limit=sys.maxsize)
+    body = Decompressor(response.headers.get("content-encoding", ""), limit=sys.maxsize)
     data = bytearray()
     async for chunk in response.aiter_raw():
         for piece in body.feed(chunk):

@@ -1,8 +1,8 @@
-"""Bodies on the nodes of a Ray cluster, each in a process of its own that can be killed.
+"""Tool bodies on the nodes of a Ray cluster, each in a process of its own that can be killed.
 
-node      what a node does: it has an order carried out by a worker process below it
-cluster   the connection to Ray, refused where its control port is open; orders on their way
-executor  an executor: bodies on the nodes, placed by what they need
+node      what runs on a node: a request handed to a worker process below it
+cluster   the connection to Ray, refused if its control port is open to others; submitted tasks
+executor  the executor: bodies placed by the resources they need
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""The connection to Ray: made once, refused where strangers could give orders too.
+"""The connection to Ray, made once and refused if strangers could submit work.
 
-Whoever reaches the control port of a cluster without a token runs what they like on all its nodes. So
-a cluster must ask for one, or no other machine may reach it.
+Whoever reaches the control port of a cluster without a token can run code on all its nodes. So a cluster
+must require a token, or its port must be unreachable from other machines.
 """
 
 from __future__ import annotations
@@ -22,24 +22,24 @@ from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError, describe
-from toolkeel.executors.frames import Frames, Message
+from toolkeel.executors.frames import FrameDecoder, Message
 from toolkeel_studio.ray import node
 
 with needs_extra("Ray()", "ray"):
     import ray
 from ray.exceptions import RayError, RayTaskError, RuntimeEnvSetupError, TaskCancelledError
 
-START = "ray get-auth-token --generate > /dev/null && RAY_AUTH_MODE=token ray start --head"
-"""The command that starts a cluster which asks for a token."""
+START_COMMAND = "ray get-auth-token --generate > /dev/null && RAY_AUTH_MODE=token ray start --head"
+"""The command that starts a cluster that requires a token."""
 Resources = Mapping[str, float]
-_OWN = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
-"""What Ray has an option for, and what its nodes call it."""
-_KNOWN = 5.0  # seconds for which it is believed that a node has what was asked for
-_POLITE = 0.6  # seconds for a node to end a body, before its worker is killed
-_PATIENCE = 10.0  # seconds for Ray to say that it is gone
-_ASK = """
+_NODE_NAMES = {"num_cpus": "CPU", "num_gpus": "GPU", "memory": "memory"}
+"""Resources with a task option of Ray's, and their names on nodes."""
+_NODE_CACHE_SECONDS = 5.0  # seconds for which a found node is not looked up again
+_CANCEL_SECONDS = 0.6  # seconds for a node to end a body, before its worker is killed
+_KILL_SECONDS = 10.0  # seconds for Ray to confirm the end
+_TOKEN_PROBE = """
 import sys
-sys.path += sys.argv[2:]  # behind Python's own: they may hold what a model has written
+sys.path += sys.argv[2:]  # after Python's own: a model may have written to them
 from ray._raylet import GcsClient
 from ray.exceptions import AuthenticationError
 try:
@@ -47,93 +47,97 @@ try:
 except AuthenticationError:
     sys.exit(9)
 """
-_ASKS_FOR_ONE = 9
+_TOKEN_REQUIRED = 9
 _LOOPBACK = ("127.", "::1")
-_STREAM = {"num_returns": "streaming", "_generator_backpressure_num_objects": 16}
-"""What a body reports comes at once; when so many pieces wait for us, it waits."""
-logging.getLogger("ray._private.worker").addFilter(lambda said: "SIGTERM" not in str(said.msg))
-"""It would say that it sets no handler of signals, as we connect in a thread."""
+_STREAM_OPTIONS = {"num_returns": "streaming", "_generator_backpressure_num_objects": 16}
+"""Reports arrive at once; the body waits when so many are unread."""
+logging.getLogger("ray._private.worker").addFilter(lambda record: "SIGTERM" not in str(record.msg))
+"""Drops Ray's notice that it sets no signal handlers, since we connect in a thread."""
 _lock = threading.Lock()
-_trusted: set[str] = set()
-_seen: dict[frozenset[tuple[str, float]], float] = {}
+_trusted_addresses: set[str] = set()
+_found_at: dict[frozenset[tuple[str, float]], float] = {}
 
 
-class Lost(Exception):
-    """A node, or its worker, is gone, and with it what it did for a call; says what became of it."""
+class NodeLost(Exception):
+    """A node or its worker died, and the call's outcome with it; the message says how."""
 
 
-def ready(needs: Resources) -> bool:
-    """Whether `connect` and `is_there` need not be asked, since they have just been."""
-    return _connected() and time.monotonic() - _seen.get(_as_nodes_name(needs), -_KNOWN) < _KNOWN
+def is_ready(resources: Resources) -> bool:
+    """Return true if the cluster is connected and a fitting node was found a moment ago."""
+    return (
+        _is_connected()
+        and time.monotonic() - _found_at.get(_node_resources(resources), -_NODE_CACHE_SECONDS)
+        < _NODE_CACHE_SECONDS
+    )
 
 
 def connect(address: str | None) -> None:
-    """Connect this program, unless it is connected.
+    """Connect this program to the cluster, unless it is connected.
 
     Args:
-        address: Of the cluster's head; None for the one on this machine, or of ``RAY_ADDRESS``.
+        address: The head's; None for the one on this machine, or of ``RAY_ADDRESS``.
 
     Raises:
-        SetupError: there is none, or it is open to strangers.
+        SetupError: if there is no cluster, or it is open to strangers.
     """
     with _lock:
-        if _connected():
+        if _is_connected():
             return
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
         mine = not ray.is_initialized()
         if mine:
             try:
-                _knock(address or os.environ.get("RAY_ADDRESS") or "auto")
+                _check_reachable(address or os.environ.get("RAY_ADDRESS") or "auto")
                 ray.init(address or "auto", log_to_driver=False, configure_logging=False)
             except Exception as error:
                 raise SetupError(
                     f"Ray() cannot connect to {address or 'a cluster on this machine'}: "
-                    f"{describe(error).rstrip('.')}. Start one: {START}"
+                    f"{describe(error).rstrip('.')}. Start one: {START_COMMAND}"
                 ) from error
-        found = _gcs()
-        if not (_asks_for_token(found) or _only_here(found)):
+        found = _gcs_address()
+        if not (_requires_token(found) or _is_loopback_only(found)):
             if mine:
                 ray.shutdown()
             raise SetupError(
-                f"the Ray cluster at {found} asks nobody for a token: whoever reaches that port runs "
-                f"what they like on it. Start it anew: ray stop; {START}"
+                f"the Ray cluster at {found} requires no token: anyone who reaches that port can run "
+                f"code on it. Restart it: ray stop; {START_COMMAND}"
             )
-        _trusted.add(found)
+        _trusted_addresses.add(found)
 
 
-def _knock(address: str) -> None:
-    """See that somebody answers there, and takes our token: Ray itself would try for minutes."""
+def _check_reachable(address: str) -> None:
+    """Check that the head answers and takes our token; Ray itself would retry for minutes."""
     host, _, port = address.rpartition(":")
     if host and port.isdigit():
-        socket.create_connection((host.strip("[]"), int(port)), _KNOWN).close()
+        socket.create_connection((host.strip("[]"), int(port)), _NODE_CACHE_SECONDS).close()
         ours: Any = ray
         ours._raylet.GcsClient(address=address).internal_kv_get(
-            b"toolkeel", b"toolkeel", timeout=_KNOWN
+            b"toolkeel", b"toolkeel", timeout=_NODE_CACHE_SECONDS
         )
 
 
-def _connected() -> bool:
-    return ray.is_initialized() and _gcs() in _trusted
+def _is_connected() -> bool:
+    return ray.is_initialized() and _gcs_address() in _trusted_addresses
 
 
-def _gcs() -> str:
+def _gcs_address() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
-def _asks_for_token(address: str) -> bool:
-    """Whether the head refuses who has none; tried for real, as somebody who has none."""
+def _requires_token(address: str) -> bool:
+    """Return true if the head refuses a client without a token, by trying one."""
     env = {**os.environ, "RAY_AUTH_MODE": "disabled"}
-    words = [sys.executable, "-I", "-c", _ASK, address, *map(os.path.abspath, sys.path)]
+    words = [sys.executable, "-I", "-c", _TOKEN_PROBE, address, *map(os.path.abspath, sys.path)]
     done = subprocess.run(words, env=env, capture_output=True, timeout=120, check=False)
-    return done.returncode == _ASKS_FOR_ONE
+    return done.returncode == _TOKEN_REQUIRED
 
 
-def _only_here(address: str) -> bool:
-    """Whether the head is on this machine, and no other machine reaches its port."""
+def _is_loopback_only(address: str) -> bool:
+    """Return true if the head is on this machine and other machines cannot reach its port."""
     host, _, port = address.rpartition(":")
     if not host.strip("[]").startswith(_LOOPBACK):
         return False
-    psutil = import_module("psutil")  # Ray's own, by whatever name it has it
+    psutil = import_module("psutil")  # Ray's copy, if it vendors one
     for each in (one for found in psutil.net_if_addrs().values() for one in found):
         if each.family in (socket.AF_INET, socket.AF_INET6) and not each.address.startswith(
             _LOOPBACK
@@ -143,82 +147,81 @@ def _only_here(address: str) -> bool:
     return True
 
 
-def options_of(needs: Resources) -> dict[str, Any]:
-    """What a body needs, as Ray takes it; Ray itself never runs anything twice."""
-    own = {name: value for name, value in needs.items() if name in _OWN}
-    custom = {name: value for name, value in needs.items() if name not in _OWN}
+def make_options(resources: Resources) -> dict[str, Any]:
+    """Convert resources to Ray's task options; Ray itself never runs a task twice."""
+    own = {name: value for name, value in resources.items() if name in _NODE_NAMES}
+    custom = {name: value for name, value in resources.items() if name not in _NODE_NAMES}
     return {**own, "resources": custom, "max_retries": 0}
 
 
-def is_there(needs: Resources) -> bool:
-    """Whether some node has, when it is idle, what a body needs."""
-    wanted = _as_nodes_name(needs)
+def has_node_with(resources: Resources) -> bool:
+    """Return true if some node, when idle, has these resources."""
+    wanted = _node_resources(resources)
     for found in ray.nodes():
         has = found["Resources"] if found["Alive"] else {}
         if has and all(has.get(name, 0) >= number for name, number in wanted):
-            _seen[wanted] = time.monotonic()
+            _found_at[wanted] = time.monotonic()
             return True
     return False
 
 
-def _as_nodes_name(needs: Resources) -> frozenset[tuple[str, float]]:
-    """What nodes call it."""
-    return frozenset((_OWN.get(name, name), number) for name, number in needs.items())
+def _node_resources(resources: Resources) -> frozenset[tuple[str, float]]:
+    """Convert resource names to the ones nodes use."""
+    return frozenset((_NODE_NAMES.get(name, name), number) for name, number in resources.items())
 
 
-class Sent:
-    """An order that Ray has been given.
+class SubmittedTask:
+    """A request submitted to Ray.
 
     Args:
-        packed: The order; see `toolkeel_studio.ray.node`.
-        options: See `options_of`.
-        streams: Whether what the body reports shall be told while it runs. That costs as much again
-            as the order itself.
+        packed: The request; see `toolkeel_studio.ray.node`.
+        options: See `make_options`.
+        is_streamed: Send the body's reports while it runs. That costs as much again as the request.
     """
 
-    def __init__(self, packed: bytes, options: Mapping[str, Any], streams: bool) -> None:
-        self._streams = streams
-        self._frames = Frames()
-        self._sent = (
-            _remote(streams).options(**options, **(_STREAM if streams else {})).remote(packed)
+    def __init__(self, packed: bytes, options: Mapping[str, Any], is_streamed: bool) -> None:
+        self._is_streamed = is_streamed
+        self._decoder = FrameDecoder()
+        self._ref = (
+            _remote_function(is_streamed)
+            .options(**options, **(_STREAM_OPTIONS if is_streamed else {}))
+            .remote(packed)
         )
 
     async def next_messages(self) -> list[Message]:
-        """What the body has reported next; its answer is the last of all.
+        """Return the body's next reports; the last message of all is its outcome.
 
         Raises:
-            Lost: nobody knows what became of it.
-            SetupError: the node cannot do what it was asked.
+            NodeLost: the outcome is unknown.
+            SetupError: the node cannot run the request.
         """
         try:
-            came: Any = ray.get(await anext(self._sent)) if self._streams else await self._sent
-            return list(self._frames.feed(came))
-        except TaskCancelledError as error:  # by somebody else
-            raise Lost("was cancelled") from error
+            came: Any = ray.get(await anext(self._ref)) if self._is_streamed else await self._ref
+            return list(self._decoder.feed(came))
+        except TaskCancelledError as error:  # by another program
+            raise NodeLost("was cancelled") from error
         except (RuntimeEnvSetupError, RayTaskError) as error:
             cause = getattr(error, "cause", error)
-            raise SetupError(
-                f"a node of Ray's cannot carry out an order: {describe(cause)}"
-            ) from error
+            raise SetupError(f"a Ray node cannot run the request: {describe(cause)}") from error
         except (RayError, StopAsyncIteration) as error:
-            raise Lost(f"was lost ({type(error).__name__})") from error
+            raise NodeLost(f"was lost ({type(error).__name__})") from error
 
     async def stop(self) -> bool:
-        """Have the body ended, and wait for that; whether it may have begun."""
-        end = self._sent.completed() if self._streams else self._sent
-        for force, seconds in ((False, _POLITE), (True, _PATIENCE)):
-            ray.cancel(self._sent, force=force)
+        """End the body and wait for that; return true if it may have started."""
+        end = self._ref.completed() if self._is_streamed else self._ref
+        for force, seconds in ((False, _CANCEL_SECONDS), (True, _KILL_SECONDS)):
+            ray.cancel(self._ref, force=force)
             try:
                 async with asyncio.timeout(seconds):
                     await end
             except TimeoutError:
                 continue
-            except RayError as error:  # what had begun tells of it as an error of its own
+            except RayError as error:  # a started task reports the cancel as its own error
                 return isinstance(error, RayTaskError) or not isinstance(error, TaskCancelledError)
             break
         return True
 
 
 @cache
-def _remote(streams: bool) -> Any:
-    return ray.remote(node.serve if streams else node.serve_at_once)
+def _remote_function(streams: bool) -> Any:
+    return ray.remote(node.stream_request if streams else node.run_request)

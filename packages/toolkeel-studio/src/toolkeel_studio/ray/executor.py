@@ -1,13 +1,13 @@
-"""Tools whose body runs on a node of a Ray cluster, wherever there is what it needs.
+"""An executor for a Ray cluster: bodies run on a node that has the resources they need.
 
 ::
 
     @tool(executor=Ray(resources={"num_gpus": 1}, queue_timeout=30), timeout=600)
     def render(scene: str) -> str: ...
 
-Ray finds the node; there the body runs in a process of its own, which is killed at the call's deadline,
-by a cancel, and when the program that called dies. What crosses is the tool's import path and JSON, so
-the library, and the module the tool is in, must be there too.
+Ray chooses the node. There the body runs in a process of its own, which is killed at the call's
+deadline, by a cancel, and when the calling program dies. What crosses is the tool's import path and
+JSON, so toolkeel and the tool's module must be installed on the nodes.
 """
 
 from __future__ import annotations
@@ -26,11 +26,17 @@ from toolkeel.errors import LimitReached, SetupError
 from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.executor import Capabilities
 from toolkeel.executors.frames import Message, is_outcome
-from toolkeel.executors.warm_pool import Room, no_room
-from toolkeel.executors.worker_request import DIED, check_sendable, order_of, tell, value_of
+from toolkeel.executors.warm_pool import CrossLoopSemaphore, make_queue_timeout
+from toolkeel.executors.worker_request import (
+    DIED,
+    check_sendable,
+    forward_report,
+    make_request,
+    read_outcome,
+)
 from toolkeel_studio.ray import cluster
 
-WIDTH = 64
+MAX_CONCURRENCY = 64
 _Body = Literal["", "runs", "again", "done"]
 
 
@@ -38,27 +44,32 @@ _Body = Literal["", "runs", "again", "done"]
 class Ray:
     """An executor: bodies on the nodes of a Ray cluster.
 
-    The program is connected at the first call, unless it called ``ray.init`` itself. A cluster that
-    asks for no token, and that other machines reach, is refused.
+    The program connects at the first call, unless it called ``ray.init`` itself. A cluster that requires no
+    token and that other machines can reach is refused.
 
     Args:
-        address: Of the cluster's head, as ``"host:port"``; by default that of this machine, or of
+        address: The cluster's head, as ``"host:port"``; by default that of this machine, or of
             ``RAY_ADDRESS``.
-        resources: What a body needs: ``num_cpus`` (1 if not said), ``num_gpus``, ``memory`` in bytes,
-            and whatever the nodes were given names for. What no node has is refused at once.
-        width: How many calls may be with Ray at once; further ones wait, under their deadline.
-        queue_timeout: Seconds a call may wait until its body begins; then it is refused, and has not
+        resources: What a body needs: ``num_cpus`` (default 1), ``num_gpus``, ``memory`` in bytes, and
+            names the nodes define. What no node has is refused at once.
+        max_concurrency: Calls submitted to Ray at once; further ones wait, within their deadline.
+        queue_timeout: Seconds a call may wait until its body starts; then it is refused, and has not
             started.
-        max_retries: How often a call is run again whose process or node died; only of tools whose
-            effects are declared `read_only` or `idempotent`. All others run once.
-        limits: What a body's process may use at most.
+        max_retries: How often to repeat a call whose process or node died; only for tools whose effects
+            are declared `read_only` or `idempotent`. All others run once.
+        limits: Resource limits of a body's process.
 
     Raises:
         MissingExtraError: Ray is not installed.
     """
 
     capabilities = Capabilities(
-        kills=True, streams=True, isolates=True, queues=True, resources=True, remote=True
+        can_kill=True,
+        can_stream=True,
+        is_isolated=True,
+        has_queue_timeout=True,
+        has_resources=True,
+        is_remote=True,
     )
 
     def __init__(
@@ -66,115 +77,117 @@ class Ray:
         address: str | None = None,
         *,
         resources: cluster.Resources | None = None,
-        width: int = WIDTH,
+        max_concurrency: int = MAX_CONCURRENCY,
         queue_timeout: float | None = None,
         max_retries: int = 0,
         limits: Limits | None = None,
     ) -> None:
-        if width < 1:
-            raise SetupError(f"Ray(width={width}) has room for no call; give 1 or more")
+        if max_concurrency < 1:
+            raise SetupError(f"Ray(max_concurrency={max_concurrency}): it must be 1 or more")
         if (address or "").startswith("ray://"):
             raise SetupError(
-                f"Ray({address!r}) is Ray's client, which cannot stop what it began; give the "
+                f"Ray({address!r}) is Ray's client mode, which cannot stop a task; pass the "
                 "address of the head's control port, and run the program on a node"
             )
         self._address = address
-        self._needs = {"num_cpus": 1, **(resources or {})}
-        self._options = cluster.options_of(self._needs)
+        self._resources = {"num_cpus": 1, **(resources or {})}
+        self._options = cluster.make_options(self._resources)
         self._limits = None if limits is None else dataclasses.asdict(limits)
         self._queue_timeout = queue_timeout
         self._max_retries = max_retries
-        self._room = Room(width)
+        self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """See `Executor`."""
+        """Check that a node can find and run the tool; see `Executor`."""
         check_sendable(tool, "Ray()")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body; when this is cancelled, it is ended before this ends."""
+        """Run the body on a node; a cancel ends the body first."""
         tool, since = prepared.tool, time.monotonic()
         body, context.body_state = (
             context.body_state,
             "" if context.body_state == "runs" else context.body_state,
         )
-        await self._room.enter_within(self._queue_timeout, tool.name)
+        await self._slots.acquire_within(self._queue_timeout, tool.name)
         try:
-            if not cluster.ready(self._needs):
-                await asyncio.to_thread(self._find_place, tool)
-            packed = json.dumps({**order_of(prepared, context), "limits": self._limits}).encode()
-            call = _Call(context, body, packed, self._streams(tool))
+            if not cluster.is_ready(self._resources):
+                await asyncio.to_thread(self._check_cluster, tool)
+            packed = json.dumps(
+                {**make_request(prepared, context), "limits": self._limits}
+            ).encode()
+            call = _RayCall(context, body, packed, self._needs_stream(tool))
             tries = 1 + (self._max_retries if tool.effects.repeatable else 0)
             while True:
                 tries -= 1
-                answer = await self._ask(call, since)
+                answer = await self._run_once(call, since)
                 if answer.get("kind") != DIED or not tries:
-                    return value_of(tool, answer)
+                    return read_outcome(tool, answer)
         finally:
-            self._room.leave()
+            self._slots.release()
 
-    def _find_place(self, tool: AnyTool) -> None:
+    def _check_cluster(self, tool: AnyTool) -> None:
         cluster.connect(self._address)
-        if not cluster.is_there(self._needs):
-            needs = ", ".join(f"{name}={number:g}" for name, number in self._needs.items())
+        if not cluster.has_node_with(self._resources):
+            needs = ", ".join(f"{name}={number:g}" for name, number in self._resources.items())
             raise LimitReached(
-                f"{tool.name!r} has not started: no node of the cluster has what it needs ({needs}). "
+                f"{tool.name!r} has not started: no node of the cluster has the resources it needs ({needs}). "
                 "Waiting will not help."
             )
 
-    def _streams(self, tool: AnyTool) -> bool:
-        """Whether anything of its calls is to be told before they end."""
+    def _needs_stream(self, tool: AnyTool) -> bool:
+        """Return true if something must arrive before the call ends: reports, or the start."""
         reports = bool(tool.injected) or tool.body in ("generator", "async_generator")
         return reports or self._queue_timeout is not None
 
-    async def _ask(self, call: _Call, since: float) -> Message:
-        """Have a call's order carried out once."""
+    async def _run_once(self, call: _RayCall, started_at: float) -> Message:
+        """Submit a call's request once and return its outcome."""
         seconds = self._queue_timeout
-        left = None if seconds is None else seconds - (time.monotonic() - since)
-        sent = cluster.Sent(call.packed, self._options, call.streams)
+        left = None if seconds is None else seconds - (time.monotonic() - started_at)
+        sent = cluster.SubmittedTask(call.packed, self._options, call.is_streamed)
         try:
             async with asyncio.timeout(left) as waits:
                 while True:
                     messages = await sent.next_messages()
                     if not waits.expired():
                         waits.reschedule(None)
-                    if call.hear(messages):
+                    if call.forward_reports(messages):
                         return messages[-1]
-        except cluster.Lost as lost:
-            call.begun()
+        except cluster.NodeLost as lost:
+            call.mark_started()
             return {"kind": DIED, "text": str(lost), "details": {}}
         except TimeoutError:
             if await asyncio.shield(asyncio.ensure_future(sent.stop())):
-                call.begun()
+                call.mark_started()
                 text = "was ended, since it began too late,"
                 return {"kind": DIED, "text": text, "details": {}}
-            raise no_room(call.context.tool_name, seconds or 0.0) from None
+            raise make_queue_timeout(call.context.tool_name, seconds or 0.0) from None
         except asyncio.CancelledError:
             if await asyncio.shield(asyncio.ensure_future(sent.stop())):
-                call.begun()
+                call.mark_started()
             raise
 
 
-class _Call:
-    """A call on its way.
+class _RayCall:
+    """A call being run by Ray.
 
     Args:
-        context: Its.
-        body: How far it says that the body is, once it has begun.
-        packed: Its order.
-        streams: Whether what its body reports is told at once.
+        context: The call's context.
+        body: The context's `body` state once the body has started.
+        packed: The request.
+        is_streamed: Send the body's reports while it runs.
     """
 
-    def __init__(self, context: ToolContext, body: _Body, packed: bytes, streams: bool) -> None:
-        self.context, self.packed, self.streams = context, packed, streams
+    def __init__(self, context: ToolContext, body: _Body, packed: bytes, is_streamed: bool) -> None:
+        self.context, self.packed, self.is_streamed = context, packed, is_streamed
         self._body: _Body = body
 
-    def begun(self) -> None:
-        """Say that the body has begun."""
+    def mark_started(self) -> None:
+        """Record in the context that the body has started."""
         self.context.body_state = self._body
 
-    def hear(self, messages: Sequence[Message]) -> bool:
-        """Pass on what its body reported; whether the last is its answer."""
-        self.begun()
+    def forward_reports(self, messages: Sequence[Message]) -> bool:
+        """Pass the body's reports on; return true if the last message is its outcome."""
+        self.mark_started()
         for message in messages:
-            tell(message, self.context)
+            forward_report(message, self.context)
         return is_outcome(messages[-1])

@@ -1,8 +1,8 @@
-"""What a node does for a call: it has the order carried out by a worker process, and tells of it.
+"""What runs on a node for a call: the request, handed to a worker process, and its reports.
 
-This runs in a worker of Ray's, and needs nothing of Ray. The body runs below it, in a process as of
-`toolkeel.executors.Process`: so it ends, with all that it started, when the call is cancelled, when it is
-overdue, and when whatever stands above it dies.
+This code runs in a worker of Ray's and uses nothing of Ray. The body runs in a process below it, as with
+`toolkeel.executors.Process`: so it ends, with all its children, when the call is cancelled, when it is
+overdue, and when its parent dies.
 """
 
 from __future__ import annotations
@@ -14,75 +14,77 @@ from collections.abc import Iterator
 from functools import cache
 
 from toolkeel.executors.command_limits import Limits
-from toolkeel.executors.frames import Message, TooLarge, pack
+from toolkeel.executors.frames import Message, MessageTooLarge, pack_message
 from toolkeel.executors.process import Process
 from toolkeel.executors.worker import TOO_LARGE
 from toolkeel.executors.worker_request import DIED
 
-_BEAT = 0.02  # seconds for which what a body reports is gathered
-_LATE = 2.0  # seconds after its deadline when a body is ended that nobody else has ended
+_BATCH_SECONDS = 0.02  # seconds of reports sent in one batch
+_GRACE_SECONDS = 2.0  # seconds after its deadline at which a body is ended here
 
 
-def serve(packed: bytes) -> Iterator[bytes]:
-    """Carry out an order; gives what the body reports, gathered, and its answer as the last.
+def stream_request(packed: bytes) -> Iterator[bytes]:
+    """Run a request; yield the body's reports in batches, and its outcome last.
 
     Args:
-        packed: The order as JSON: as `toolkeel.executors.worker_request.order_of` makes it, with ``limits``.
+        packed: As JSON: from `toolkeel.executors.worker_request.make_request`, with ``limits``.
     """
-    signal.signal(signal.SIGINT, signal.default_int_handler)  # how Ray cancels; it may be ignored
-    order = json.loads(packed)
-    heard: list[Message] = []
-    process = _process_of(json.dumps(order.pop("limits")))
-    runner = _runner()
-    going = runner.get_loop().create_task(_carry_out(process, order, heard))
+    signal.signal(
+        signal.SIGINT, signal.default_int_handler
+    )  # Ray cancels by SIGINT, which may be ignored by default
+    request = json.loads(packed)
+    reports: list[Message] = []
+    process = _get_process(json.dumps(request.pop("limits")))
+    runner = _get_runner()
+    task = runner.get_loop().create_task(_run_in_process(process, request, reports))
     try:
-        while not runner.run(_wait(going, heard)):
-            batch, heard[:] = b"".join(map(pack, heard)), []
+        while not runner.run(_wait_for_reports(task, reports)):
+            batch, reports[:] = b"".join(map(pack_message, reports)), []
             yield batch
     except BaseException:
-        going.cancel()
-        runner.run(asyncio.wait((going,)))
+        task.cancel()
+        runner.run(asyncio.wait((task,)))
         raise
-    yield b"".join([*map(pack, heard), _outcome_frame(going)])
+    yield b"".join([*map(pack_message, reports), _pack_outcome(task)])
 
 
-def serve_at_once(packed: bytes) -> bytes:
-    """The same; what the body reports comes with its answer."""
-    return b"".join(serve(packed))
+def run_request(packed: bytes) -> bytes:
+    """Run a request; return the body's reports and its outcome together."""
+    return b"".join(stream_request(packed))
 
 
-async def _carry_out(process: Process, order: Message, heard: list[Message]) -> Message:
-    seconds = order["seconds"]
-    async with asyncio.timeout(None if seconds is None else seconds + _LATE):
-        return await process.carry_out(order, 1, heard.append)
+async def _run_in_process(process: Process, request: Message, reports: list[Message]) -> Message:
+    seconds = request["seconds"]
+    async with asyncio.timeout(None if seconds is None else seconds + _GRACE_SECONDS):
+        return await process.run_request(request, 1, reports.append)
 
 
-async def _wait(going: asyncio.Task[Message], heard: list[Message]) -> bool:
-    """Wait until it has ended, or there is something to be told; whether it has ended."""
-    while not going.done():
-        await asyncio.wait((going,), timeout=_BEAT)
-        if heard:
+async def _wait_for_reports(task: asyncio.Task[Message], reports: list[Message]) -> bool:
+    """Wait until the task is done or has reports; return true if it is done."""
+    while not task.done():
+        await asyncio.wait((task,), timeout=_BATCH_SECONDS)
+        if reports:
             break
-    return going.done()
+    return task.done()
 
 
-def _outcome_frame(going: asyncio.Task[Message]) -> bytes:
+def _pack_outcome(task: asyncio.Task[Message]) -> bytes:
     try:
-        return pack(going.result())
-    except TooLarge:
-        return pack({"kind": TOO_LARGE})
+        return pack_message(task.result())
+    except MessageTooLarge:
+        return pack_message({"kind": TOO_LARGE})
     except TimeoutError:
-        return pack({"kind": DIED, "text": "was ended at its deadline", "details": {}})
+        return pack_message({"kind": DIED, "text": "was ended at its deadline", "details": {}})
 
 
 @cache
-def _runner() -> asyncio.Runner:
-    """The event loop of this process of Ray's, which has one order at a time."""
+def _get_runner() -> asyncio.Runner:
+    """Return the event loop of this process of Ray's, which runs one request at a time."""
     return asyncio.Runner()
 
 
 @cache
-def _process_of(limits: str) -> Process:
-    """Workers of these limits, as many as Ray gives this process calls."""
+def _get_process(limits: str) -> Process:
+    """Return the executor with these limits."""
     values = json.loads(limits)
     return Process(limits=None if values is None else Limits(**values))

@@ -13,7 +13,7 @@ import pytest
 
 from tests.executors.walls import need
 from toolkeel_studio.cli.commands.sandbox import rows
-from toolkeel_workspace.sandbox.confine import Features, features
+from toolkeel_workspace.sandbox.confine import Features, detect_features
 
 
 def ran(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -44,8 +44,8 @@ def test_modes_and_roots_are_taken_and_mistakes_named(tmp_path: Path) -> None:
 
 
 def test_without_a_command_it_says_what_this_machine_has(tmp_path: Path) -> None:
-    assert ran(tmp_path).stdout.splitlines() == rows(features())
-    assert json.loads(ran(tmp_path, "--json").stdout)["backend"] == features().backend
+    assert ran(tmp_path).stdout.splitlines() == rows(detect_features())
+    assert json.loads(ran(tmp_path, "--json").stdout)["backend"] == detect_features().backend
 
 
 def test_a_machine_without_any_says_that_commands_are_refused() -> None:

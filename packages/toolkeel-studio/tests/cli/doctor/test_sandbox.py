@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkeel_studio.cli.doctor.sandbox import look, probed, section, verdict
-from toolkeel_workspace.sandbox.confine import Features, features
+from toolkeel_workspace.sandbox.confine import Features, detect_features
 from toolkeel_workspace.sandbox.escape_probe import Hole
 
 
@@ -20,12 +20,12 @@ def test_a_machine_without_any_is_told_what_to_install() -> None:
 
 
 def test_this_machine_is_looked_at() -> None:
-    assert look().checks[0].name == features().backend
+    assert look().checks[0].name == detect_features().backend
 
 
 def test_a_deep_look_finds_nothing_open_on_this_machine() -> None:
     section = probed()
-    assert section.checks or features().backend == "none"
+    assert section.checks or detect_features().backend == "none"
     assert [check.state for check in section.checks] == ["ok"] * len(section.checks)
 
 

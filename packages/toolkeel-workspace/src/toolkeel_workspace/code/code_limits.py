@@ -1,4 +1,4 @@
-"""What every way of running code has in common: its limits, and what comes of a run."""
+"""Limits and results common to all interpreters."""
 
 from __future__ import annotations
 
@@ -10,101 +10,101 @@ from toolkeel._records.record import record
 from toolkeel.content import Image
 from toolkeel.context import ToolContext
 
-MAX_CODE = 100_000
-"""Characters of code that are taken."""
+MAX_CODE_CHARS = 100_000
+"""Most characters of code."""
 
 
 @record
 class CodeLimits:
-    """What code may use at most.
+    """Limits on code.
 
     Args:
-        seconds: Of computing, for one call; time in tools is not counted.
-        total: Seconds one call may take with everything, tools included.
-        memory: Bytes.
-        recursion: Calls within calls.
-        output: Characters of what it prints; the rest is dropped, and the result says so.
-        calls: Calls of tools, for one call.
-        files: Bytes it may write into its folder, for one call.
-        images: Pictures that are given back, for one call.
+        compute_seconds: Of computing, per call; time in tools is not counted.
+        total_seconds: For one call with everything, tools included.
+        memory_bytes: Memory.
+        max_recursion: Nested function calls.
+        output_chars: Printed characters; the rest is dropped, and the result says so.
+        max_tool_calls: Calls of tools, per call.
+        written_bytes: Written into its folder, per call.
+        max_images: Returned pictures, per call.
     """
 
-    seconds: float = 10.0
-    total: float = 120.0
-    memory: int = 256 << 20
-    recursion: int = 500
-    output: int = 20_000
-    calls: int = 100
-    files: int = 64 << 20
-    images: int = 8
+    compute_seconds: float = 10.0
+    total_seconds: float = 120.0
+    memory_bytes: int = 256 << 20
+    max_recursion: int = 500
+    output_chars: int = 20_000
+    max_tool_calls: int = 100
+    written_bytes: int = 64 << 20
+    max_images: int = 8
 
 
 @record
-class Ran:
-    """What came of one piece of code.
+class ExecutionResult:
+    """The result of one piece of code.
 
     Args:
         text: What it printed, and its last value.
-        error: The exception it ended with, as Python shows it; empty if it ended well.
+        error: The exception that ended it, as Python shows it; empty if it succeeded.
         images: Pictures it showed.
-        lost: Why what earlier code had made is gone; empty if it is there.
+        restart_reason: Why the interpreter was restarted and its variables lost; empty if they remain.
     """
 
     text: str
     error: str = ""
     images: tuple[Image, ...] = ()
-    lost: str = ""
+    restart_reason: str = ""
 
 
 class Interpreter(Protocol):
-    """Something that runs code and remembers what it has made."""
+    """Something that runs code and remembers its variables."""
 
-    def run(self, code: str, call: ToolContext[object]) -> Awaitable[Ran]:
+    def run(self, code: str, call: ToolContext[object]) -> Awaitable[ExecutionResult]:
         """Run a piece of code."""
         ...
 
     def aclose(self) -> Awaitable[None]:
-        """End it."""
+        """End the interpreter."""
         ...
 
 
-class Printed:
-    """Collects what code prints, up to a limit.
+class OutputBuffer:
+    r"""Collects what code prints, up to a limit.
 
-    >>> printed = Printed(5)
+    >>> printed = OutputBuffer(5)
     >>> printed.add("abc")
     >>> printed.add("defgh")
     >>> printed.text()
-    'abcde\\n[3 more characters were dropped: print less]'
+    'abcde\n[3 more characters were dropped: print less]'
     """
 
     def __init__(self, limit: int) -> None:
         self._pieces: list[str] = []
-        self._left = limit
+        self._remaining = limit
         self._dropped = 0
 
     def add(self, text: str) -> None:
-        """Take more of it."""
-        kept = text[: self._left]
-        self._left -= len(kept)
-        self._dropped += len(text) - len(kept)
-        if kept:
-            self._pieces.append(kept)
+        """Append text, as far as it fits."""
+        part = text[: self._remaining]
+        self._remaining -= len(part)
+        self._dropped += len(text) - len(part)
+        if part:
+            self._pieces.append(part)
 
     def text(self) -> str:
-        """All that was kept, and what was not."""
+        """Return the collected text, with a note on what was dropped."""
         text = "".join(self._pieces)
         if not self._dropped:
             return text
         return f"{text}\n[{self._dropped} more characters were dropped: print less]"
 
 
-def showing(code: str) -> str:
-    """The code with its last value printed, as notebooks do; as it is if it does not parse.
+def print_last_value(code: str) -> str:
+    r"""Return the code with its last value printed, as in notebooks; unchanged if it does not parse.
 
-    It is printed where it runs, so a huge value never leaves.
+    The value is printed where the code runs, so that a huge one never leaves.
 
-    >>> print(showing("x = 2\\nx * 3"))
+    >>> print(print_last_value("x = 2\nx * 3"))
     x = 2
     _shown_ = (x * 3)
     if _shown_ is not None: print(repr(_shown_))

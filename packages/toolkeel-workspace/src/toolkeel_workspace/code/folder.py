@@ -1,4 +1,4 @@
-"""The folder that code works in: files go in, and what code has written comes out."""
+"""The folder code works in: files placed in it, and files code has written."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from pathlib import Path
 from toolkeel._records.record import record
 from toolkeel.content import Image, sniff
 from toolkeel.errors import SetupError, ToolError
-from toolkeel_workspace.files.open_beneath import Root, clean
+from toolkeel_workspace.files.open_beneath import Root, clean_path
 from toolkeel_workspace.pictures.too_large import MAX_BYTES, check_picture
 
-Given = bytes | str | os.PathLike[str]
-MOST = 200
-"""Most files that are looked at."""
+FileSource = bytes | str | os.PathLike[str]
+MAX_FILES = 200
+"""Most files that are listed."""
 
 
 @record
-class Written:
+class WrittenFile:
     """A file that code has written.
 
     Args:
-        path: Within the folder.
+        path: Relative to the folder.
         size: In bytes.
     """
 
@@ -38,37 +38,38 @@ class CodeFolder:
     """A folder for code.
 
     Args:
-        path: Which; None for one of its own, removed at the end.
-        files: What lies in it at first: a file's name there, and its bytes, or the path of a file
-            to copy.
+        path: The folder; None for a temporary one, removed at the end.
+        files: Initial files: a name, and its bytes or the path of a file to copy.
 
     Raises:
-        SetupError: a file is not there, or would lie elsewhere.
+        SetupError: a file is missing, or would be outside of the folder.
     """
 
-    def __init__(self, path: str | os.PathLike[str] | None, files: Mapping[str, Given]) -> None:
-        self._own = path is None
+    def __init__(
+        self, path: str | os.PathLike[str] | None, files: Mapping[str, FileSource]
+    ) -> None:
+        self._is_temporary = path is None
         self.path = Path(tempfile.mkdtemp(prefix="toolkeel-code-") if path is None else path)
         self.path.mkdir(parents=True, exist_ok=True)
         self.path = self.path.resolve()
-        for name, given in files.items():
-            self._add(name, given)
+        for name, source in files.items():
+            self._add_file(name, source)
         self._root = Root(self.path)
-        self._known = self._stamps()
+        self._last_stamps = self._scan_stamps()
 
     def close(self) -> None:
-        """Remove it, if it is one of its own."""
-        if self._own:
+        """Remove the folder if it is temporary."""
+        if self._is_temporary:
             shutil.rmtree(self.path, ignore_errors=True)
 
-    def written(self) -> list[Written]:
-        """The files that are new or changed since this was asked last."""
-        before, self._known = self._known, self._stamps()
-        new = (name for name, stamp in self._known.items() if before.get(name) != stamp)
-        return [Written(name, self._known[name][0]) for name in sorted(new)]
+    def take_changes(self) -> list[WrittenFile]:
+        """Return the files that are new or changed since the last call."""
+        before, self._last_stamps = self._last_stamps, self._scan_stamps()
+        new = (name for name, stamp in self._last_stamps.items() if before.get(name) != stamp)
+        return [WrittenFile(name, self._last_stamps[name][0]) for name in sorted(new)]
 
-    def picture(self, path: str) -> Image | None:
-        """A file as a picture, if it is one that can be shown."""
+    def read_picture(self, path: str) -> Image | None:
+        """Read a file as a picture; None if it is no picture that can be shown."""
         try:
             descriptor = self._root.open_file(path)
         except ToolError:
@@ -82,44 +83,44 @@ class CodeFolder:
             return None
         return Image(data, kind) if kind.startswith("image/") else None
 
-    def _add(self, name: str, given: Given) -> None:
+    def _add_file(self, name: str, source: FileSource) -> None:
         try:
-            place = self.path / clean(name)
+            place = self.path / clean_path(name)
         except ToolError as error:
             raise SetupError(f"files: {error.text}") from None
         place.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(given, bytes):
-            place.write_bytes(given)
+        if isinstance(source, bytes):
+            place.write_bytes(source)
             return
-        source = Path(given)
+        source = Path(source)
         if not source.is_file():
-            raise SetupError(f"files: {str(given)!r} is not a file")
+            raise SetupError(f"files: {str(source)!r} is not a file")
         shutil.copyfile(source, place)
 
-    def _stamps(self) -> dict[str, tuple[int, int]]:
-        """Size and time of each file; links are not followed, neither of files nor of folders."""
+    def _scan_stamps(self) -> dict[str, tuple[int, int]]:
+        """Return size and time of each file; links to files and folders are not followed."""
         found: dict[str, tuple[int, int]] = {}
-        for path, status in _walk(str(self.path)):
+        for path, status in _iter_files(str(self.path)):
             found[os.path.relpath(path, self.path)] = (status.st_size, status.st_mtime_ns)
-            if len(found) == MOST:
+            if len(found) == MAX_FILES:
                 break
         return found
 
 
-def _walk(folder: str) -> Iterator[tuple[str, os.stat_result]]:
+def _iter_files(folder: str) -> Iterator[tuple[str, os.stat_result]]:
     folders = [folder]
     while folders:
-        for entry in _entries(folders.pop()):
+        for entry in _scan_folder(folders.pop()):
             if entry.is_file(follow_symlinks=False):
-                with suppress(FileNotFoundError):  # code may still be taking it away
+                with suppress(FileNotFoundError):  # code may still be deleting it
                     yield entry.path, entry.stat(follow_symlinks=False)
             elif entry.is_dir(follow_symlinks=False) and not entry.name.startswith((".", "__py")):
                 folders.append(entry.path)
 
 
-def _entries(folder: str) -> list[os.DirEntry[str]]:
+def _scan_folder(folder: str) -> list[os.DirEntry[str]]:
     try:
         with os.scandir(folder) as found:
-            return list(islice(found, MOST))
-    except OSError:  # it is gone, or closed to us
+            return list(islice(found, MAX_FILES))
+    except OSError:  # it was deleted, or is unreadable
         return []

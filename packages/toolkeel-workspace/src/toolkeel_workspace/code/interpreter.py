@@ -1,8 +1,8 @@
 """A tool that runs Python the model writes: computing, files, plots, and calls of other tools.
 
-By default in pydantic-monty, a Python that has no machine under it and every limit inside. With
-``python="sandbox"`` in a real Python with its packages, and then only inside the sandbox: where
-there is none, nothing runs.
+By default the code runs in pydantic-monty, a Python without access to the machine and with limits built
+in. With ``python="sandbox"`` it runs in a real Python with its packages, and only in a sandbox: without
+one, nothing runs.
 """
 
 from __future__ import annotations
@@ -24,42 +24,47 @@ from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.code.code_limits import MAX_CODE, CodeLimits, Interpreter, Ran
-from toolkeel_workspace.code.folder import CodeFolder, Given, Written
+from toolkeel_workspace.code.code_limits import (
+    MAX_CODE_CHARS,
+    CodeLimits,
+    ExecutionResult,
+    Interpreter,
+)
+from toolkeel_workspace.code.folder import CodeFolder, FileSource, WrittenFile
 from toolkeel_workspace.code.tools import CodeTools
 from toolkeel_workspace.sandbox.confine import Network
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
 
 Python = Literal["monty", "sandbox"]
-_KINDS: Mapping[Python, str] = {
+_INTERPRETERS: Mapping[Python, str] = {
     "monty": "toolkeel_workspace.code.monty:MontyInterpreter",
     "sandbox": "toolkeel_workspace.code.kernel:KernelInterpreter",
 }
 _NATIVE = {"type": "code_interpreter", "container": {"type": "auto"}}
 
 
-REAL = CodeLimits(seconds=60.0, total=300.0, memory=4 << 30)
-"""What code may use in real Python, if nothing is said: its packages need room."""
+SANDBOX_LIMITS = CodeLimits(compute_seconds=60.0, total_seconds=300.0, memory_bytes=4 << 30)
+"""Default limits with real Python, whose packages need memory."""
 
 
 @checked
 class CodeInterpreterTool:
-    """Runs Python; what one call defines, later calls of the same run find.
+    """Runs Python; later calls of the same run find what earlier ones defined.
 
     Args:
-        tools: Tools that the code may call as functions, each call through their whole pipeline;
-            only with ``python="monty"``.
-        python: ``monty``: a small Python of its own, with no packages. ``sandbox``: the real one,
-            with those that are installed.
-        limits: What code may use.
-        files: What lies in its folder at first: name, and bytes or the path of a file to copy.
-        folder: Where it works; one of its own, removed with the run, if none is given.
-        network: What real Python may reach, as a `Sandbox` takes it.
-        where: Whether a provider that runs code itself does it: here, if nothing is said. Given
-            tools and files are only here.
+        tools: Tools that the code can call as functions, each call through their pipeline; only with
+            ``python="monty"``.
+        python: ``monty``: a small Python of its own, without packages. ``sandbox``: the real one,
+            with the installed packages.
+        limits: Limits on code.
+        files: Initial files of its folder: a name, and bytes or the path of a file to copy.
+        folder: Where code works; by default a temporary folder, removed with the run.
+        network: What real Python can reach, as for `Sandbox`.
+        where: Who runs the code if the provider can: by default it runs here. Tools and files are
+            only available here.
 
     Raises:
-        SetupError: tools are given to real Python, or a file is not there.
+        SetupError: real Python is combined with tools, or a file is missing.
     """
 
     def __init__(
@@ -68,7 +73,7 @@ class CodeInterpreterTool:
         *,
         python: Python = "monty",
         limits: CodeLimits | None = None,
-        files: Mapping[str, Given] | None = None,
+        files: Mapping[str, FileSource] | None = None,
         folder: str | os.PathLike[str] | None = None,
         network: Network = False,
         where: Where = "local",
@@ -81,20 +86,20 @@ class CodeInterpreterTool:
                 "CodeInterpreterTool: code calls tools with python='monty' only; leave tools out"
             )
         self.python: Python = python
-        self.limits = limits or (CodeLimits() if python == "monty" else REAL)
+        self.limits = limits or (CodeLimits() if python == "monty" else SANDBOX_LIMITS)
         self.where: Where = where
         self._files = dict(files or {})
         self._folder = folder
         self._network = network
         self._sessions: dict[str, _Session] = {}
-        _maker(python)  # what is not installed is told now
+        _import_interpreter(python)  # a missing package raises now
 
     def __repr__(self) -> str:
         return f"CodeInterpreterTool(python={self.python!r})"
 
     @functools.cached_property
     def tool(self) -> AnyTool:
-        """What runs, and what stands for it on providers that run code themselves."""
+        """The tool, and its hosted counterparts of providers that run code themselves."""
         natives: dict[Any, Native] = {
             "openai-responses": Native(_NATIVE, include=("code_interpreter_call.outputs",)),
             "anthropic": Native({"type": "code_execution_20250825", "name": "code_execution"}),
@@ -102,7 +107,7 @@ class CodeInterpreterTool:
         }
         return tool(
             "code_interpreter",
-            description=self._description(),
+            description=self._describe(),
             # Tools that code calls are judged one by one; without a network it has no other way out.
             effects=Effects(
                 open_world=bool(self._network),
@@ -110,14 +115,14 @@ class CodeInterpreterTool:
                 stranger=bool(self._network),
                 safe_after=() if self._network else LABELS,
             ),
-            timeout=self.limits.total,
+            timeout=self.limits.total_seconds,
             sequential=True,
             hosted=Hosted(natives, self.where),
             max_output=None,
-        )(self._run)
+        )(self._run_code)
 
     async def aclose(self) -> None:
-        """End all interpreters; those of a run end with it anyway, if an agent runs it."""
+        """End all interpreters; an agent's run ends its own."""
         for session in list(self._sessions.values()):
             await session.aclose()
         self._sessions.clear()
@@ -128,7 +133,7 @@ class CodeInterpreterTool:
     async def __aexit__(self, *_: object) -> None:
         await self.aclose()
 
-    def _description(self) -> str:
+    def _describe(self) -> str:
         parts = [
             "Run Python. What you define stays for later calls. The value of the last line and "
             "whatever is printed are shown."
@@ -146,26 +151,26 @@ class CodeInterpreterTool:
         if self._tools:
             parts.append(
                 "The code can call these functions, as they are, without await:\n"
-                + self._tools.described()
+                + self._tools.describe()
             )
         return " ".join(parts)
 
-    async def _run(self, code: str, context: ToolContext) -> ToolOutput:
+    async def _run_code(self, code: str, context: ToolContext) -> ToolOutput:
         """Run Python.
 
         Args:
             code: The program.
         """
-        if len(code) > MAX_CODE:
-            raise ToolError(f"The code has {len(code):,} characters; {MAX_CODE:,} are taken.")
-        session = self._session(context.run)
+        if len(code) > MAX_CODE_CHARS:
+            raise ToolError(f"The code has {len(code):,} characters; {MAX_CODE_CHARS:,} are taken.")
+        session = self._get_session(context.run)
         async with session.lock:
-            secrets = await asyncio.to_thread(SecretFiles.below, session.folder.path)
+            secrets = await asyncio.to_thread(SecretFiles.find_below, session.folder.path)
             ran = await session.interpreter.run(code, context)
-            written = await asyncio.to_thread(session.folder.written)
-            images = await asyncio.to_thread(self._pictures, session.folder, ran, written)
-        text = _result_text(ran, written)
-        read = secrets.read_by(code, text, "code_interpreter")
+            written = await asyncio.to_thread(session.folder.take_changes)
+            images = await asyncio.to_thread(self._collect_pictures, session.folder, ran, written)
+        text = _format_result(ran, written)
+        read = secrets.label_reads(code, text, "code_interpreter")
         if ran.error:
             files = [one.path for one in written]
             raise ToolError(text, {"error": ran.error, "files": files, **read})
@@ -176,16 +181,18 @@ class CodeInterpreterTool:
         content: list[Block] = [Text(text), *images]
         return ToolOutput(tuple(content) if images else text, item)
 
-    def _pictures(self, folder: CodeFolder, ran: Ran, written: list[Written]) -> list[Image]:
-        saved = [folder.picture(one.path) for one in written]
+    def _collect_pictures(
+        self, folder: CodeFolder, ran: ExecutionResult, written: list[WrittenFile]
+    ) -> list[Image]:
+        saved = [folder.read_picture(one.path) for one in written]
         shown = [*ran.images, *(one for one in saved if one is not None)]
-        return shown[: self.limits.images]
+        return shown[: self.limits.max_images]
 
-    def _session(self, run: RunContext) -> _Session:
+    def _get_session(self, run: RunContext) -> _Session:
         session = self._sessions.get(run.id)
         if session is None:
             folder = CodeFolder(self._folder, self._files)
-            session = self._sessions[run.id] = _Session(folder, self._interpreter(folder))
+            session = self._sessions[run.id] = _Session(folder, self._make_interpreter(folder))
 
             async def end() -> None:
                 ended = self._sessions.pop(run.id, None)
@@ -195,8 +202,8 @@ class CodeInterpreterTool:
             run.loop_state.cleanups.append(end)
         return session
 
-    def _interpreter(self, folder: CodeFolder) -> Interpreter:
-        made = _maker(self.python)
+    def _make_interpreter(self, folder: CodeFolder) -> Interpreter:
+        made = _import_interpreter(self.python)
         if self.python == "monty":
             return made(self.limits, self._tools, folder.path)
         return made(self.limits, folder.path, network=self._network)
@@ -215,25 +222,25 @@ class _Session:
         self.folder.close()
 
 
-def _maker(python: Python) -> Callable[..., Interpreter]:
-    """Imported when it is asked for: each kind needs packages that the other does not."""
-    module, _, name = _KINDS[python].partition(":")
+def _import_interpreter(python: Python) -> Callable[..., Interpreter]:
+    """Import an interpreter on demand: each needs packages that the other does not."""
+    module, _, name = _INTERPRETERS[python].partition(":")
     made: Callable[..., Interpreter] = getattr(import_module(module), name)
     return made
 
 
 def tools(**options: Any) -> tuple[AnyTool, ...]:
-    """The tools of this file; see `CodeInterpreterTool`."""
+    """Return the tools of this file; see `CodeInterpreterTool`."""
     return (CodeInterpreterTool(**options).tool,)
 
 
-def _result_text(ran: Ran, written: list[Written]) -> str:
+def _format_result(ran: ExecutionResult, written: list[WrittenFile]) -> str:
     parts = [ran.text.rstrip("\n"), ran.error.rstrip("\n")]
     if written:
         parts.append("Files written: " + ", ".join(f"{w.path} ({w.size:,} bytes)" for w in written))
-    if ran.lost:
+    if ran.restart_reason:
         parts.append(
-            f"The interpreter was started anew, because {ran.lost}: what earlier code defined is "
-            "gone. Files are still there."
+            f"The interpreter was restarted because {ran.restart_reason}: what earlier code defined is "
+            "lost. Files are still there."
         )
     return "\n".join(part for part in parts if part) or "(nothing was printed)"

@@ -1,8 +1,7 @@
 """Real Python with all its packages: an IPython kernel that never runs outside a sandbox.
 
-The kernel has no network, not even loopback; it is spoken to through Unix sockets in a folder of
-their own. What it sends is taken for data of bounded size: what runs in the kernel knows its key,
-so nothing it says is believed beyond that.
+The kernel has no network, not even loopback; it is reached through Unix sockets in a folder of their own.
+Code in the kernel knows its key, so messages from it are treated as untrusted data of limited size.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ from toolkeel.content import Image
 from toolkeel.context import ToolContext
 from toolkeel.errors import ToolError
 from toolkeel.executors.command_limits import Limits
-from toolkeel.executors.process_tree import Command, Running, start
-from toolkeel_workspace.code.code_limits import CodeLimits, Printed, Ran
+from toolkeel.executors.process_tree import Command, RunningCommand, start_command
+from toolkeel_workspace.code.code_limits import CodeLimits, ExecutionResult, OutputBuffer
 from toolkeel_workspace.code.kernel_sockets import Relay
 from toolkeel_workspace.sandbox.confine import Network, Sandbox
 
@@ -35,36 +34,36 @@ with needs_extra("CodeInterpreterTool(python='sandbox')", "code"):
     import zmq.asyncio
     from jupyter_client.asynchronous.client import AsyncKernelClient
 
-START = 60.0
+START_SECONDS = 60.0
 """Seconds a kernel may take to start."""
-MAX_MESSAGE = 16 << 20
+MAX_MESSAGE_BYTES = 16 << 20
 """Bytes of one message from a kernel, all its parts together; a larger one ends it."""
-_GRACE = 3.0
+_INTERRUPT_SECONDS = 3.0
 _ESCAPES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _PICTURES = ("image/png", "image/jpeg")
 
 
 class KernelInterpreter:
-    """One kernel: what code defines, later code finds.
+    """One kernel: later code finds what earlier code defined.
 
     Args:
-        limits: What each piece of code may use.
-        folder: Where it works; all it may change.
-        network: What it may reach, as a `Sandbox` takes it.
+        limits: Limits on each piece of code.
+        folder: Where it works; the only writable folder.
+        network: What it can reach, as for `Sandbox`.
     """
 
     def __init__(self, limits: CodeLimits, folder: Path, *, network: Network = False) -> None:
         self._limits = limits
         self._folder = folder
         self._network = network
-        self._link = ""
-        self._relay = Relay(MAX_MESSAGE)
+        self._socket_folder = ""
+        self._relay = Relay(MAX_MESSAGE_BYTES)
         self._command: Command | None = None
-        self._running: Running | None = None
+        self._running: RunningCommand | None = None
         self._drain: asyncio.Task[None] | None = None
         self._client: AsyncKernelClient | None = None
 
-    async def run(self, code: str, call: ToolContext) -> Ran:
+    async def run(self, code: str, call: ToolContext) -> ExecutionResult:
         """Run a piece of code.
 
         Raises:
@@ -72,25 +71,29 @@ class KernelInterpreter:
             ToolError: the kernel does not start.
         """
         client = self._client or await self._start()
-        seen = _Seen(self._limits)
-        whole = False
+        output = _KernelOutput(self._limits)
+        is_intact = False
         try:
-            asked = client.execute(code, store_history=False, allow_stdin=False)
-            ended = await self._watch(client, asked, seen, self._limits.seconds)
-            if not ended and self._alive():
-                seen.error = f"TimeoutError: the code ran for more than {self._limits.seconds:g} s"
+            message_id = client.execute(code, store_history=False, allow_stdin=False)
+            ended = await self._collect_messages(
+                client, message_id, output, self._limits.compute_seconds
+            )
+            if not ended and self._is_alive():
+                output.error = (
+                    f"TimeoutError: the code ran for more than {self._limits.compute_seconds:g} s"
+                )
                 client.control_channel.send(client.session.msg("interrupt_request", {}))
-                ended = await self._watch(client, asked, seen, _GRACE)
-            whole = ended
-            lost = "" if ended else self._why()
-            error = seen.error or ("" if ended else f"The interpreter ended: {lost}")
-            return Ran(seen.printed.text(), error, tuple(seen.images), lost)
+                ended = await self._collect_messages(client, message_id, output, _INTERRUPT_SECONDS)
+            is_intact = ended
+            lost = "" if ended else self._describe_end()
+            error = output.error or ("" if ended else f"The interpreter ended: {lost}")
+            return ExecutionResult(output.printed.text(), error, tuple(output.images), lost)
         finally:
-            if not whole:
+            if not is_intact:
                 await self.aclose()
 
     async def aclose(self) -> None:
-        """End the kernel and all it has started."""
+        """End the kernel and all its processes."""
         client, self._client = self._client, None
         if client is not None:
             client.stop_channels()
@@ -99,7 +102,7 @@ class KernelInterpreter:
         if drain is not None:
             drain.cancel()
             await asyncio.gather(drain, return_exceptions=True)
-        relay, self._relay = self._relay, Relay(MAX_MESSAGE)
+        relay, self._relay = self._relay, Relay(MAX_MESSAGE_BYTES)
         await relay.aclose()
         running, self._running = self._running, None
         if running is not None:
@@ -107,50 +110,50 @@ class KernelInterpreter:
         if self._command is not None:
             self._command.close()
             self._command = None
-        shutil.rmtree(self._link, ignore_errors=True)
+        shutil.rmtree(self._socket_folder, ignore_errors=True)
 
-    def _alive(self) -> bool:
+    def _is_alive(self) -> bool:
         running = self._running is not None and self._running.process.returncode is None
-        return running and not self._relay.overrun
+        return running and not self._relay.has_overrun
 
-    def _why(self) -> str:
-        if self._relay.overrun:
-            return f"the code sent a message of more than {MAX_MESSAGE >> 20} MB"
-        return "the code ran for too long" if self._alive() else "its process died"
+    def _describe_end(self) -> str:
+        if self._relay.has_overrun:
+            return f"the code sent a message of more than {MAX_MESSAGE_BYTES >> 20} MB"
+        return "the code ran for too long" if self._is_alive() else "its process died"
 
     async def _start(self) -> AsyncKernelClient:
-        # A Unix socket's path may have 107 characters: the folder stands near the root.
-        self._link = tempfile.mkdtemp(prefix="tw-", dir="/tmp")
-        shared, ours = Path(self._link, "k"), Path(self._link, "c")
-        for folder in (shared, ours):  # what runs in the kernel sees the first alone
+        # A Unix socket's path may have 107 characters: the folder is near the root.
+        self._socket_folder = tempfile.mkdtemp(prefix="tw-", dir="/tmp")
+        shared, ours = Path(self._socket_folder, "k"), Path(self._socket_folder, "c")
+        for folder in (shared, ours):  # the kernel sees only the first
             folder.mkdir()
-        place, info = _connection(shared)
-        limits = Limits(memory=self._limits.memory, file_size=self._limits.files)
+        place, info = _write_connection_file(shared)
+        limits = Limits(memory=self._limits.memory_bytes, file_size=self._limits.written_bytes)
         sandbox = Sandbox(
             "workspace",
             [self._folder, shared],
             network=self._network,
             env={"MPLBACKEND": "module://matplotlib_inline.backend_inline", "PYTHONUTF8": "1"},
             limits=limits,
-            unix_sockets=True,  # they are what we speak to it through
+            unix_sockets=True,  # we reach the kernel through them
         )
         words = [sys.executable, "-m", "ipykernel_launcher", "-f", str(place)]
         words += ["--HistoryManager.enabled=False", "--InteractiveShell.colors=nocolor"]
-        self._command = sandbox.command(words, cwd=self._folder)
+        self._command = sandbox.build_command(words, cwd=self._folder)
         try:
-            self._running = await start(self._command, merged=True)
-            await self._relay.start((ours / name.name, name) for name in _sockets(shared))
+            self._running = await start_command(self._command, merge_stderr=True)
+            await self._relay.start((ours / name.name, name) for name in _list_sockets(shared))
             info["ip"] = str(ours / "s")
-            said = Printed(2000)
-            self._drain = asyncio.ensure_future(_drained(self._running, said))
-            self._client = await self._connected(info, said)
+            said = OutputBuffer(2000)
+            self._drain = asyncio.ensure_future(_drain_output(self._running, said))
+            self._client = await self._connect(info, said)
         except BaseException:
             await self.aclose()
             raise
         return self._client
 
-    async def _connected(self, info: Any, said: Printed) -> AsyncKernelClient:
-        """A client of the kernel, once it answers.
+    async def _connect(self, info: Any, output: OutputBuffer) -> AsyncKernelClient:
+        """Connect a client to the kernel and wait until it answers.
 
         Raises:
             ToolError: it never does.
@@ -163,12 +166,12 @@ class KernelInterpreter:
         client.load_connection_info(info)
         client.start_channels(hb=False, stdin=False)
         ended = asyncio.ensure_future(self._running.process.wait())
-        ready = asyncio.ensure_future(_ready(client))
+        ready = asyncio.ensure_future(_wait_until_ready(client))
         try:
-            await asyncio.wait({ended, ready}, timeout=START, return_when="FIRST_COMPLETED")
+            await asyncio.wait({ended, ready}, timeout=START_SECONDS, return_when="FIRST_COMPLETED")
             if not ready.done():
                 raise ToolError(
-                    "The Python interpreter did not start.", {"said": _plain(said.text())}
+                    "The Python interpreter did not start.", {"said": _strip_escapes(output.text())}
                 )
             ready.result()
         except BaseException:
@@ -181,15 +184,17 @@ class KernelInterpreter:
             await asyncio.gather(ended, ready, return_exceptions=True)
         return client
 
-    async def _watch(
-        self, client: AsyncKernelClient, asked: str, seen: _Seen, seconds: float
+    async def _collect_messages(
+        self, client: AsyncKernelClient, message_id: str, output: _KernelOutput, seconds: float
     ) -> bool:
-        """Take in what the kernel says of one piece of code; whether it has ended."""
+        """Collect the kernel's messages for one piece of code; return true if it ended."""
         end = perf_counter() + seconds
-        while (left := end - perf_counter()) > 0 and self._alive():
+        while (left := end - perf_counter()) > 0 and self._is_alive():
             with suppress(Empty):
                 message = await client.get_iopub_msg(timeout=min(left, 0.5))
-                if message.get("parent_header", {}).get("msg_id") == asked and seen.take(message):
+                if message.get("parent_header", {}).get(
+                    "msg_id"
+                ) == message_id and output.add_message(message):
                     return True
         return False
 
@@ -197,12 +202,12 @@ class KernelInterpreter:
 _CHANNELS = ("shell", "iopub", "stdin", "control", "hb")
 
 
-def _sockets(folder: Path) -> list[Path]:
+def _list_sockets(folder: Path) -> list[Path]:
     return [folder / f"s-{number}" for number, _ in enumerate(_CHANNELS, 1)]
 
 
-def _connection(folder: Path) -> tuple[Path, Any]:
-    """The file that tells a kernel where its sockets are, and what it says."""
+def _write_connection_file(folder: Path) -> tuple[Path, Any]:
+    """Write the file that tells a kernel its sockets; return its path and content."""
     info = {
         "transport": "ipc",
         "ip": str(folder / "s"),
@@ -216,35 +221,35 @@ def _connection(folder: Path) -> tuple[Path, Any]:
     return place, info
 
 
-async def _ready(client: AsyncKernelClient) -> None:
-    """Wait until the kernel answers, and until it is heard on the channel of its output."""
+async def _wait_until_ready(client: AsyncKernelClient) -> None:
+    """Wait until the kernel answers and its output channel is subscribed."""
     while True:
-        asked = client.kernel_info()
+        message_id = client.kernel_info()
         for _ in range(10):
             with suppress(Empty):
                 message = await client.get_iopub_msg(timeout=0.1)
-                if message.get("parent_header", {}).get("msg_id") == asked:
+                if message.get("parent_header", {}).get("msg_id") == message_id:
                     return
 
 
-async def _drained(running: Running, said: Printed) -> None:
-    """Read what the process itself says, so that it never waits for a reader."""
+async def _drain_output(running: RunningCommand, output: OutputBuffer) -> None:
+    """Read the process's own output, so that it never blocks on a full pipe."""
     stream = running.process.stdout
     while stream is not None and (piece := await stream.read(1 << 16)):
-        said.add(piece.decode("utf-8", "replace"))
+        output.add(piece.decode("utf-8", "replace"))
 
 
-class _Seen:
-    """What a kernel has said of one piece of code, within the limits."""
+class _KernelOutput:
+    """The kernel's output for one piece of code, within the limits."""
 
     def __init__(self, limits: CodeLimits) -> None:
-        self._most = limits.images
-        self.printed = Printed(limits.output)
+        self._max_images = limits.max_images
+        self.printed = OutputBuffer(limits.output_chars)
         self.images: list[Image] = []
         self.error = ""
 
-    def take(self, message: Any) -> bool:
-        """Take in one message; whether it is the last."""
+    def add_message(self, message: Any) -> bool:
+        """Add one message; return true if it is the last."""
         content = message.get("content")
         if not isinstance(content, dict):
             return False
@@ -252,33 +257,33 @@ class _Seen:
             case "status":
                 return content.get("execution_state") == "idle"
             case "stream":
-                self.printed.add(_plain(str(content.get("text", ""))))
+                self.printed.add(_strip_escapes(str(content.get("text", ""))))
             case "display_data" | "execute_result":
-                self._show(content.get("data"))
+                self._add_display(content.get("data"))
             case "error":
                 lines = content.get("traceback")
                 lines = lines if isinstance(lines, list) else []
-                self.error = self.error or _plain("\n".join(map(str, lines)))[-4000:]
+                self.error = self.error or _strip_escapes("\n".join(map(str, lines)))[-4000:]
         return False
 
-    def _show(self, data: object) -> None:
+    def _add_display(self, data: object) -> None:
         if not isinstance(data, dict):
             return
         for kind in _PICTURES:
             if isinstance(data.get(kind), str):
-                self._picture(data[kind], kind)
+                self._add_picture(data[kind], kind)
                 return
         if data.get("text/plain") is not None:
-            self.printed.add(f"{_plain(str(data['text/plain']))}\n")
+            self.printed.add(f"{_strip_escapes(str(data['text/plain']))}\n")
 
-    def _picture(self, text: str, kind: str) -> None:
-        if len(self.images) >= self._most:
-            self.printed.add(f"[more than {self._most} pictures: the rest is not shown]\n")
+    def _add_picture(self, text: str, kind: str) -> None:
+        if len(self.images) >= self._max_images:
+            self.printed.add(f"[more than {self._max_images} pictures: the rest is not shown]\n")
             return
         with suppress(ValueError):
             self.images.append(Image(base64.b64decode(text), kind))
 
 
-def _plain(text: str) -> str:
-    """Text without the codes that colour it in a terminal."""
+def _strip_escapes(text: str) -> str:
+    """Remove the escape codes that color text in a terminal."""
     return _ESCAPES.sub("", text)

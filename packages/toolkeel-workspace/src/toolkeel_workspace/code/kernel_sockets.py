@@ -1,7 +1,7 @@
-"""Unix sockets of a kernel, passed on with a bound on each message (multipart, ZMTP).
+"""Relay a kernel's Unix sockets with a limit on each multipart message (ZMTP).
 
-ZeroMQ bounds the parts of a message and not their number: it gathers the parts of one message in our
-memory until the last has come. What runs in a kernel can speak on its sockets, and never send a last one.
+ZeroMQ limits the size of a message's parts, not their number: it collects the parts in our memory until
+the last one. Code in a kernel can write to its sockets, and never send a last part.
 """
 
 from __future__ import annotations
@@ -13,58 +13,60 @@ from pathlib import Path
 
 _GREETING = 64
 _MORE, _LONG, _COMMAND = 1, 2, 4
-_PART = 128
-"""Bytes that a part costs by being one."""
+_PART_OVERHEAD = 128
+"""Bytes counted for each part itself."""
 _CHUNK = 1 << 16
 
 
 class Relay:
-    """Listens at some Unix sockets and passes what comes from others through to them.
+    """Listens at Unix sockets and forwards connections to others.
 
     Args:
-        most: Bytes of one message, all its parts together.
+        max_message_bytes: Limit of one message, all its parts together.
 
     Attributes:
-        overrun: Whether a message was larger; nothing was passed on since.
+        has_overrun: True once a message was larger; nothing is forwarded since.
     """
 
-    def __init__(self, most: int) -> None:
-        self.overrun = False
-        self._most = most
+    def __init__(self, max_message_bytes: int) -> None:
+        self.has_overrun = False
+        self._max_message_bytes = max_message_bytes
         self._servers: list[asyncio.Server] = []
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def start(self, sockets: Iterable[tuple[Path, Path]]) -> None:
-        """Listen at the first path of each pair for clients of the second."""
+        """Listen at the first path of each pair and forward to the second."""
         for ours, theirs in sockets:
-            self._servers.append(await asyncio.start_unix_server(self._accepts(theirs), ours))
+            self._servers.append(await asyncio.start_unix_server(self._make_handler(theirs), ours))
 
-    def _accepts(
+    def _make_handler(
         self, theirs: Path
     ) -> Callable[[asyncio.StreamReader, asyncio.StreamWriter], None]:
         def accept(near: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
-            task = asyncio.ensure_future(self._joined(near, answers, theirs))
+            task = asyncio.ensure_future(self._relay_both_ways(near, answers, theirs))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
-            task.add_done_callback(lambda _: answers.transport.abort())  # it may not have begun
+            task.add_done_callback(
+                lambda _: answers.transport.abort()
+            )  # the task may not have started
 
         return accept
 
-    async def _joined(
+    async def _relay_both_ways(
         self, near: asyncio.StreamReader, answers: asyncio.StreamWriter, theirs: Path
     ) -> None:
-        """Pass on both ways, until one of them has gone; the client then connects again."""
+        """Forward in both directions until one side closes; the client then reconnects."""
         async with AsyncExitStack() as ends:
-            ends.push_async_callback(_closed, answers)
+            ends.push_async_callback(_close, answers)
             try:
                 far, asks = await asyncio.open_unix_connection(theirs)
             except OSError:
                 return
-            ends.push_async_callback(_closed, asks)
-            ends.callback(asks.transport.abort)  # a kernel may never read what is left
+            ends.push_async_callback(_close, asks)
+            ends.callback(asks.transport.abort)  # a kernel may never read the rest
             sides = [
-                asyncio.ensure_future(_copied(near, asks)),
-                asyncio.ensure_future(self._bounded(far, answers)),
+                asyncio.ensure_future(_copy_until_end(near, asks)),
+                asyncio.ensure_future(self._relay_bounded(far, answers)),
             ]
             try:
                 await asyncio.wait(sides, return_when="FIRST_COMPLETED")
@@ -73,26 +75,28 @@ class Relay:
                     side.cancel()
                 await asyncio.gather(*sides, return_exceptions=True)
 
-    async def _bounded(self, far: asyncio.StreamReader, answers: asyncio.StreamWriter) -> None:
-        """Pass frames on, as long as each message is within its bound."""
-        await _passed(far, answers, _GREETING)
+    async def _relay_bounded(
+        self, far: asyncio.StreamReader, answers: asyncio.StreamWriter
+    ) -> None:
+        """Forward frames as long as each message is within the limit."""
+        await _copy_exactly(far, answers, _GREETING)
         message = 0
-        while not self.overrun:
+        while not self.has_overrun:
             flags = (head := await far.readexactly(2))[0]
             if flags & _LONG:
                 head += await far.readexactly(7)
             size = int.from_bytes(head[1:], "big")
-            message += size + _PART
-            if message > self._most:
-                self.overrun = True
+            message += size + _PART_OVERHEAD
+            if message > self._max_message_bytes:
+                self.has_overrun = True
                 return
             if not flags & (_MORE | _COMMAND):
                 message = 0
             answers.write(head)
-            await _passed(far, answers, size)
+            await _copy_exactly(far, answers, size)
 
     async def aclose(self) -> None:
-        """Listen no longer, and end what is passed on."""
+        """Stop listening and forwarding."""
         for server in self._servers:
             server.close()
         tasks = tuple(self._tasks)
@@ -101,13 +105,13 @@ class Relay:
         await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def _closed(writer: asyncio.StreamWriter) -> None:
+async def _close(writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):
         writer.close()
         await writer.wait_closed()
 
 
-async def _passed(far: asyncio.StreamReader, near: asyncio.StreamWriter, size: int) -> None:
+async def _copy_exactly(far: asyncio.StreamReader, near: asyncio.StreamWriter, size: int) -> None:
     while size:
         chunk = await far.read(min(size, _CHUNK))
         if not chunk:
@@ -117,7 +121,7 @@ async def _passed(far: asyncio.StreamReader, near: asyncio.StreamWriter, size: i
         await near.drain()
 
 
-async def _copied(near: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
+async def _copy_until_end(near: asyncio.StreamReader, far: asyncio.StreamWriter) -> None:
     while chunk := await near.read(_CHUNK):
         far.write(chunk)
         await far.drain()

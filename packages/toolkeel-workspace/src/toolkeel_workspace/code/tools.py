@@ -1,4 +1,4 @@
-"""Tools that code may call as functions, each call through the whole pipeline."""
+"""Tools that code can call as functions, each call through the pipeline."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ from toolkeel.messages import ToolCall, ToolMessage
 
 
 class CodeTools:
-    """The functions that code may call.
+    """The functions that code can call.
 
     Args:
         tools: Their tools.
 
     Raises:
-        SetupError: two tools would be functions of one name.
+        SetupError: two tools would have the same function name.
     """
 
     def __init__(self, tools: Toolset | Iterable[Toolish] = ()) -> None:
-        self._set = as_toolset(tools)
+        self._toolset = as_toolset(tools)
         self._names: dict[str, str] = {}
-        for tool in self._set:
-            name = function_name(tool.name)
+        for tool in self._toolset:
+            name = to_function_name(tool.name)
             if name in self._names:
                 raise SetupError(
                     f"{self._names[name]!r} and {tool.name!r} are both called {name}() in code; "
@@ -49,41 +49,41 @@ class CodeTools:
     def __iter__(self) -> Iterator[str]:
         return iter(self._names)
 
-    def described(self) -> str:
-        """Each function's head and what it does, a line each."""
-        lines = [_head(name, self._set[own]) for name, own in self._names.items()]
+    def describe(self) -> str:
+        """Return each function's signature and purpose, one line each."""
+        lines = [_format_signature(name, self._toolset[own]) for name, own in self._names.items()]
         return "\n".join(lines)
 
     async def call(
         self,
         name: str,
-        given: tuple[Sequence[object], Mapping[str, object]],
+        arguments: tuple[Sequence[object], Mapping[str, object]],
         id: str,
         run: RunContext,
     ) -> dict[str, Any]:
-        """Call one; what it gives, or the exception the code shall see, as monty takes it.
+        """Call a function; return its value, or the exception for the code, as monty takes it.
 
         Args:
-            name: Of the function.
-            given: Its positional and its keyword arguments.
-            id: Of the call.
-            run: Whose call it is.
+            name: The function.
+            arguments: Positional and keyword arguments.
+            id: The id of the call.
+            run: The run that it belongs to.
         """
-        tool = self._set[self._names[name]]
+        tool = self._toolset[self._names[name]]
         try:
-            text = to_json(_arguments(name, tool, *given)).decode()
+            text = to_json(_bind_arguments(name, tool, *arguments)).decode()
         except (TypeError, PydanticSerializationError, UnicodeError) as error:
             return {"exc_type": "TypeError", "message": str(error)}
-        [message] = await self._set.run([ToolCall(id, tool.name, text)], run)
+        [message] = await self._toolset.run([ToolCall(id, tool.name, text)], run)
         if message.failed:
             return {"exc_type": "RuntimeError", "message": message.text}
-        return {"return_value": _value(tool, message)}
+        return {"return_value": _parse_value(tool, message)}
 
 
-def function_name(tool: str) -> str:
-    """A tool's name as Python can write it.
+def to_function_name(tool: str) -> str:
+    """Convert a tool's name to a Python identifier.
 
-    >>> function_name("web-search"), function_name("class"), function_name("2x")
+    >>> to_function_name("web-search"), to_function_name("class"), to_function_name("2x")
     ('web_search', 'class_', '_2x')
     """
     name = "".join(char if f"a{char}".isidentifier() else "_" for char in tool)
@@ -91,10 +91,10 @@ def function_name(tool: str) -> str:
     return f"{name}_" if keyword.iskeyword(name) else name
 
 
-def awaited_calls(code: str) -> frozenset[int]:
-    """Where in the code, in bytes of UTF-8, calls begin whose value is awaited.
+def find_awaited_calls(code: str) -> frozenset[int]:
+    r"""Return the offsets, in bytes of UTF-8, of calls whose value is awaited.
 
-    >>> awaited_calls("a = f(1)\\nb = await g(2)")
+    >>> find_awaited_calls("a = f(1)\nb = await g(2)")
     frozenset({19})
     """
     try:
@@ -123,7 +123,7 @@ _TYPES = {
 }
 
 
-def _head(name: str, tool: AnyTool) -> str:
+def _format_signature(name: str, tool: AnyTool) -> str:
     needed = required_of(tool.parameters)
     shown = []
     for key, schema in properties_of(tool.parameters).items():
@@ -133,10 +133,10 @@ def _head(name: str, tool: AnyTool) -> str:
     return f"{name}({', '.join(shown)})  # {first}"
 
 
-def _arguments(
+def _bind_arguments(
     name: str, tool: AnyTool, args: Sequence[object], kwargs: Mapping[str, object]
 ) -> dict[str, object]:
-    """Positional arguments by the names of the parameters.
+    """Map positional arguments to the names of the parameters.
 
     Raises:
         TypeError: as Python would.
@@ -150,8 +150,8 @@ def _arguments(
     return {**by_name, **kwargs}
 
 
-def _value(tool: AnyTool, message: ToolMessage) -> object:
-    """What a function gives: text of tools that say so, else the data that the text is JSON of."""
+def _parse_value(tool: AnyTool, message: ToolMessage) -> object:
+    """Return a function's value: the text of tools that return str, else the data in its JSON."""
     text = message.text
     if getattr(tool.function, "__annotations__", {}).get("return") in (str, "str"):
         return text

@@ -1,9 +1,9 @@
-"""What can be done to a computer: actions as models of all kinds say them, and doing them.
+"""Actions on a computer, in the forms models write them, and performing them.
 
 A computer is any object with the methods of the small interface (`screenshot`, `mouse_move`,
 `mouse_click`, `keyboard_type`) or of the full one (`click`, `double_click`, `scroll`, `type`,
-`wait`, `move`, `keypress`, `drag`); each may be sync or async. What the full one would be needed
-for, and the small one cannot do, is told to the model.
+`wait`, `move`, `keypress`, `drag`); each may be sync or async. If an action needs the full interface and
+the computer has the small one, the model gets an error.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from pydantic import Field
 from toolkeel.errors import SetupError, ToolError
 
 Button = Literal["left", "right", "wheel", "back", "forward"]
-WAIT = 1.0
-MAX_WAIT = 30.0
+WAIT_SECONDS = 1.0
+MAX_WAIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Wait:
     """Let the computer do its work."""
 
     type: Literal["wait"]
-    seconds: float = WAIT
+    seconds: float = WAIT_SECONDS
 
 
 @dataclass(frozen=True)
@@ -130,7 +130,7 @@ Action: TypeAlias = Annotated[
 ]
 
 
-_FULL: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
+_FULL_ARGUMENTS: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
     "click": lambda it: (it.x, it.y, it.button),
     "double_click": lambda it: (it.x, it.y),
     "drag": lambda it: ([(at.x, at.y) for at in it.path],),
@@ -139,14 +139,13 @@ _FULL: Mapping[str, Callable[[Any], tuple[object, ...]]] = {
     "scroll": lambda it: (it.x, it.y, it.scroll_x, it.scroll_y),
     "type": lambda it: (it.text,),
 }
-"""What the method of the full interface that an action is named after takes."""
+"""Arguments of the full interface's methods, which are named like the actions."""
 
 
-class Hands:
-    """Does actions on a computer, whichever interface it has.
+class ComputerDriver:
+    """Performs actions on a computer, whichever interface it has.
 
-    Sync methods run in one thread of their own, always the same, since the libraries behind them
-    often want that.
+    Sync methods always run in the same thread, because the libraries behind them often require that.
 
     Args:
         computer: With the methods of the small or the full interface.
@@ -157,8 +156,8 @@ class Hands:
 
     def __init__(self, computer: Any) -> None:
         self._computer = computer
-        self._full = callable(getattr(computer, "click", None))
-        if not self._full and not callable(getattr(computer, "mouse_click", None)):
+        self._has_full_interface = callable(getattr(computer, "click", None))
+        if not self._has_full_interface and not callable(getattr(computer, "mouse_click", None)):
             raise SetupError(
                 f"{type(computer).__name__} is no computer: it has neither click() nor "
                 "mouse_click(); see docs/computer.md for the two interfaces"
@@ -176,48 +175,52 @@ class Hands:
 
     @property
     def environment(self) -> str:
-        """What kind of computer it is; ``browser`` if it does not say."""
+        """The kind of computer; ``browser`` if it does not say."""
         return getattr(self._computer, "environment", None) or "browser"
 
     @property
-    def can_go(self) -> bool:
-        """Whether it opens addresses."""
+    def can_open_urls(self) -> bool:
+        """True if it opens addresses."""
         return callable(getattr(self._computer, "goto", None))
 
-    async def look(self) -> bytes:
-        """The screen as a picture's bytes."""
-        seen = await self._call_method("screenshot")
-        return base64.b64decode(seen) if isinstance(seen, str) else bytes(seen)
+    async def take_screenshot(self) -> bytes:
+        """Return the screen as the bytes of a picture."""
+        screenshot = await self._call_method("screenshot")
+        return base64.b64decode(screenshot) if isinstance(screenshot, str) else bytes(screenshot)
 
-    async def act(self, action: Action) -> None:
-        """Do one action.
+    async def perform(self, action: Action) -> None:
+        """Perform one action.
 
         Raises:
-            ToolError: the place is not on the screen, or the computer cannot do that.
+            ToolError: the position is not on the screen, or the computer cannot do that.
         """
-        self._check(action)
+        self._check_position(action)
         match action:
             case Screenshot():
                 return
             case Wait(seconds=seconds):
-                await asyncio.sleep(min(max(seconds, 0.0), MAX_WAIT))
+                await asyncio.sleep(min(max(seconds, 0.0), MAX_WAIT_SECONDS))
             case Goto(url=url):
-                if not self.can_go:
+                if not self.can_open_urls:
                     raise ToolError("This computer opens no addresses by itself: click and type.")
                 await self._call_method("goto", url)
             case _:
-                await (self._act_full(action) if self._full else self._act_small(action))
+                await (
+                    self._perform_full(action)
+                    if self._has_full_interface
+                    else self._perform_small(action)
+                )
 
     def close(self) -> None:
         """End the thread of sync methods."""
         self._thread.shutdown(wait=False)
 
-    async def _act_full(self, action: Action) -> None:
+    async def _perform_full(self, action: Action) -> None:
         keys = None if isinstance(action, Keypress) else getattr(action, "keys", None)
-        held = {"keys": keys} if keys else {}
-        await self._call_method(action.type, *_FULL[action.type](action), **held)
+        held_keys = {"keys": keys} if keys else {}
+        await self._call_method(action.type, *_FULL_ARGUMENTS[action.type](action), **held_keys)
 
-    async def _act_small(self, action: Action) -> None:
+    async def _perform_small(self, action: Action) -> None:
         if getattr(action, "keys", None):
             raise ToolError("This computer cannot press single keys.")
         match action:
@@ -235,19 +238,19 @@ class Hands:
             case _:
                 raise ToolError(f"This computer cannot {action.type}.")
 
-    async def _call_method(self, name: str, *args: object, **held: object) -> Any:
+    async def _call_method(self, name: str, *args: object, **held_keys: object) -> Any:
         method: Callable[..., Any] | None = getattr(self._computer, name, None)
         if method is None:
             raise ToolError(f"This computer cannot {name.replace('_', ' ')}.")
-        if held and "keys" not in inspect.signature(method).parameters:
+        if held_keys and "keys" not in inspect.signature(method).parameters:
             raise ToolError("This computer cannot hold keys meanwhile.")
         if inspect.iscoroutinefunction(method):
-            return await method(*args, **held)
+            return await method(*args, **held_keys)
         loop = asyncio.get_running_loop()
-        value = await loop.run_in_executor(self._thread, lambda: method(*args, **held))
+        value = await loop.run_in_executor(self._thread, lambda: method(*args, **held_keys))
         return await value if inspect.isawaitable(value) else value
 
-    def _check(self, action: Action) -> None:
+    def _check_position(self, action: Action) -> None:
         width, height = self.size
         places: Sequence[Any] = action.path if isinstance(action, Drag) else [action]
         for place in places:
@@ -259,60 +262,62 @@ class Hands:
                 )
 
 
-# — what other models call the same —
+# — the forms of other models —
 
 _CLICKS = {"left_click": "left", "right_click": "right", "middle_click": "wheel"}
-_NOTCH = 100
-_WAYS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
+_SCROLL_STEP = 100
+_DIRECTIONS = {"up": (0, -1), "down": (0, 1), "left": (-1, 0), "right": (1, 0)}
 
 
-def from_openai(given: Mapping[str, Any]) -> dict[str, object]:
-    """The arguments of a ``computer_call``: its actions, and the checks that wait for a person."""
-    checks = given.get("pending_safety_checks") or []
-    actions = [{k: v for k, v in dict(one).items() if v is not None} for one in given["actions"]]
+def parse_openai_call(call: Mapping[str, Any]) -> dict[str, object]:
+    """Convert OpenAI's ``computer_call`` to arguments: its actions and pending safety checks."""
+    checks = call.get("pending_safety_checks") or []
+    actions = [{k: v for k, v in dict(one).items() if v is not None} for one in call["actions"]]
     return {"actions": actions, **({"safety_checks": checks} if checks else {})}
 
 
-def from_anthropic(given: Mapping[str, Any]) -> dict[str, object]:
-    """The arguments of a call of Claude's computer tool.
+def parse_anthropic_call(call: Mapping[str, Any]) -> dict[str, object]:
+    """Convert a call of Claude's computer tool to arguments.
 
     Raises:
-        ValueError: for an action that has no counterpart.
+        ValueError: for an action without a counterpart.
 
-    >>> from_anthropic({"action": "left_click", "coordinate": [5, 9]})
+    >>> parse_anthropic_call({"action": "left_click", "coordinate": [5, 9]})
     {'actions': [{'type': 'click', 'x': 5, 'y': 9, 'button': 'left'}]}
     """
-    action = str(given.get("action"))
-    at = dict(zip(("x", "y"), given.get("coordinate") or (), strict=False))
-    held = {"keys": str(given["text"]).split("+")} if given.get("text") else {}
+    action = str(call.get("action"))
+    at = dict(zip(("x", "y"), call.get("coordinate") or (), strict=False))
+    held_keys = {"keys": str(call["text"]).split("+")} if call.get("text") else {}
     if action in _CLICKS:
-        return _single("click", **at, button=_CLICKS[action], **held)
+        return _make_single_action("click", **at, button=_CLICKS[action], **held_keys)
     if action in _KEYBOARD:
-        return _KEYBOARD[action](str(given["text"]))
+        return _KEYBOARD[action](str(call["text"]))
     match action:
         case "mouse_move":
-            return _single("move", **at)
+            return _make_single_action("move", **at)
         case "double_click" | "triple_click":
-            return _single("double_click", **at, **held)
+            return _make_single_action("double_click", **at, **held_keys)
         case "left_click_drag":
-            path = [given["start_coordinate"], given["coordinate"]]
-            return _single("drag", path=[{"x": x, "y": y} for x, y in path])
+            path = [call["start_coordinate"], call["coordinate"]]
+            return _make_single_action("drag", path=[{"x": x, "y": y} for x, y in path])
         case "scroll":
-            right, down = _WAYS[str(given["scroll_direction"])]
-            far = int(given.get("scroll_amount", 3)) * _NOTCH
-            return _single("scroll", **at, scroll_x=right * far, scroll_y=down * far, **held)
+            right, down = _DIRECTIONS[str(call["scroll_direction"])]
+            far = int(call.get("scroll_amount", 3)) * _SCROLL_STEP
+            return _make_single_action(
+                "scroll", **at, scroll_x=right * far, scroll_y=down * far, **held_keys
+            )
         case "wait":
-            return _single("wait", seconds=given.get("duration", WAIT))
+            return _make_single_action("wait", seconds=call.get("duration", WAIT_SECONDS))
         case "screenshot" | "cursor_position" | "zoom":
-            return _single("screenshot")
+            return _make_single_action("screenshot")
     raise ValueError(f"no action {action!r}")
 
 
 _KEYBOARD: Mapping[str, Callable[[str], dict[str, object]]] = {
-    "key": lambda text: _single("keypress", keys=text.split("+")),
-    "type": lambda text: _single("type", text=text),
+    "key": lambda text: _make_single_action("keypress", keys=text.split("+")),
+    "type": lambda text: _make_single_action("type", text=text),
 }
 
 
-def _single(type: str, **keys: object) -> dict[str, object]:
+def _make_single_action(type: str, **keys: object) -> dict[str, object]:
     return {"actions": [{"type": type, **keys}]}

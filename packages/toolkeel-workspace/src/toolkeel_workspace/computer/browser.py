@@ -13,16 +13,16 @@ from urllib.parse import urlsplit
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError, ToolError
-from toolkeel.executors.memory_used import used_below
+from toolkeel.executors.memory_used import measure_tree_memory
 from toolkeel_workspace.sandbox.proxy import Proxy
-from toolkeel_workspace.sandbox.reachable_hosts import PORTS, Reach
+from toolkeel_workspace.sandbox.reachable_hosts import PORTS, HostPolicy
 
 with needs_extra("Browser", "browser"):
     from playwright.async_api import BrowserContext, CDPSession, Page, Route, async_playwright
     from playwright.async_api import Error as PlaywrightError
 
 PROGRAMS = ("chromium", "chromium-browser", "google-chrome-stable", "google-chrome", "chrome")
-"""Names of the programs that are looked for, in order."""
+"""Program names to search, in order."""
 _FLAGS = (
     "--disable-gpu",
     "--disable-quic",
@@ -30,21 +30,21 @@ _FLAGS = (
     "--disable-background-networking",
     "--disable-component-update",
     "--disable-sync",
-    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # the proxy alone asks for names
+    "--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1",  # only the proxy resolves names
     "--proxy-bypass-list=<-loopback>",
     "--webrtc-ip-handling-policy=disable_non_proxied_udp",
     "--force-webrtc-ip-handling-policy=disable_non_proxied_udp",  # its older name
 )
-PAGES = 10
-"""Pages that are open at once; beyond, the oldest is closed."""
-MEMORY = 2 << 30
-"""Bytes of memory that all its processes may use together; beyond, all pages are closed."""
-_LOOK = 0.5  # seconds between looks at the memory
-_CLOSED = "These pages were closed: together they used more than {} MB of memory."
-_LOAD = 10_000
+MAX_PAGES = 10
+"""Open pages; beyond, the oldest is closed."""
+MAX_MEMORY = 2 << 30
+"""Bytes of memory that all its processes together; beyond, all pages are closed."""
+_CHECK_INTERVAL = 0.5  # seconds between checks of the memory
+_CLOSED_MESSAGE = "These pages were closed: together they used more than {} MB of memory."
+_LOAD_TIMEOUT_MS = 10_000
 _SCHEMES = ("http", "https", "data", "blob", "about")
 _BUTTONS = {"left": "left", "right": "right", "wheel": "middle"}
-_NAMED = (
+_KEY_ALIASES = (
     "Alt alt option; Backspace backspace bs; CapsLock capslock; "
     "Meta cmd command meta super win; Control ctrl control; Delete del delete; "
     "ArrowDown down arrowdown; End end; Enter enter return; Escape esc escape; Home home; "
@@ -52,9 +52,9 @@ _NAMED = (
     "PageUp page_up pageup; ArrowRight right arrowright; Shift shift; Tab tab; "
     "ArrowUp up arrowup"
 )
-_KEYS = {
+_KEY_NAMES = {
     "space": " ",
-    **{name: key for key, *names in map(str.split, _NAMED.split(";")) for name in names},
+    **{name: key for key, *names in map(str.split, _KEY_ALIASES.split(";")) for name in names},
 }
 
 
@@ -62,18 +62,17 @@ _KEYS = {
 class Browser:
     """One browser window with the full interface of a computer; use it with ``async with``.
 
-    It has a profile of its own that is forgotten at the end, and takes no downloads. A page opens
-    another one only where it is clicked. All it asks, whoever in a page asks it, goes through a proxy
-    of ours that lets out only to what may be reached.
+    Its profile is new and deleted at the end, and it accepts no downloads. A page opens another one only when
+    clicked. All its traffic goes through a proxy of ours that connects only to allowed hosts.
 
     Args:
-        url: What it shows first; its own host may be reached, even if it is this machine.
+        url: The first page; its own host is allowed, even on this machine.
         width: Of the page, in pixels.
         height: Of the page, in pixels.
-        allow: Hosts it may talk to, such as ``*.example.org`` or ``127.0.0.1:8000``, or a `Reach`;
-            None: all that are public.
-        program: Chromium's path; None: looked for.
-        headless: Whether nobody sees it.
+        allow: Allowed hosts, such as ``*.example.org`` or ``127.0.0.1:8000``, or a `HostPolicy`;
+            None: all public ones.
+        program: Chromium's path; None: found on the ``PATH``.
+        headless: Run without a window.
 
     Raises:
         SetupError: there is no Chromium on this machine.
@@ -87,14 +86,14 @@ class Browser:
         *,
         width: int = 1024,
         height: int = 768,
-        allow: Sequence[str] | Reach | None = None,
+        allow: Sequence[str] | HostPolicy | None = None,
         program: str | None = None,
         headless: bool = True,
     ) -> None:
         self.dimensions = (width, height)
         self._url = url
-        self._reach = allow if isinstance(allow, Reach) else _reach(url, allow)
-        self._proxy = Proxy(self._reach)
+        self._policy = allow if isinstance(allow, HostPolicy) else _make_policy(url, allow)
+        self._proxy = Proxy(self._policy)
         self._program = program or next(filter(None, map(shutil.which, PROGRAMS)), None)
         if self._program is None:
             raise SetupError(
@@ -125,11 +124,11 @@ class Browser:
                 accept_downloads=False,
                 service_workers="block",
             )
-            await self._context.route("**/*", self._route)
-            self._context.on("page", self._opened)
+            await self._context.route("**/*", self._check_scheme)
+            self._context.on("page", self._limit_pages)
             await self._context.new_page()
             session = await browser.new_browser_cdp_session()
-            watch = asyncio.create_task(self._watch(session, self._context))
+            watch = asyncio.create_task(self._watch_memory(session, self._context))
             self._stack.callback(watch.cancel)
             if self._url:
                 await self.goto(self._url)
@@ -157,33 +156,37 @@ class Browser:
         """Open an address.
 
         Raises:
-            ToolError: it is none of the web, not allowed, or cannot be opened.
+            ToolError: it is not http or https, not allowed, or cannot be opened.
         """
         try:
             parts = urlsplit(url if "://" in url else f"https://{url}")
             if parts.scheme not in ("http", "https"):
                 raise ToolError("A browser opens only http and https addresses.")
-            await self._reach.addresses(parts.hostname or "", parts.port or _port(parts.scheme))
+            await self._policy.resolve_addresses(
+                parts.hostname or "", parts.port or _get_default_port(parts.scheme)
+            )
         except (ToolError, ValueError) as error:
             raise ToolError(f"{url!r} is not opened. {error}") from None
         try:
-            await self.page.goto(parts.geturl(), timeout=_LOAD, wait_until="domcontentloaded")
+            await self.page.goto(
+                parts.geturl(), timeout=_LOAD_TIMEOUT_MS, wait_until="domcontentloaded"
+            )
         except PlaywrightError as error:
             why = error.message.splitlines()[0]
             raise ToolError(f"{url!r} cannot be opened: {why}") from error
 
     async def screenshot(self) -> bytes:
-        """The page as it is seen, as PNG."""
-        await self._loaded()
-        return await self.page.screenshot(type="png", timeout=_LOAD)
+        """Return the visible page as PNG."""
+        await self._wait_for_load()
+        return await self.page.screenshot(type="png", timeout=_LOAD_TIMEOUT_MS)
 
     async def click(
         self, x: int, y: int, button: str = "left", keys: list[str] | None = None
     ) -> None:
-        """Press a button of the mouse; ``back`` and ``forward`` turn the pages."""
+        """Press a mouse button; ``back`` and ``forward`` navigate the history."""
         if button in ("back", "forward"):
             page = self.page
-            await (page.go_back if button == "back" else page.go_forward)(timeout=_LOAD)
+            await (page.go_back if button == "back" else page.go_forward)(timeout=_LOAD_TIMEOUT_MS)
             return
         async with _HeldKeys(self.page, keys):
             pressed: Any = _BUTTONS.get(button, "left")
@@ -207,7 +210,7 @@ class Browser:
         await self.page.keyboard.type(text)
 
     async def wait(self) -> None:
-        """Let the page do its work."""
+        """Wait a second."""
         await asyncio.sleep(1)
 
     async def move(self, x: int, y: int, keys: list[str] | None = None) -> None:
@@ -218,12 +221,12 @@ class Browser:
     async def keypress(self, keys: list[str]) -> None:
         """Press keys together."""
         try:
-            await self.page.keyboard.press("+".join(map(key_name, keys)))
+            await self.page.keyboard.press("+".join(map(normalize_key, keys)))
         except PlaywrightError as error:
             raise ToolError(f"{keys} cannot be pressed: {error.message.splitlines()[0]}") from None
 
     async def drag(self, path: list[tuple[int, int]], keys: list[str] | None = None) -> None:
-        """Hold the left button along a path."""
+        """Drag with the left button along a path."""
         if not path:
             return
         mouse = self.page.mouse
@@ -234,59 +237,61 @@ class Browser:
                 await mouse.move(x, y, steps=5)
             await mouse.up()
 
-    async def _loaded(self) -> None:
+    async def _wait_for_load(self) -> None:
         with suppress(PlaywrightError):
             await self.page.wait_for_load_state("domcontentloaded", timeout=3000)
 
-    async def _opened(self, page: Page) -> None:
-        """Keep as many pages as may be open."""
-        if len(pages := page.context.pages) > PAGES:
+    async def _limit_pages(self, page: Page) -> None:
+        """Close the oldest page if too many are open."""
+        if len(pages := page.context.pages) > MAX_PAGES:
             with suppress(PlaywrightError):  # it was closed meanwhile
                 await pages[0].close()
 
-    async def _watch(self, session: CDPSession, context: BrowserContext) -> None:
-        """Close all pages when they use too much memory together, and say so on a new one."""
+    async def _watch_memory(self, session: CDPSession, context: BrowserContext) -> None:
+        """Close all pages when they use too much memory together, and show why on a new page."""
         found = await session.send("SystemInfo.getProcessInfo")
         [pid] = (each["id"] for each in found["processInfo"] if each["type"] == "browser")
         while True:
-            await asyncio.sleep(_LOOK)
-            if await asyncio.to_thread(used_below, pid) > MEMORY:
+            await asyncio.sleep(_CHECK_INTERVAL)
+            if await asyncio.to_thread(measure_tree_memory, pid) > MAX_MEMORY:
                 pages = context.pages
                 with suppress(PlaywrightError):
-                    told = await context.new_page()
+                    notice_page = await context.new_page()
                     await asyncio.gather(*(page.close() for page in pages))
-                    await told.set_content(f"<h1>{_CLOSED.format(MEMORY >> 20)}</h1>")
+                    await notice_page.set_content(
+                        f"<h1>{_CLOSED_MESSAGE.format(MAX_MEMORY >> 20)}</h1>"
+                    )
 
-    async def _route(self, route: Route) -> None:
-        """What goes by no proxy, such as ``file:``, is not opened at all."""
+    async def _check_scheme(self, route: Route) -> None:
+        """Refuse schemes that bypass the proxy, such as ``file:``."""
         scheme = urlsplit(route.request.url).scheme
-        with suppress(PlaywrightError):  # the page has gone on meanwhile
+        with suppress(PlaywrightError):  # the page has navigated meanwhile
             await (route.continue_() if scheme in _SCHEMES else route.abort("accessdenied"))
 
 
-def _reach(url: str, allow: Sequence[str] | None) -> Reach:
-    """What may be reached: what is listed, else all that is public; and where it begins."""
+def _make_policy(url: str, allow: Sequence[str] | None) -> HostPolicy:
+    """Return which hosts are allowed: the listed ones, else all public ones; and the first page's host."""
     parts = urlsplit(url if "://" in url else f"https://{url}")
     first = parts.hostname or ""
     place = f"[{first}]" if ":" in first else first
-    own = [f"{place}:{parts.port or _port(parts.scheme)}"] if first else []
+    own = [f"{place}:{parts.port or _get_default_port(parts.scheme)}"] if first else []
     if allow is None:
-        return Reach(own)
+        return HostPolicy(own)
     plain = [host for host in allow if "*" not in host]
     only = [urlsplit(f"//{host}").hostname or host for host in allow]
-    return Reach([*own, *plain], [*only, *([first] if first else [])], PORTS)
+    return HostPolicy([*own, *plain], [*only, *([first] if first else [])], PORTS)
 
 
-def _port(scheme: str) -> int:
+def _get_default_port(scheme: str) -> int:
     return 80 if scheme == "http" else 443
 
 
 class _HeldKeys:
-    """Keys that are held meanwhile."""
+    """Keys that are pressed during a block."""
 
     def __init__(self, page: Page, keys: list[str] | None) -> None:
         self._page = page
-        self._keys = [key_name(key) for key in keys or ()]
+        self._keys = [normalize_key(key) for key in keys or ()]
 
     async def __aenter__(self) -> None:
         for key in self._keys:
@@ -297,18 +302,18 @@ class _HeldKeys:
             await self._page.keyboard.up(key)
 
 
-def key_name(key: str) -> str:
-    """A key by the name the browser knows it by, whatever a model calls it.
+def normalize_key(key: str) -> str:
+    """Return the browser's name of a key, for any name models use.
 
-    >>> key_name("CTRL"), key_name("Return"), key_name("a"), key_name("f5"), key_name("KP_Enter")
+    >>> normalize_key("CTRL"), normalize_key("Return"), normalize_key("a"), normalize_key("f5"), normalize_key("KP_Enter")
     ('Control', 'Enter', 'a', 'F5', 'Enter')
     """
     plain = key.strip().lower().removeprefix("kp_")
     for side in ("_l", "_r"):
-        if plain.removesuffix(side) in _KEYS:
+        if plain.removesuffix(side) in _KEY_NAMES:
             plain = plain.removesuffix(side)
-    if plain in _KEYS:
-        return _KEYS[plain]
+    if plain in _KEY_NAMES:
+        return _KEY_NAMES[plain]
     if plain[:1] == "f" and plain[1:].isdigit():
         return plain.upper()
     return plain if len(key.strip()) == 1 and key.isupper() and key.isascii() else key

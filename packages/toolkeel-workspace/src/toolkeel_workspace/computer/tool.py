@@ -1,7 +1,7 @@
-"""A tool that looks at a screen and acts on it, for any model that sees pictures.
+"""A tool that sees a screen and acts on it, for any model that sees pictures.
 
-On OpenAI's Responses API and on Anthropic's it is their own computer tool, with their own forms of
-actions; everywhere else a function of the same actions. Either way it gives a screenshot back.
+On OpenAI's Responses API and on Anthropic's API it is their own computer tool, with their forms of
+actions; with other models a function with the same actions. Either way it returns a screenshot.
 """
 
 from __future__ import annotations
@@ -23,13 +23,18 @@ from toolkeel.effects import Effects
 from toolkeel.errors import Denied, SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolMessage, ToolOutput
-from toolkeel_workspace.computer.actions import Action, Hands, from_anthropic, from_openai
+from toolkeel_workspace.computer.actions import (
+    Action,
+    ComputerDriver,
+    parse_anthropic_call,
+    parse_openai_call,
+)
 
-SETTLE = 0.2
-"""Seconds that a screen is given to change before it is looked at."""
+SETTLE_SECONDS = 0.2
+"""Seconds to let the screen change before a screenshot."""
 TIMEOUT = 120.0
-CHECKS = "acknowledged_safety_checks"
-"""Under which key of a result's details the safety checks stand that were accepted."""
+SAFETY_CHECKS_KEY = "acknowledged_safety_checks"
+"""Key of the accepted safety checks in a result's details."""
 _BETAS = {
     "computer_20250124": "computer-use-2025-01-24",
     "computer_20251124": "computer-use-2025-11-24",
@@ -56,7 +61,7 @@ class Computer(ABC):
 
     @abstractmethod
     def screenshot(self) -> Any:
-        """The screen as the bytes of a picture, or their base64 text."""
+        """Return the screen as the bytes of a picture, or their base64 text."""
 
     @abstractmethod
     def mouse_move(self, x: int, y: int) -> Any:
@@ -72,18 +77,18 @@ class Computer(ABC):
 
 
 AsyncComputer: TypeAlias = Computer
-"""The same: methods may be async."""
+"""An alias: methods may be async."""
 
 
 @record
 class SafetyCheck:
-    """A warning of the provider's about what the model is about to do.
+    """A provider's warning about what the model is about to do.
 
     Args:
         id: The provider's.
         code: Its kind, such as ``malicious_instructions``.
         message: For people.
-        context: Of the call, which has the call itself.
+        context: Of the call, with the call itself.
     """
 
     id: str
@@ -100,17 +105,17 @@ class ComputerTool:
     """Uses a computer.
 
     Args:
-        computer: What is used: of the small or the full interface.
-        on_safety_check: Asked about each warning of the provider's; anything but True refuses the
+        computer: With the small or the full interface.
+        on_safety_check: Called with each warning of the provider; anything but True refuses the
             call. Without it a call with warnings needs approval like any other.
-        approval: Which calls need a person's approval; those with warnings always do.
+        approval: Which calls need approval; those with warnings always do.
         where: ``auto``: the provider's own computer tool where it has one; ``local``: always a
             function.
-        preview: Whether OpenAI is sent the form of the model ``computer-use-preview``.
-        claude: Which of Anthropic's computer tools; each belongs to some generations of Claude.
+        preview: Send OpenAI the form of the model ``computer-use-preview``.
+        claude: Version of Anthropic's computer tool; each works with some generations of Claude.
 
     Raises:
-        SetupError: `computer` is none.
+        SetupError: `computer` has neither interface.
     """
 
     def __init__(
@@ -128,7 +133,7 @@ class ComputerTool:
         self.computer = computer
         self.on_safety_check = on_safety_check
         self.where: Where = where
-        self._hands = Hands(computer)
+        self._driver = ComputerDriver(computer)
         self._approval = approval
         self._preview = preview
         self._claude = claude
@@ -139,23 +144,23 @@ class ComputerTool:
 
     @functools.cached_property
     def tool(self) -> AnyTool:
-        """What runs, and what stands for it on providers that have a computer tool."""
-        width, height = self._hands.size
-        where = f"a {self._hands.environment} with a screen of {width} x {height} pixels"
-        going = " goto opens an address." if self._hands.can_go else ""
+        """The tool, and its hosted counterparts of providers with a computer tool."""
+        width, height = self._driver.size
+        where = f"a {self._driver.environment} with a screen of {width} x {height} pixels"
+        goto_hint = " goto opens an address." if self._driver.can_open_urls else ""
         return tool(
             "computer",
-            description=f"Use {where}. Gives a screenshot after the last action.{going}",
-            # What it shows is strangers' text; what it does there is where it may be, and no more.
+            description=f"Use {where}. Gives a screenshot after the last action.{goto_hint}",
+            # A screen shows strangers' text; acting on the same screen afterwards needs no approval.
             effects=Effects(stranger=True, safe_after=("stranger",)),
             timeout=TIMEOUT,
             sequential=True,
-            approval=self._needs,
-            steps=[self._checked],
-            hosted=Hosted(self._natives(width, height), self.where),
-        )(self._run)
+            approval=self._needs_approval,
+            steps=[self._check_safety],
+            hosted=Hosted(self._make_natives(width, height), self.where),
+        )(self._run_actions)
 
-    async def _run(
+    async def _run_actions(
         self,
         actions: list[Action],
         context: ToolContext,
@@ -173,16 +178,19 @@ class ComputerTool:
             for action in actions:
                 try:
                     with context.working_remotely():
-                        await self._hands.act(action)
+                        await self._driver.perform(action)
                 except ToolError as error:
                     problem = error.text
                     break
                 done += 1
-            await asyncio.sleep(SETTLE)
-            picture = await self._hands.look()
+            await asyncio.sleep(SETTLE_SECONDS)
+            picture = await self._driver.take_screenshot()
         content: tuple[Block, ...] = (Image(picture, sniff(picture)),)
-        details: dict[str, object] = {"actions": done, **({CHECKS: checks} if checks else {})}
-        if problem:  # with a picture all the same: providers show nothing else
+        details: dict[str, object] = {
+            "actions": done,
+            **({SAFETY_CHECKS_KEY: checks} if checks else {}),
+        }
+        if problem:  # with a picture: providers show nothing else of a computer's result
             text = f"{done} of {len(actions)} actions were done. {problem}"
             content = (Text(text), *content)
             call = context.call
@@ -191,15 +199,19 @@ class ComputerTool:
             )
         return ToolOutput(content, details=details)
 
-    async def _checked(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """Ask about the provider's warnings.
+    async def _check_safety(
+        self, prepared: Prepared, context: ToolContext, proceed: Proceed
+    ) -> object:
+        """Pass the provider's warnings to the callback.
 
         Raises:
             Denied: one was not accepted.
         """
         ask = self.on_safety_check
         checks = prepared.arguments.get("safety_checks") or ()
-        for one in checks if ask is not None else ():  # else the call is approved with them
+        for one in (
+            checks if ask is not None else ()
+        ):  # otherwise the call is approved together with them
             id, code, message = (one.get(key) or "" for key in ("id", "code", "message"))
             answer = ask(SafetyCheck(id, code, message, context)) if ask is not None else False
             if (await answer if inspect.isawaitable(answer) else answer) is not True:
@@ -208,26 +220,28 @@ class ComputerTool:
                 )
         return await proceed(prepared)
 
-    def _needs(self, arguments: Mapping[str, object]) -> bool | str | Awaitable[bool | str]:
-        """Whether a person must approve a call."""
+    def _needs_approval(
+        self, arguments: Mapping[str, object]
+    ) -> bool | str | Awaitable[bool | str]:
+        """Return true if a call needs approval."""
         if self.on_safety_check is None and arguments.get("safety_checks"):
             return True
         return self._approval(arguments) if callable(self._approval) else self._approval
 
-    def _natives(self, width: int, height: int) -> dict[Any, Native]:
+    def _make_natives(self, width: int, height: int) -> dict[Any, Native]:
         openai: dict[str, Any] = {"type": "computer"}
         if self._preview:
             size = {"display_width": width, "display_height": height}
-            kind = self._hands.environment
+            kind = self._driver.environment
             openai = {"type": "computer_use_preview", "environment": kind, **size}
         claude = {"type": self._claude, "name": "computer"}
         screen = {"display_width_px": width, "display_height_px": height}
         return {
-            "openai-responses": Native(openai, inward=from_openai, here=True),
+            "openai-responses": Native(openai, inward=parse_openai_call, here=True),
             "anthropic": Native(
                 {**claude, **screen},
                 betas=(_BETAS[self._claude],),
-                inward=from_anthropic,
+                inward=parse_anthropic_call,
                 here=True,
             ),
         }

@@ -1,8 +1,8 @@
-"""Replace a file below a root in one step: whoever looks sees the old content or the new one.
+"""Replace a file below a root in one step: readers see the old content or the new one.
 
-The new content is written to a temporary file in the same folder, flushed to the disk, and renamed
-over the old one, all through the folder's open handle: nothing can be swapped in between. Links
-are not written through, and neither are files that have a second name, which may lie elsewhere.
+The new content is written to a temporary file in the same folder, flushed to the disk, and renamed over
+the old one, all through the folder's open handle, so that nothing can be swapped in between. Links are
+not written through, nor are files with several hard links, which may be outside.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from contextlib import contextmanager, suppress
 
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel_workspace.sandbox.protected_files import protected_part
+from toolkeel_workspace.sandbox.protected_files import find_protected_pattern
 
 try:
     import fcntl
 except ImportError:  # Windows, where nothing is written
     fcntl = None  # type: ignore[assignment]
 
-CHANGED = "{!r} was changed since it was read. Read it again, then edit it."
-_WAIT = 2.0  # seconds for the lock of a folder
+CHANGED_MESSAGE = "{!r} was changed since it was read. Read it again, then edit it."
+_LOCK_SECONDS = 2.0  # seconds for the lock of a folder
 _PREFIX = ".toolkeel-"
 _CREATE = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0)
 _CREATE |= getattr(os, "O_NOFOLLOW", 0)
-_WHY = {
+_REASONS = {
     errno.ENOSPC: "the disk is full",
     errno.EDQUOT: "the disk quota is used up",
     errno.EFBIG: "it would be larger than is allowed",
@@ -41,17 +41,19 @@ _WHY = {
 }
 
 
-def replace(root: Root, path: str, data: bytes, was: os.stat_result | None = None) -> bool:
-    """Give a file its whole new content; folders on the way are made.
+def replace_file(
+    root: Root, path: str, data: bytes, expected: os.stat_result | None = None
+) -> bool:
+    """Replace a file's content; missing folders are created.
 
     Args:
-        root: The folder nobody leaves.
+        root: The folder.
         path: Relative to it.
         data: The content.
-        was: What the file looked like when it was read; it must still look so.
+        expected: The file's state when it was read; it must be unchanged.
 
     Returns:
-        Whether the file is new.
+        True if the file is new.
 
     Raises:
         ToolError: saying why not; the old content is untouched then.
@@ -60,35 +62,37 @@ def replace(root: Root, path: str, data: bytes, was: os.stat_result | None = Non
     folder, _, name = relative.rpartition("/")
     if name in ("", "."):
         raise ToolError(f"{path!r} is a folder, not a file.")
-    handle = root.open_folder(folder or ".", make=True)
+    handle = root.open_folder(folder or ".", create=True)
     try:
-        _not_protected(root, handle, relative)
-        mode = _mode_of(handle, name, path)
-        _sweep(handle)
-        _write(handle, name, data, mode, lambda: _unchanged(handle, name, was, path))
+        _check_not_protected(root, handle, relative)
+        mode = _read_mode(handle, name, path)
+        _remove_leftovers(handle)
+        _write_file(
+            handle, name, data, mode, lambda: _check_unchanged(handle, name, expected, path)
+        )
         return mode is None
     except OSError as error:
-        why = _WHY.get(error.errno or 0) or error.strerror
+        why = _REASONS.get(error.errno or 0) or error.strerror
         raise ToolError(f"{path!r} was not written: {why}. It is as it was.") from None
     finally:
         os.close(handle)
 
 
-def _not_protected(root: Root, folder: int, relative: str) -> None:
-    """See that no link has led to a protected place; told by the folder that is open, not a path.
+def _check_not_protected(root: Root, folder: int, relative: str) -> None:
+    """Refuse a path that leads through a link to a protected file, judged by the open folder.
 
-    Who names such a place by its own path is asked about before this.
+    A protected file named by its own path needs approval before this.
     """
     with suppress(OSError):
         true = os.readlink(f"/proc/self/fd/{folder}")
         place = os.path.join(os.path.relpath(true, root.path), os.path.basename(relative))
-        part = protected_part(place)
-        if part and not protected_part(relative):
+        part = find_protected_pattern(place)
+        if part and not find_protected_pattern(relative):
             raise ToolError(f"{relative!r} leads to {place!r}, which is protected: name it so.")
 
 
-def _mode_of(folder: int, name: str, path: str) -> int | None:
-    """The mode of the file that is there; None if there is none."""
+def _read_mode(folder: int, name: str, path: str) -> int | None:
+    """Return the mode of the existing file; None if there is none."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
@@ -108,19 +112,23 @@ def _mode_of(folder: int, name: str, path: str) -> int | None:
     return stat.S_IMODE(found.st_mode)
 
 
-def _unchanged(folder: int, name: str, was: os.stat_result | None, path: str) -> None:
-    if was is None:
+def _check_unchanged(folder: int, name: str, expected: os.stat_result | None, path: str) -> None:
+    if expected is None:
         return
     try:
         now = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:
-        raise ToolError(CHANGED.format(path)) from None
-    same = (was.st_ino, was.st_size, was.st_mtime_ns) == (now.st_ino, now.st_size, now.st_mtime_ns)
+        raise ToolError(CHANGED_MESSAGE.format(path)) from None
+    same = (expected.st_ino, expected.st_size, expected.st_mtime_ns) == (
+        now.st_ino,
+        now.st_size,
+        now.st_mtime_ns,
+    )
     if not same:
-        raise ToolError(CHANGED.format(path))
+        raise ToolError(CHANGED_MESSAGE.format(path))
 
 
-def _write(
+def _write_file(
     folder: int, name: str, data: bytes, mode: int | None, check: Callable[[], None]
 ) -> None:
     temporary = f"{_PREFIX}{os.getpid()}-{secrets.token_hex(6)}.tmp"
@@ -132,24 +140,24 @@ def _write(
             if mode is not None:
                 os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        with _alone(folder):
+        with _lock_folder(folder):
             check()
             os.rename(temporary, name, src_dir_fd=folder, dst_dir_fd=folder)
     except BaseException:
         with suppress(OSError):
             os.unlink(temporary, dir_fd=folder)
         raise
-    with suppress(OSError):  # it is written, whatever the file system says of folders
+    with suppress(OSError):  # the file is written, even if folders cannot be synced
         os.fsync(folder)
 
 
 @contextmanager
-def _alone(folder: int) -> Iterator[None]:
-    """No other program that writes by this file is between its look at the folder and its rename.
+def _lock_folder(folder: int) -> Iterator[None]:
+    """Lock a folder between the last check of the file and the rename.
 
-    Whoever else holds the folder's lock for longer is not waited for.
+    Waits a limited time for other programs that use this module.
     """
-    end = time.monotonic() + _WAIT
+    end = time.monotonic() + _LOCK_SECONDS
     while fcntl is not None:
         try:
             fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -161,21 +169,21 @@ def _alone(folder: int) -> Iterator[None]:
             break
         else:
             break
-    yield  # closing the folder gives the lock back
+    yield  # closing the folder releases the lock
 
 
-def _sweep(folder: int) -> None:
-    """Remove what a process left that was killed while it wrote."""
+def _remove_leftovers(folder: int) -> None:
+    """Remove temporary files of processes that were killed while writing."""
     with os.scandir(folder) as entries:
         names = [entry.name for entry in entries if entry.name.startswith(_PREFIX)]
     for name in names:
         pid = name.removeprefix(_PREFIX).partition("-")[0]
-        if name.endswith(".tmp") and pid.isdigit() and not _alive(int(pid)):
+        if name.endswith(".tmp") and pid.isdigit() and not _is_process_alive(int(pid)):
             with suppress(OSError):
                 os.unlink(name, dir_fd=folder)
 
 
-def _alive(pid: int) -> bool:
+def _is_process_alive(pid: int) -> bool:
     try:
         os.kill(pid, 0)
     except ProcessLookupError:

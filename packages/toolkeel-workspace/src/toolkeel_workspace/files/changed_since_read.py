@@ -1,7 +1,7 @@
-"""What a model has seen of files: a file that was changed since is read again before it is replaced.
+"""Snapshots of files the model has read: a file changed by others must be read again before an edit.
 
-A change that came while a command of the model's ran is no surprise: the command's result names
-the files, and they may be edited at once.
+A change while a command of the model ran is expected: the command's result names the files, and they
+may be edited at once.
 """
 
 from __future__ import annotations
@@ -11,20 +11,20 @@ import os
 from typing import NamedTuple
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.atomic_replace import CHANGED
+from toolkeel_workspace.files.atomic_replace import CHANGED_MESSAGE
 from toolkeel_workspace.files.open_beneath import Root
 
-MAX_FILE = 16 << 20
+MAX_FILE_BYTES = 16 << 20
 """Largest file that is edited or written, in bytes."""
 
 
-class _State(NamedTuple):
+class _Snapshot(NamedTuple):
     digest: str
     stamp: tuple[int, int, int]
 
 
-class Seen:
-    """The files of a root that were read or written through its tools.
+class FileSnapshots:
+    """The state of a root's files when its tools last read or wrote them.
 
     Args:
         root: The folder.
@@ -32,71 +32,73 @@ class Seen:
 
     def __init__(self, root: Root) -> None:
         self._root = root
-        self._states: dict[str, _State] = {}
+        self._snapshots: dict[str, _Snapshot] = {}
 
-    def content(self, name: str) -> tuple[bytes | None, os.stat_result | None]:
-        """A file's content and state; nothing if it is not there, cannot be opened or is too large.
+    def read_unchanged(self, name: str) -> tuple[bytes | None, os.stat_result | None]:
+        """Return a file's content and state; None for both if it is missing, unreadable or too large.
 
         Raises:
-            ToolError: it is not as it was seen last.
+            ToolError: it has changed since the last snapshot.
         """
         try:
-            data, was = self._look(name)
+            data, was = self._read_file(name)
         except ToolError:
             return None, None
-        seen = self._states.get(name)
-        if len(data) > MAX_FILE:
+        known = self._snapshots.get(name)
+        if len(data) > MAX_FILE_BYTES:
             return None, None
-        if seen is not None and seen.digest != _digest(data):
-            raise ToolError(CHANGED.format(name))
+        if known is not None and known.digest != _hash_data(data):
+            raise ToolError(CHANGED_MESSAGE.format(name))
         return data, was
 
-    def take(self, name: str) -> _State:
-        """A file as it is now, to be noted once it has been shown."""
-        data, was = self._look(name)
-        return _State(_digest(data), _stamp(was))
+    def snapshot(self, name: str) -> _Snapshot:
+        """Return a snapshot of a file, to record once its content has been shown."""
+        data, was = self._read_file(name)
+        return _Snapshot(_hash_data(data), _make_stamp(was))
 
-    def wrote(self, name: str, data: bytes) -> None:
-        """It was written with this content, whatever has become of it since."""
-        self.note(name, _State(_digest(data), self._stamp(name) or (0, 0, 0)))
+    def record_write(self, name: str, data: bytes) -> None:
+        """Record that a file was written with this content."""
+        self.record(name, _Snapshot(_hash_data(data), self._read_stamp(name) or (0, 0, 0)))
 
-    def note(self, name: str, state: _State) -> None:
-        """It has been shown, or written, in this state."""
-        self._states[name] = state
+    def record(self, name: str, state: _Snapshot) -> None:
+        """Record a file's snapshot as shown to the model."""
+        self._snapshots[name] = state
 
-    def unchanged(self) -> list[str]:
-        """Files that are as they were seen last."""
-        return [name for name, state in self._states.items() if self._stamp(name) == state.stamp]
+    def list_unchanged(self) -> list[str]:
+        """List the files that are as in their snapshots."""
+        return [
+            name for name, state in self._snapshots.items() if self._read_stamp(name) == state.stamp
+        ]
 
-    def catch_up(self, names: list[str]) -> list[str]:
-        """Take the files among these that have changed as they are now; their names."""
+    def update_changed(self, names: list[str]) -> list[str]:
+        """Update the snapshots of changed files among these; return their names."""
         changed = []
         for name in names:
-            stamp = self._stamp(name)
-            if stamp == self._states[name].stamp:
+            stamp = self._read_stamp(name)
+            if stamp == self._snapshots[name].stamp:
                 continue
             changed.append(name)
             if stamp is None:
-                del self._states[name]
+                del self._snapshots[name]
             else:
-                self._states[name] = self.take(name)
+                self._snapshots[name] = self.snapshot(name)
         return changed
 
-    def _look(self, name: str) -> tuple[bytes, os.stat_result]:
+    def _read_file(self, name: str) -> tuple[bytes, os.stat_result]:
         with os.fdopen(self._root.open_file(name), "rb") as file:
-            return file.read(MAX_FILE + 1), os.fstat(file.fileno())
+            return file.read(MAX_FILE_BYTES + 1), os.fstat(file.fileno())
 
-    def _stamp(self, name: str) -> tuple[int, int, int] | None:
+    def _read_stamp(self, name: str) -> tuple[int, int, int] | None:
         try:
             with os.fdopen(self._root.open_file(name), "rb") as file:
-                return _stamp(os.fstat(file.fileno()))
+                return _make_stamp(os.fstat(file.fileno()))
         except ToolError:
             return None
 
 
-def _stamp(found: os.stat_result) -> tuple[int, int, int]:
+def _make_stamp(found: os.stat_result) -> tuple[int, int, int]:
     return found.st_ino, found.st_size, found.st_ctime_ns
 
 
-def _digest(data: bytes) -> str:
+def _hash_data(data: bytes) -> str:
     return hashlib.sha256(data).hexdigest()

@@ -1,10 +1,10 @@
 """Replace passages of a text, leaving every other byte as it is.
 
-A passage is looked for as it is, then leniently: ends of lines trimmed, and typographic quotes,
-dashes, spaces and compatible forms (NFKD) taken for plain ones, since that is how models misquote.
-Line ends never matter for finding; what is put in gets those of the place it goes to. Whole lines
-that are all indented by the same amount more or less are found as well, and what is put in is
-indented likewise. The text stays in the encoding it is in.
+A passage is searched exactly, then leniently: without trailing space, and with typographic quotes,
+dashes, spaces and compatible forms (NFKD) taken for plain ones, because models misquote that way. Line
+ends never matter for the search; a replacement gets the line ends of its place. Lines that are all
+indented by the same amount more or less are found as well, and the replacement is indented likewise. The
+text stays in its encoding.
 """
 
 from __future__ import annotations
@@ -13,12 +13,20 @@ import difflib
 import unicodedata
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Annotated, NamedTuple, NotRequired
+
+from pydantic import Field
+from typing_extensions import TypedDict
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.encodings import NAMES, Decoded, as_shown, decode
-from toolkeel_workspace.files.indentation import moved_along
-from toolkeel_workspace.files.similar_passage import described
+from toolkeel_workspace.files.encodings import (
+    ENCODING_NAMES,
+    DecodedText,
+    decode_text,
+    replace_invalid,
+)
+from toolkeel_workspace.files.indentation import find_reindented
+from toolkeel_workspace.files.similar_passage import describe_mismatch
 
 _PLAIN = {
     **dict.fromkeys("\u2018\u2019\u201a\u201b\u2032", "'"),
@@ -26,141 +34,173 @@ _PLAIN = {
     **dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"),
     **dict.fromkeys("\u00a0\u2002\u2003\u2009\u200a\u202f\u205f\u3000", " "),
 }
-CONTEXT = 4
+CONTEXT_LINES = 4
 """Lines of context in a diff."""
 
 
 class Change(NamedTuple):
-    """One passage and what it becomes.
+    """One passage and its replacement.
 
     Args:
         old: The passage.
-        new: What to put in its place.
-        everywhere: Wherever it stands, rather than where it stands once.
+        new: The replacement.
+        replace_all: Replace every occurrence; otherwise it must occur once.
     """
 
     old: str
     new: str
-    everywhere: bool = False
+    replace_all: bool = False
 
 
-class Edited(NamedTuple):
-    """What came of an edit.
+class Replacement(TypedDict):
+    """One passage to replace."""
+
+    old_text: Annotated[str, Field(description="Exact text to replace; it must be unique.")]
+    new_text: Annotated[str, Field(description="What to put in its place.")]
+    replace_all: NotRequired[
+        Annotated[bool, Field(description="Replace it wherever it stands; it need not be unique.")]
+    ]
+
+
+class EditResult(NamedTuple):
+    """The result of an edit.
 
     Args:
         data: The new content.
-        diff: Unified diff of what changed.
-        first_line: Number of the first line that changed, in the new content, from 1.
-        lenient: How many passages were found leniently.
-        made: How many passages were replaced.
-        oddities: What is odd about the file, to be told after the number; mostly nothing.
+        diff: Unified diff of the changes.
+        first_line: First changed line in the new content, from 1.
+        lenient_count: How many passages were found leniently.
+        replaced_count: How many passages were replaced.
+        remarks: Peculiarities of the file, to append to the message; mostly empty.
     """
 
     data: bytes
     diff: str
     first_line: int
-    lenient: int
-    made: int
-    oddities: str
+    lenient_count: int
+    replaced_count: int
+    remarks: str
 
 
 class _Span(NamedTuple):
     start: int
     end: int
     new: str
-    lenient: bool
+    is_lenient: bool
 
 
-class _Form(NamedTuple):
-    """A text in another form, and where each of its characters comes from."""
+class _NormalizedText(NamedTuple):
+    """A text in a normalized form, with the original offset of each character."""
 
     text: str
-    places: Sequence[int]  # one more than there are characters
+    offsets: Sequence[int]  # one more than there are characters
 
 
-def apply(data: bytes, changes: Sequence[Change], path: str) -> Edited:
-    """Make several changes, each looked for in the content as it was.
+def parse_changes(
+    old_text: str | None = None,
+    new_text: str | None = None,
+    edits: list[Replacement] | None = None,
+    replace_all: bool = False,
+) -> list[Change]:
+    """Convert the arguments of ``edit`` to changes.
+
+    Raises:
+        ToolError: there is neither one pair of texts nor a list of edits, or half a pair.
+    """
+    changes = [
+        Change(each["old_text"], each["new_text"], each.get("replace_all", False))
+        for each in edits or ()
+    ]
+    if old_text is not None and new_text is not None:
+        changes.insert(0, Change(old_text, new_text, replace_all))
+    elif not changes or old_text is not None or new_text is not None:
+        raise ToolError("Give old_text and new_text together, or a list of edits.")
+    return changes
+
+
+def apply_changes(data: bytes, changes: Sequence[Change], path: str) -> EditResult:
+    """Apply several changes, each searched in the original content.
 
     Args:
         data: The content.
-        changes: Passages that each stand there exactly once and do not overlap.
+        changes: Passages that each occur exactly once and do not overlap.
         path: For errors.
 
     Raises:
         ToolError: naming the change and what is wrong with it; nothing is changed then.
     """
-    decoded = decode(data)
+    decoded = decode_text(data)
     text = decoded.text
-    forms = (_unix(text), _lenient(text))
+    forms = (_with_unix_line_ends(text), _normalize_leniently(text))
     spans = list[_Span]()
     for number, change in enumerate(changes, 1):
         what = "old_text" if len(changes) == 1 else f"old_text of edit {number}"
-        spans += _find(change, forms, what, path)
+        spans += _find_passage(change, forms, what, path)
     spans.sort()
     for before, after in pairwise(spans):
         if after.start < before.end:
             raise ToolError(f"Two edits of {path!r} overlap. Join them into one.")
     changed = text
     for span in reversed(spans):
-        ending = _ending(text, span.start)
+        ending = _find_line_end(text, span.start)
         new = span.new.replace("\r\n", "\n").replace("\n", ending)
         changed = changed[: span.start] + new + changed[span.end :]
     if changed == text:
         raise ToolError(f"{path!r} would not change: old_text and new_text are the same.")
     first = text.count("\n", 0, spans[0].start) + 1
-    lenient = sum(span.lenient for span in spans)
-    return Edited(
-        encoded(decoded, changed, path),
-        diff(text, changed, path),
+    lenient = sum(span.is_lenient for span in spans)
+    return EditResult(
+        encode_changed(decoded, changed, path),
+        make_diff(text, changed, path),
         first,
         lenient,
         len(spans),
-        _oddities(decoded.codec, changed),
+        _describe_remarks(decoded.codec, changed),
     )
 
 
-def encoded(decoded: Decoded, changed: str, path: str) -> bytes:
-    """A changed text in the encoding of its file.
+def encode_changed(decoded: DecodedText, changed: str, path: str) -> bytes:
+    """Encode a changed text in the encoding of its file.
 
     Raises:
-        ToolError: the encoding has no such characters.
+        ToolError: the encoding lacks a character.
     """
     try:
         return decoded.encode(changed)
     except UnicodeEncodeError as error:
         raise ToolError(
-            f"{path!r} is {NAMES.get(decoded.codec, 'UTF-8')}, which has no "
+            f"{path!r} is {ENCODING_NAMES.get(decoded.codec, 'UTF-8')}, which has no "
             f"{error.object[error.start : error.end][:20]!r}. Nothing was changed."
         ) from None
 
 
-def _oddities(codec: str, text: str) -> str:
-    said = f"; it is {NAMES[codec]}, and stays so" if codec in NAMES else ""
+def _describe_remarks(codec: str, text: str) -> str:
+    remarks = f"; it is {ENCODING_NAMES[codec]}, and stays so" if codec in ENCODING_NAMES else ""
     if text and not text.endswith("\n"):
-        said += "; no line end at its end"
-    return said
+        remarks += "; no line end at its end"
+    return remarks
 
 
-def diff(before: str, after: str, path: str) -> str:
-    """A unified diff; lines that both begin and end with are left out before comparing."""
+def make_diff(before: str, after: str, path: str) -> str:
+    """Return a unified diff; common lines at start and end are skipped before comparing."""
     old, new = before.splitlines(), after.splitlines()
-    head = _common(zip(old, new, strict=False))
+    head = _count_common(zip(old, new, strict=False))
     most = min(len(old), len(new)) - head
-    tail = min(_common(zip(reversed(old), reversed(new), strict=False)), most)
-    start, end = max(head - CONTEXT, 0), max(tail - CONTEXT, 0)
+    tail = min(_count_common(zip(reversed(old), reversed(new), strict=False)), most)
+    start, end = max(head - CONTEXT_LINES, 0), max(tail - CONTEXT_LINES, 0)
     rows = difflib.unified_diff(
         old[start : len(old) - end],
         new[start : len(new) - end],
         f"a/{path}",
         f"b/{path}",
-        n=CONTEXT,
+        n=CONTEXT_LINES,
         lineterm="",
     )
-    text = "\n".join(_moved(row, start) for row in rows)
+    text = "\n".join(_shift_header(row, start) for row in rows)
     return text.encode("utf-8", "replace").decode()
 
 
-def _common(pairs: Iterator[tuple[str, str]]) -> int:
+def _count_common(pairs: Iterator[tuple[str, str]]) -> int:
     number = 0
     for one, other in pairs:
         if one != other:
@@ -169,8 +209,8 @@ def _common(pairs: Iterator[tuple[str, str]]) -> int:
     return number
 
 
-def _moved(row: str, lines: int) -> str:
-    """A hunk's header with its line numbers moved down."""
+def _shift_header(row: str, lines: int) -> str:
+    """Shift the line numbers in a hunk's header."""
     if not row.startswith("@@ "):
         return row
     words = row.split(" ")
@@ -183,50 +223,55 @@ def _moved(row: str, lines: int) -> str:
 # — finding —
 
 
-def _find(change: Change, forms: tuple[_Form, _Form], what: str, path: str) -> list[_Span]:
+def _find_passage(
+    change: Change, forms: tuple[_NormalizedText, _NormalizedText], label: str, path: str
+) -> list[_Span]:
     if not change.old:
-        raise ToolError(f"{what} is empty. To make a new file, write it.")
-    for form, as_form in zip(forms, (_unix, _lenient), strict=True):
+        raise ToolError(f"{label} is empty. To make a new file, write it.")
+    for form, as_form in zip(forms, (_with_unix_line_ends, _normalize_leniently), strict=True):
         wanted = as_form(change.old).text
         if found := [
-            _Span(start, end, change.new, form is forms[1]) for start, end in _places(form, wanted)
+            _Span(start, end, change.new, form is forms[1])
+            for start, end in _iter_spans(form, wanted)
         ]:
-            if len(found) > 1 and not change.everywhere:
-                lines = ", ".join(map(str, dict.fromkeys(_lines(form.text, wanted))))
+            if len(found) > 1 and not change.replace_all:
+                lines = ", ".join(map(str, dict.fromkeys(_iter_first_lines(form.text, wanted))))
                 raise ToolError(
-                    f"{what} stands more than once in {path!r} (lines {lines}). Add lines around "
+                    f"{label} occurs more than once in {path!r} (lines {lines}). Add lines around "
                     "it until it is unique, or pass replace_all."
                 )
             return found
-    places = forms[0].places
-    if moved := moved_along(forms[0].text, _unix(change.old).text, _unix(change.new).text):
+    places = forms[0].offsets
+    if moved := find_reindented(
+        forms[0].text, _with_unix_line_ends(change.old).text, _with_unix_line_ends(change.new).text
+    ):
         return [_Span(places[moved.start], places[moved.end], moved.new, True)]
     text = forms[0].text
-    there = text.find(_unix(change.new).text) if change.new.strip() else -1
+    there = text.find(_with_unix_line_ends(change.new).text) if change.new.strip() else -1
     if there >= 0:
         line = text.count("\n", 0, there) + 1
-        already = f" But new_text stands in line {line} already: was it changed before?"
+        already = f" But new_text is already in line {line}: was it changed before?"
     else:
         already = ""
     raise ToolError(
-        f"{what} was not found in {path!r}.{already}{as_shown(described(text, change.old, what))}"
+        f"{label} was not found in {path!r}.{already}{replace_invalid(describe_mismatch(text, change.old, label))}"
     )
 
 
-def _places(form: _Form, wanted: str) -> Iterator[tuple[int, int]]:
-    """Where a passage begins and ends in the text, each time it stands there."""
+def _iter_spans(form: _NormalizedText, wanted: str) -> Iterator[tuple[int, int]]:
+    """Yield start and end of each occurrence of a passage, in the original text."""
     found = form.text.find(wanted) if wanted else -1
     while found >= 0:
         last = found + len(wanted)
-        start, end = form.places[found], form.places[last]
-        inside = start in form.places[max(found - 1, 0) : found] or end == form.places[last - 1]
-        if not inside:  # it neither begins nor ends inside of a character that stands for several
+        start, end = form.offsets[found], form.offsets[last]
+        inside = start in form.offsets[max(found - 1, 0) : found] or end == form.offsets[last - 1]
+        if not inside:  # it does not start or end inside a character that expands to several
             yield start, end
         found = form.text.find(wanted, last if not inside else found + 1)
 
 
-def _lines(text: str, wanted: str) -> Iterator[int]:
-    """Numbers of the first five lines where it begins."""
+def _iter_first_lines(text: str, wanted: str) -> Iterator[int]:
+    """Yield the line numbers of the first five occurrences."""
     place = -1
     for _ in range(5):
         place = text.find(wanted, place + 1)
@@ -235,37 +280,37 @@ def _lines(text: str, wanted: str) -> Iterator[int]:
         yield text.count("\n", 0, place) + 1
 
 
-def _unix(text: str) -> _Form:
-    """The text with line ends of one character."""
+def _with_unix_line_ends(text: str) -> _NormalizedText:
+    """Normalize line ends to one character."""
     if "\r\n" not in text:
-        return _Form(text, range(len(text) + 1))
+        return _NormalizedText(text, range(len(text) + 1))
     places = [i for i, c in enumerate(text) if c != "\r" or text[i + 1 : i + 2] != "\n"]
-    # A line end begins where its carriage return stands.
-    begun = [i - 1 if text[i] == "\n" and text[i - 1 : i] == "\r" else i for i in places]
-    return _Form("".join(text[i] for i in places), [*begun, len(text)])
+    # A line end starts at its carriage return.
+    starts = [i - 1 if text[i] == "\n" and text[i - 1 : i] == "\r" else i for i in places]
+    return _NormalizedText("".join(text[i] for i in places), [*starts, len(text)])
 
 
-def _lenient(text: str) -> _Form:
-    """The text without ends of lines, with plain characters; its last line keeps its end."""
+def _normalize_leniently(text: str) -> _NormalizedText:
+    """Normalize to plain characters without trailing space; the last line is left as it is."""
     characters: list[str] = []
     places: list[int] = []
     start = 0
     lines = text.split("\n")
     for number, line in enumerate(lines, 1):
-        kept = line if number == len(lines) else line.rstrip()
-        for offset, char in enumerate(kept):
+        trimmed = line if number == len(lines) else line.rstrip()
+        for offset, char in enumerate(trimmed):
             for plain in unicodedata.normalize("NFKD", _PLAIN.get(char, char)):
                 characters.append(plain)
                 places.append(start + offset)
         if number < len(lines):
             characters.append("\n")
-            places.append(start + len(kept))
+            places.append(start + len(trimmed))
         start += len(line) + 1
-    return _Form("".join(characters), [*places, len(text)])
+    return _NormalizedText("".join(characters), [*places, len(text)])
 
 
-def _ending(text: str, place: int) -> str:
-    """The line end used at a place: that of its line, or else of the text's first."""
+def _find_line_end(text: str, place: int) -> str:
+    """Return the line end used at an offset: of its line, or else of the first line."""
     for start in (place, 0):
         found = text.find("\n", start)
         if found >= 0:

@@ -1,9 +1,8 @@
-"""Text files that are not UTF-8: which encoding they are in, so that they are shown and stay as it.
+"""Text files in other encodings than UTF-8: shown as text and written back in their encoding.
 
-UTF-8 is tried first, always. What is not UTF-8 is taken for UTF-16 by its byte order mark, for GBK
-if its bytes pair up as those of common Chinese, and for Windows-1252 if its letters stand among
-ASCII ones. A guess is told to whoever reads. Where there is none, single bytes are carried through
-as they are, and shown as U+FFFD.
+UTF-8 is always tried first. Other files are taken for UTF-16 by their byte order mark, for GBK if their
+bytes pair up like common Chinese, and for Windows-1252 if its letters occur among ASCII ones. The reader
+is informed of a guess. Without a guess, single bytes are preserved as they are, and shown as U+FFFD.
 """
 
 from __future__ import annotations
@@ -16,17 +15,22 @@ _UTF_16 = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 _PAIRS = re.compile(rb"(?:[\x00-\x7f]|[\xa1-\xfe][\xa1-\xfe])*")
 _COMMON = re.compile(rb"[\xa1-\xa3\xb0-\xd7][\xa1-\xfe]")  # punctuation and everyday characters
 _LATIN = re.compile(r"(?:[\x00-\x7f]|[^\W\d_]|[\u2018-\u201e\u20ac\u2013\u2014\u2026\xa0-\xbf])*")
-NAMES = {"utf-16-le": "UTF-16", "utf-16-be": "UTF-16", "gb18030": "GBK", "cp1252": "Windows-1252"}
-"""What encodings other than UTF-8 are called."""
+ENCODING_NAMES = {
+    "utf-16-le": "UTF-16",
+    "utf-16-be": "UTF-16",
+    "gb18030": "GBK",
+    "cp1252": "Windows-1252",
+}
+"""Names of encodings other than UTF-8, for people."""
 
 
-class Decoded(NamedTuple):
-    """A file's text, and how it becomes bytes again.
+class DecodedText(NamedTuple):
+    """A file's text, and how to encode it again.
 
     Args:
-        text: Without a byte order mark; bytes that are nothing are lone surrogates.
-        codec: What it is encoded in.
-        mark: The byte order mark, or nothing.
+        text: Without a byte order mark; undecodable bytes are lone surrogates.
+        codec: Its encoding.
+        mark: The byte order mark, or empty.
     """
 
     text: str
@@ -34,22 +38,22 @@ class Decoded(NamedTuple):
     mark: str
 
     def encode(self, text: str) -> bytes:
-        """Another text in the same encoding.
+        """Encode another text in the same encoding.
 
         Raises:
-            UnicodeEncodeError: the encoding has no such characters.
+            UnicodeEncodeError: the encoding lacks a character.
         """
         errors = "surrogateescape" if self.codec == "utf-8" else "strict"
         return (self.mark + text).encode(self.codec, errors)
 
 
-def decode(data: bytes) -> Decoded:
-    """The text of a whole file; encoded again it is the same bytes.
+def decode_text(data: bytes) -> DecodedText:
+    r"""Decode a file; encoding the result gives the same bytes.
 
-    >>> decode("中文".encode("gbk")).codec, decode(b"caf\\xe9 ol\\xe9").text
+    >>> decode_text("中文".encode("gbk")).codec, decode_text(b"caf\xe9 ol\xe9").text
     ('gb18030', 'café olé')
     """
-    for codec in _codecs(data):
+    for codec in _guess_codecs(data):
         try:
             text = data.decode(codec)
         except UnicodeDecodeError:
@@ -59,13 +63,13 @@ def decode(data: bytes) -> Decoded:
         if codec == "cp1252" and not _LATIN.fullmatch(text):
             continue
         mark = _BOM if text.startswith(_BOM) else ""
-        return Decoded(text.removeprefix(_BOM), codec, mark)
+        return DecodedText(text.removeprefix(_BOM), codec, mark)
     text = data.decode("utf-8", "surrogateescape")
     mark = _BOM if text.startswith(_BOM) else ""
-    return Decoded(text.removeprefix(_BOM), "utf-8", mark)
+    return DecodedText(text.removeprefix(_BOM), "utf-8", mark)
 
 
-def _codecs(data: bytes) -> list[str]:
+def _guess_codecs(data: bytes) -> list[str]:
     if is_utf_16(data):
         return [_UTF_16[data[:2]], "utf-8"]
     codecs = ["utf-8"]
@@ -78,12 +82,12 @@ def _codecs(data: bytes) -> list[str]:
 
 
 def is_utf_16(head: bytes) -> bool:
-    """Whether a file begins as UTF-16 does, whose zero bytes do not make it binary."""
+    """Return true if a file starts as UTF-16, whose zero bytes do not make it binary."""
     return head[:2] in _UTF_16 and b"\0" in head
 
 
-def as_shown(text: str) -> str:
-    """A text as a model can be told it: what is no character becomes U+FFFD."""
+def replace_invalid(text: str) -> str:
+    """Replace lone surrogates by U+FFFD, so that the text can be sent to a model."""
     if text.isascii():
         return text
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")

@@ -1,4 +1,4 @@
-"""Read files, list folders and search text below one folder, without changing anything."""
+"""Tools that read files, list folders and search text below one folder, and change nothing."""
 
 from __future__ import annotations
 
@@ -16,34 +16,39 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.encodings import NAMES, as_shown, decode, is_utf_16
-from toolkeel_workspace.files.grep import Query, Search, open_kept
+from toolkeel_workspace.files.encodings import (
+    ENCODING_NAMES,
+    decode_text,
+    is_utf_16,
+    replace_invalid,
+)
+from toolkeel_workspace.files.grep import GrepQuery, GrepSearch, open_saved_result
 from toolkeel_workspace.files.line_window import (
     MAX_BYTES,
     MAX_LINES,
     Window,
-    count,
-    human,
-    printable,
+    escape_name,
+    format_size,
+    pluralize,
     read_window,
 )
 from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, FileResource, Root
-from toolkeel_workspace.pictures.shrink import Shrunk, shrink
+from toolkeel_workspace.pictures.shrink import ShrunkPicture, shrink
 from toolkeel_workspace.pictures.too_large import MAX_BYTES as MOST_OF_A_PICTURE
-from toolkeel_workspace.pictures.too_large import SIDE, check_picture, pixels
+from toolkeel_workspace.pictures.too_large import TARGET_SIDE, check_picture, measure_picture
 
-MAX_PICTURE = 32 * 1024 * 1024
+MAX_PICTURE_BYTES = 32 * 1024 * 1024
 """Largest picture that is read, in bytes; `toolkeel_workspace.pictures.shrink` makes it small enough."""
-MAX_RECODED = 16 * 1024 * 1024
+MAX_RECODED_BYTES = 16 * 1024 * 1024
 """Largest file that is read in another encoding than UTF-8, in bytes."""
-_READS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
+_READ_EFFECTS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
 
 
 class Files:
-    """Read-only tools for what lies below a folder.
+    """Read-only tools for a folder.
 
     Args:
-        root: The folder. Nothing outside it can be opened, through whatever path or link.
+        root: The folder. Nothing outside it can be opened, through any path or link.
 
     Raises:
         SetupError: if it is not a folder.
@@ -52,7 +57,7 @@ class Files:
     def __init__(self, root: str | os.PathLike[str] = ".") -> None:
         self.root = Root(root)
 
-    @tool(effects=_READS, max_output=None, metadata={KEEPER: RESULTS.save})
+    @tool(effects=_READ_EFFECTS, max_output=None, metadata={KEEPER: RESULTS.save})
     def read(
         self, path: str, offset: int = 1, limit: int = MAX_LINES, column: int = 1
     ) -> ToolOutput:
@@ -67,18 +72,18 @@ class Files:
         if offset < 1 or limit < 1 or column < 1:
             raise ToolError("offset, limit and column count from 1.")
         if path.startswith(PREFIX):
-            with open_kept(path) as kept:
-                return _read_text(path, kept, (offset, min(limit, MAX_LINES), column))
-        name = self.root.spelt(path)
+            with open_saved_result(path) as saved:
+                return _read_text(path, saved, (offset, min(limit, MAX_LINES), column))
+        name = self.root.match_spelling(path)
         with os.fdopen(self.root.open_file(name), "rb") as file:
             head = file.peek(8192)
             if sniff(head).startswith("image/"):
-                return _picture(name, file.read(MAX_PICTURE + 1), _size(file))
+                return _show_picture(name, file.read(MAX_PICTURE_BYTES + 1), _get_file_size(file))
             if not is_utf_16(head):
                 _refuse_binary(name, head)
             return _read_text(name, file, (offset, min(limit, MAX_LINES), column))
 
-    @tool(effects=_READS, max_output=None)
+    @tool(effects=_READ_EFFECTS, max_output=None)
     def ls(self, path: str = ".", limit: int = 500) -> ToolOutput:
         """List the files in a folder; names of folders end with a slash, of links with "@".
 
@@ -88,9 +93,9 @@ class Files:
         """
         if limit < 1:
             raise ToolError("limit counts from 1.")
-        entries = sorted(self.root.entries(path), key=lambda entry: entry.name.casefold())
+        entries = sorted(self.root.list_entries(path), key=lambda entry: entry.name.casefold())
         marks = {"folder": "/", "link": "@"}
-        names = [printable(entry.name) + marks.get(entry.kind, "") for entry in entries]
+        names = [escape_name(entry.name) + marks.get(entry.kind, "") for entry in entries]
         shown, used = [], 0
         for name in names[:limit]:
             used += len(name.encode()) + 1
@@ -99,7 +104,7 @@ class Files:
             shown.append(name)
         where = self.root.clean(path)
         total = "more than " if len(names) == MAX_ENTRIES else ""
-        total += count(len(names), "entry", "entries")
+        total += pluralize(len(names), "entry", "entries")
         notice = f"[{where}: {total}]"
         if len(shown) < len(names):
             notice = (
@@ -109,7 +114,7 @@ class Files:
         details = {"path": where, "entries": len(names), "shown": len(shown)}
         return ToolOutput("\n".join([*shown, "", notice] if shown else [notice]), details=details)
 
-    @tool(effects=_READS, max_output=None)
+    @tool(effects=_READ_EFFECTS, max_output=None)
     def grep(
         self,
         pattern: str,
@@ -133,14 +138,14 @@ class Files:
             context: Lines to show before and after each match.
             limit: Most matches to show.
         """
-        query = Query(pattern, glob, ignore_case, literal, context, limit)
-        return Search(self.root, query, cancel).run(path)
+        query = GrepQuery(pattern, glob, ignore_case, literal, context, limit)
+        return GrepSearch(self.root, query, cancel).run(path)
 
 
 def tools(root: str | os.PathLike[str] = ".") -> tuple[AnyTool, ...]:
-    """The tools of this file, for what lies below a folder."""
+    """Return the tools of this file for a folder."""
     files = Files(root)
-    effects = replace(_READS, resources=(FileResource(files.root, "path"),))
+    effects = replace(_READ_EFFECTS, resources=(FileResource(files.root, "path"),))
     return tuple(replace(each, effects=effects) for each in (files.read, files.ls, files.grep))
 
 
@@ -151,35 +156,39 @@ def _refuse_binary(path: str, head: bytes) -> None:
         raise ToolError(f"{path!r} is {what}, not text. This tool reads text and pictures.")
 
 
-def _picture(path: str, data: bytes, size: int) -> ToolOutput:
-    """A picture as it is, or made smaller if it is larger than models look at."""
-    if size > MAX_PICTURE:
+def _show_picture(path: str, data: bytes, size: int) -> ToolOutput:
+    """Return a picture, made smaller if it is larger than models use."""
+    if size > MAX_PICTURE_BYTES:
         raise ToolError(
-            f"The picture {path!r} has {human(size)}; at most {human(MAX_PICTURE)} are read."
+            f"The picture {path!r} has {format_size(size)}; at most {format_size(MAX_PICTURE_BYTES)} are read."
         )
-    media_type, measured = sniff(data), pixels(data)
+    media_type, measured = sniff(data), measure_picture(data)
     details: dict[str, object] = {"path": path, "media_type": media_type, "bytes": size}
-    told = f"{path}: {media_type}, {human(size)}"
+    notice = f"{path}: {media_type}, {format_size(size)}"
     if measured is not None:
-        told += f", {measured[0]} x {measured[1]} pixels"
+        notice += f", {measured[0]} x {measured[1]} pixels"
         details["pixels"] = measured
-    small = _shrunk(data) if len(data) > MOST_OF_A_PICTURE or max(measured or (0,)) > SIDE else None
+    small = (
+        _shrink_if_possible(data)
+        if len(data) > MOST_OF_A_PICTURE or max(measured or (0,)) > TARGET_SIDE
+        else None
+    )
     if small is not None:
-        told += (
-            f". Shown smaller, as {small.media_type}, {human(len(small.data))}, "
-            f"{small.after[0]} x {small.after[1]} pixels: multiply its coordinates by "
+        notice += (
+            f". Shown smaller, as {small.media_type}, {format_size(len(small.data))}, "
+            f"{small.size[0]} x {small.size[1]} pixels: multiply its coordinates by "
             f"{small.scale:.2f} to get those of the original"
         )
-        details |= {"pixels": small.before, "shown_pixels": small.after, "scale": small.scale}
+        details |= {"pixels": small.original_size, "shown_pixels": small.size, "scale": small.scale}
         data, media_type = small.data, small.media_type
-    return ToolOutput((Text(f"[{told}]"), Image(data, media_type)), details=details)
+    return ToolOutput((Text(f"[{notice}]"), Image(data, media_type)), details=details)
 
 
-def _shrunk(data: bytes) -> Shrunk | None:
-    """The picture made smaller; None if it need not be and cannot.
+def _shrink_if_possible(data: bytes) -> ShrunkPicture | None:
+    """Shrink a picture; return None if it is small enough and cannot be shrunk.
 
     Raises:
-        ToolError: if it must be, and cannot.
+        ToolError: if it must be shrunk, and cannot.
     """
     try:
         return shrink(data)
@@ -191,22 +200,22 @@ def _shrunk(data: bytes) -> Shrunk | None:
         return None
 
 
-def _size(file: BinaryIO) -> int:
+def _get_file_size(file: BinaryIO) -> int:
     return os.fstat(file.fileno()).st_size
 
 
 def _read_text(path: str, file: BinaryIO, place: tuple[int, int, int]) -> ToolOutput:
-    """A part of a text file: as it is if it is UTF-8, else as what it is in."""
-    window, size = read_window(cast("io.BufferedReader", file), *place), _size(file)
-    if size > MAX_RECODED or window.data.isascii() or _is_utf_8(window.data):
-        return _text(path, size, window)
+    """Read a part of a text file: as it is if it is UTF-8, else decoded by its encoding."""
+    window, size = read_window(cast("io.BufferedReader", file), *place), _get_file_size(file)
+    if size > MAX_RECODED_BYTES or window.data.isascii() or _is_utf_8(window.data):
+        return _show_text(path, size, window)
     file.seek(0)
-    decoded = decode(file.read(MAX_RECODED))
+    decoded = decode_text(file.read(MAX_RECODED_BYTES))
     if decoded.codec == "utf-8":
-        return _text(path, size, window)
+        return _show_text(path, size, window)
     data = decoded.text.encode()
     window = read_window(io.BufferedReader(io.BytesIO(data)), *place)
-    return _text(path, size, window, NAMES[decoded.codec])
+    return _show_text(path, size, window, ENCODING_NAMES[decoded.codec])
 
 
 def _is_utf_8(data: bytes) -> bool:
@@ -217,25 +226,25 @@ def _is_utf_8(data: bytes) -> bool:
     return True
 
 
-def _text(path: str, size: int, window: Window, encoding: str = "") -> ToolOutput:
-    if window.first > max(window.total, 1):
+def _show_text(path: str, size: int, window: Window, encoding: str = "") -> ToolOutput:
+    if window.first_line > max(window.total_lines, 1):
         raise ToolError(
-            f"{path!r} has {'' if window.exact else 'more than '}{count(window.total, 'line')}; "
-            f"line {window.first} is {'past its end' if window.exact else 'too far in to be read'}."
+            f"{path!r} has {'' if window.is_exact else 'more than '}{pluralize(window.total_lines, 'line')}; "
+            f"line {window.first_line} is {'past its end' if window.is_exact else 'too far in to be read'}."
         )
     text = window.data.decode("utf-8", "surrogateescape")
     broken = sum("\udc80" <= char <= "\udcff" for char in text) if not text.isascii() else 0
-    text = as_shown(text.removeprefix("\ufeff"))
-    notice = _notice(path, size, window, encoding)
+    text = replace_invalid(text.removeprefix("\ufeff"))
+    notice = _make_notice(path, size, window, encoding)
     if broken:
         notice += f"\n[Not all of it is UTF-8: {broken} broken characters are shown as \ufffd.]"
     details = {
         "path": path,
-        "total_lines": window.total,
+        "total_lines": window.total_lines,
         "total_bytes": size,
-        "first_line": window.first,
-        "shown_lines": window.shown,
-        "truncated_by": window.cut or None,
+        "first_line": window.first_line,
+        "shown_lines": window.shown_lines,
+        "truncated_by": window.cut_by or None,
     }
     if window.next is not None:
         details["next"] = {"offset": window.next[0], "column": window.next[1]}
@@ -243,32 +252,32 @@ def _text(path: str, size: int, window: Window, encoding: str = "") -> ToolOutpu
     return ToolOutput(f"{text}{gap}{notice}", details=details)
 
 
-def _notice(path: str, size: int, window: Window, encoding: str) -> str:
-    """What was shown, the totals, what is odd about it, and the next call to make."""
-    total = ("" if window.exact else "more than ") + count(window.total, "line")
-    said = f"{path}: {total}, {human(size)}" + (f", {encoding}" if encoding else "")
-    said += _oddities(window)
-    if (window.first, window.column, window.next) != (1, 1, None):
-        said += f". {_part(window)}."
+def _make_notice(path: str, size: int, window: Window, encoding: str) -> str:
+    """Describe what is shown, the totals, peculiarities, and the next call."""
+    total = ("" if window.is_exact else "more than ") + pluralize(window.total_lines, "line")
+    notice = f"{path}: {total}, {format_size(size)}" + (f", {encoding}" if encoding else "")
+    notice += _describe_line_ends(window)
+    if (window.first_line, window.column, window.next) != (1, 1, None):
+        notice += f". {_describe_part(window)}."
     if window.next is None:
-        return f"[{said}]"
+        return f"[{notice}]"
     line, column = window.next
     more = f'path="{path}", offset={line}' + (f", column={column}" if column > 1 else "")
-    return f"[{said} Read on with {more}.]"
+    return f"[{notice} Read on with {more}.]"
 
 
-def _oddities(window: Window) -> str:
-    data, said = window.data, ""
+def _describe_line_ends(window: Window) -> str:
+    data, notice = window.data, ""
     if data and data.count(b"\r\n") == data.count(b"\n") > 0:
-        said += ", lines end with CRLF"
+        notice += ", lines end with CRLF"
     if data and window.next is None and not data.endswith(b"\n"):
-        said += ", no line end at its end"
-    return said
+        notice += ", no line end at its end"
+    return notice
 
 
-def _part(window: Window) -> str:
-    """Which lines, or which columns of a long one, are shown."""
-    first, last = window.first, window.first + window.shown - 1
+def _describe_part(window: Window) -> str:
+    """Describe which lines, or which columns of a long one, are shown."""
+    first, last = window.first_line, window.first_line + window.shown_lines - 1
     end = window.next[1] - 1 if window.next is not None else 0
     if window.column == 1 and not end:
         return f"Lines {first} to {last} are shown"

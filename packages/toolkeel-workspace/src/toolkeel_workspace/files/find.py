@@ -1,4 +1,4 @@
-"""Find files below a root by their names."""
+"""Find files below a root by name."""
 
 from __future__ import annotations
 
@@ -7,62 +7,64 @@ from collections.abc import Callable
 
 from toolkeel.errors import ToolError
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.line_window import MAX_BYTES, count, printable
-from toolkeel_workspace.files.linear_regex import compiled, escaped
+from toolkeel_workspace.files.line_window import MAX_BYTES, escape_name, pluralize
+from toolkeel_workspace.files.linear_regex import compile_regex, escape_regex
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel_workspace.files.walk import Walk
+from toolkeel_workspace.files.walk import FileWalk
 
-MAX_WALK = 200_000
-"""Most names looked at."""
-LONGEST = 4096
+MAX_NAMES = 200_000
+"""Most visited names."""
+MAX_GLOB_CHARS = 4096
 """Most characters of a glob: no path is longer."""
 _PARTS = re.compile(r"(\*\*/|\*\*|\*|\?|\[[^\]/]+\])")
-_MEANING = {"**/": "(?:[^/]+/)*", "**": "(?:[^/]|/)*", "*": "[^/]*", "?": "[^/]"}
+_WILDCARDS = {"**/": "(?:[^/]+/)*", "**": "(?:[^/]|/)*", "*": "[^/]*", "?": "[^/]"}
 
 
-def matcher(glob: str) -> Callable[[str], bool]:
-    """Whether a path fits a glob: ``*``, ``**``, ``?``, ``[a-z]`` and ``{ts,tsx}``.
+def compile_glob(glob: str) -> Callable[[str], bool]:
+    """Compile a glob to a function that matches paths: ``*``, ``**``, ``?``, ``[a-z]``, ``{ts,tsx}``.
 
-    Without a slash it is about the name alone.
+    A glob without a slash matches the name alone.
 
     Raises:
-        ToolError: if there is nothing in it, it is too long, or its braces have too many meanings.
+        ToolError: if it is empty or too long, or its braces have too many alternatives.
 
-    >>> matcher("*.{ts,tsx}")("src/app.tsx")
+    >>> compile_glob("*.{ts,tsx}")("src/app.tsx")
     True
-    >>> matcher("src/**/*.py")("src/a.py"), matcher("a/*")("a/b/c")
+    >>> compile_glob("src/**/*.py")("src/a.py"), compile_glob("a/*")("a/b/c")
     (True, False)
     """
     if not glob.strip("/"):
         raise ToolError("The pattern is empty. '*' finds every file.")
-    if len(glob) > LONGEST:
-        raise ToolError(f"The pattern is longer than any path: {LONGEST:,} characters at most.")
-    choices = [_regex(each.lstrip("/")) for each in _braces(glob)]
+    if len(glob) > MAX_GLOB_CHARS:
+        raise ToolError(
+            f"The pattern is longer than any path: {MAX_GLOB_CHARS:,} characters at most."
+        )
+    choices = [_glob_to_regex(each.lstrip("/")) for each in _expand_braces(glob)]
     try:
-        return compiled(f"^(?:{'|'.join(choices)})$")
+        return compile_regex(f"^(?:{'|'.join(choices)})$")
     except ValueError:
         raise ToolError(f"{glob[:200]!r} is not a pattern of file names.") from None
 
 
-def _regex(glob: str) -> str:
+def _glob_to_regex(glob: str) -> str:
     parts = _PARTS.split(glob if "/" in glob else f"**/{glob}")
-    return "".join(_MEANING.get(p) or _character_class(p) for p in parts)
+    return "".join(_WILDCARDS.get(p) or _class_to_regex(p) for p in parts)
 
 
-def _character_class(part: str) -> str:
+def _class_to_regex(part: str) -> str:
     if not part.startswith("[") or not part.endswith("]"):
-        return escaped(part)
+        return escape_regex(part)
     inner = part[1:-1]
     negated = "^/" if inner.startswith("!") else ""
     ends = re.sub(r"([\\\]\[^&~|])", r"\\\1", inner.removeprefix("!"))
     try:
         re.compile(f"[{negated}{ends}]")
     except re.error:
-        return escaped(part)
+        return escape_regex(part)
     return f"[{negated}{ends}]"
 
 
-def _braces(glob: str) -> list[str]:
+def _expand_braces(glob: str) -> list[str]:
     done, pending = list[str](), [glob]
     while pending:
         each = pending.pop()
@@ -78,34 +80,34 @@ def _braces(glob: str) -> list[str]:
 
 
 def find_files(root: Root, pattern: str, path: str, limit: int) -> ToolOutput:
-    """The files whose path below `path` matches, sorted, with what was left out.
+    """Return the files whose path below `path` matches, sorted, with a notice of what is left out.
 
     Raises:
-        ToolError: if the pattern or the folder is wrong.
+        ToolError: if the pattern or the folder is invalid.
     """
     if limit < 1:
         raise ToolError("limit counts from 1.")
-    wanted = matcher(pattern)
+    wanted = compile_glob(pattern)
     prefix = "" if path == "." else f"{path}/"
     looked, names = 0, list[str]()
-    for name in (walk := Walk(root, path, links=True)):
+    for name in (walk := FileWalk(root, path, include_links=True)):
         looked += 1
         if wanted(name.removeprefix(prefix)):
             names.append(name)
-        if looked == MAX_WALK:
+        if looked == MAX_NAMES:
             break
     shown, used = list[str](), 0
-    for name in map(printable, sorted(names)[:limit]):
+    for name in map(escape_name, sorted(names)[:limit]):
         used += len(name.encode()) + 1
         if used > MAX_BYTES:
             break
         shown.append(name)
-    notice = f"{count(len(names), 'file')} found; looked at {looked}"
+    notice = f"{pluralize(len(names), 'file')} found; looked at {looked}"
     if len(shown) < len(names):
         notice = f"First {len(shown)} of {len(names)} files shown. Narrow the pattern or the path"
-    if looked == MAX_WALK:
+    if looked == MAX_NAMES:
         notice += ", and there are more files than were looked at"
-    if walk.cut:
-        notice += f". Not all of {' and '.join(map(printable, walk.cut[:5]))} was looked at"
+    if walk.truncated_folders:
+        notice += f". Not all of {' and '.join(map(escape_name, walk.truncated_folders[:5]))} was looked at"
     details = {"files": len(names), "shown": len(shown), "looked_at": looked}
     return ToolOutput("\n".join([*shown, *([""] if shown else []), f"[{notice}.]"]), None, details)

@@ -1,7 +1,7 @@
-"""A part of a text file, by line and column, with the totals of the whole and where it goes on.
+"""A part of a text file by line and column, with the file's totals and where to continue.
 
-Lines end with a line feed. A line that is too long to be shown at once is shown in pieces, so that
-whoever follows `Window.next` from the beginning has read every byte of the file once.
+Lines end with a line feed. A line too long to show at once is shown in pieces: following `Window.next`
+from the start reads every byte of the file once.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ MAX_LINES = 2000
 """Most lines shown at once."""
 MAX_BYTES = 51_200
 """Most bytes of text shown at once."""
-MAX_SCAN = 64 * 1024 * 1024
-"""How far beyond what is shown lines are counted, in bytes."""
-MAX_SKIP = 4 << 30
-"""How far into a file a line may begin, in bytes."""
+MAX_SCAN_BYTES = 64 * 1024 * 1024
+"""Bytes after the shown part in which lines are counted."""
+MAX_SKIP_BYTES = 4 << 30
+"""Bytes into a file at which a line may start."""
 _CHUNK = 1 << 20
 
 
@@ -28,35 +28,35 @@ class Window(NamedTuple):
     """A part of a file.
 
     Args:
-        data: As it is in the file: whole lines, but that the first may begin, and the last end,
-            within one that is too long.
-        first: Number of the first line, from 1.
+        data: As it is in the file: complete lines, except that a too long line may be cut at the start
+            or at the end.
+        first_line: Number of the first line, from 1.
         column: Of its first character, from 1.
-        shown: How many lines there are anything of.
-        total: How many the file has, as far as they were counted.
-        exact: Whether they were counted to the end.
-        cut: What kept more out: the number of lines, or their size; empty if nothing did.
-        next: Line and column where to read on; None at the end.
+        shown_lines: Number of lines, partial ones included.
+        total_lines: Number of lines in the file, as far as they were counted.
+        is_exact: True if all lines were counted.
+        cut_by: What limited it: the number of lines, or their size; empty if nothing did.
+        next: Line and column where to continue; None at the end.
     """
 
     data: bytes
-    first: int
+    first_line: int
     column: int
-    shown: int
-    total: int
-    exact: bool
-    cut: Literal["", "lines", "bytes"]
+    shown_lines: int
+    total_lines: int
+    is_exact: bool
+    cut_by: Literal["", "lines", "bytes"]
     next: tuple[int, int] | None
 
 
 def read_window(file: io.BufferedIOBase, first: int, limit: int, column: int = 1) -> Window:
-    """Read `limit` lines from a line and a column on; memory stays flat however large the file is.
+    """Read `limit` lines from a line and column on; memory use does not grow with the file.
 
     Args:
-        file: To read from its beginning.
-        first: Line to begin with, from 1.
+        file: Positioned at its start.
+        first: First line, from 1.
         limit: Most lines.
-        column: Character of that line to begin with, from 1. A byte that is no UTF-8 counts as one.
+        column: First character of that line, from 1. An invalid byte counts as one.
 
     Raises:
         ToolError: the line has no such column.
@@ -67,38 +67,38 @@ def read_window(file: io.BufferedIOBase, first: int, limit: int, column: int = 1
         return Window(b"", first, column, 0, skipped, exact, "", None)
     if (passed := _skip_characters(file, column - 1)) < column - 1:
         raise ToolError(
-            f"Line {first} has {count(passed, 'character')}; column {column} is past its end."
+            f"Line {first} has {pluralize(passed, 'character')}; column {column} is past its end."
         )
-    kept, used, number = list[bytes](), 0, first
+    lines, used, number = list[bytes](), 0, first
     cut: Literal["", "lines", "bytes"] = ""
-    going_on: tuple[int, int] | None = None
+    next_position: tuple[int, int] | None = None
     while line := file.readline(MAX_BYTES - used + 1):
-        if len(kept) == limit:
-            cut, going_on = "lines", (number, 1)
+        if len(lines) == limit:
+            cut, next_position = "lines", (number, 1)
         elif used + len(line) > MAX_BYTES:
-            cut, going_on = "bytes", (number, 1)
-            if not kept:
-                kept.append(part := _without_cut_character(line[:MAX_BYTES]))
+            cut, next_position = "bytes", (number, 1)
+            if not lines:
+                lines.append(part := _drop_partial_character(line[:MAX_BYTES]))
                 file.seek(len(part) - len(line), io.SEEK_CUR)
-                going_on = (number, column + len(part.decode("utf-8", "surrogateescape")))
+                next_position = (number, column + len(part.decode("utf-8", "surrogateescape")))
                 line = b""
         if cut:
             file.seek(-len(line), io.SEEK_CUR)
             break
-        kept.append(line)
+        lines.append(line)
         used += len(line)
         number += line.endswith(b"\n")
-    last = kept[-1][-1:] if kept else b"\n"
+    last = lines[-1][-1:] if lines else b"\n"
     rest, exact = _count_rest(file, last)
-    newlines = sum(each.count(b"\n") for each in kept)
+    newlines = sum(each.count(b"\n") for each in lines)
     total = first - 1 + newlines + rest
-    return Window(b"".join(kept), first, column, len(kept), total, exact, cut, going_on)
+    return Window(b"".join(lines), first, column, len(lines), total, exact, cut, next_position)
 
 
 def _skip_lines(file: io.BufferedIOBase, lines: int) -> int:
-    """Go to the beginning of a line; how many lines were passed, fewer if there are no more."""
+    """Seek to the start of a line; return how many lines were skipped, fewer at the end."""
     passed, last = 0, b"\n"
-    while passed < lines and file.tell() < MAX_SKIP and (chunk := file.read(_CHUNK)):
+    while passed < lines and file.tell() < MAX_SKIP_BYTES and (chunk := file.read(_CHUNK)):
         found = chunk.count(b"\n")
         if passed + found >= lines:
             place = -1
@@ -113,23 +113,23 @@ def _skip_lines(file: io.BufferedIOBase, lines: int) -> int:
 
 
 def _skip_characters(file: io.BufferedIOBase, characters: int) -> int:
-    """Go on within a line, at most to its end; how many characters were passed."""
+    """Skip characters within a line, at most to its end; return how many."""
     decoder = codecs.getincrementaldecoder("utf-8")("surrogateescape")
     passed = 0
     while passed < characters and (piece := file.readline(_CHUNK)):
-        held = len(decoder.getstate()[0])
+        pending = len(decoder.getstate()[0])
         text = decoder.decode(piece)
         wanted = text[: characters - passed].removesuffix("\n")
         passed += len(wanted)
         if wanted != text:
             used = len(wanted.encode("utf-8", "surrogateescape"))
-            file.seek(used - held - len(piece), io.SEEK_CUR)
+            file.seek(used - pending - len(piece), io.SEEK_CUR)
             break
     return passed
 
 
-def _without_cut_character(data: bytes) -> bytes:
-    """Bytes less a character at their end that is not whole."""
+def _drop_partial_character(data: bytes) -> bytes:
+    """Drop an incomplete character at the end of bytes."""
     for back in range(1, min(4, len(data))):
         byte = data[-back]
         if byte & 0xC0 != 0x80:
@@ -139,8 +139,8 @@ def _without_cut_character(data: bytes) -> bytes:
 
 
 def _count_rest(file: io.BufferedIOBase, last: bytes) -> tuple[int, bool]:
-    """How many lines end from here on, and whether all were counted."""
-    count, end = 0, file.tell() + MAX_SCAN
+    """Count the line ends from here on; return true with it if all were counted."""
+    count, end = 0, file.tell() + MAX_SCAN_BYTES
     while chunk := file.read(_CHUNK):
         count += chunk.count(b"\n")
         last = chunk[-1:]
@@ -149,10 +149,10 @@ def _count_rest(file: io.BufferedIOBase, last: bytes) -> tuple[int, bool]:
     return count + (last != b"\n"), True
 
 
-def human(size: int) -> str:
-    """A size for people.
+def format_size(size: int) -> str:
+    """Format a size for people.
 
-    >>> human(210), human(51200), human(3_500_000)
+    >>> format_size(210), format_size(51200), format_size(3_500_000)
     ('210 B', '50.0 KB', '3.3 MB')
     """
     if size < 1024:
@@ -162,26 +162,26 @@ def human(size: int) -> str:
     return f"{size / 1024 / 1024:.1f} MB"
 
 
-def count(number: int, one: str, many: str = "") -> str:
-    """A number with its noun.
+def pluralize(number: int, one: str, many: str = "") -> str:
+    """Format a number with its noun.
 
-    >>> count(1, "line"), count(2, "entry", "entries")
+    >>> pluralize(1, "line"), pluralize(2, "entry", "entries")
     ('1 line', '2 entries')
     """
     return f"{number} {one if number == 1 else many or one + 's'}"
 
 
-def printable(name: str) -> str:
-    r"""A file name as text: bytes that are not UTF-8 and control characters become visible.
+def escape_name(name: str) -> str:
+    r"""Return a file name as text, with invalid bytes and control characters as visible escapes.
 
-    >>> printable("a\nb")
+    >>> escape_name("a\nb")
     'a\\x0ab'
     """
     text = name.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
     if text.isprintable():
         return text
-    return "".join(char if _shows(char) else f"\\x{ord(char):02x}" for char in text)
+    return "".join(char if _is_visible(char) else f"\\x{ord(char):02x}" for char in text)
 
 
-def _shows(char: str) -> bool:
+def _is_visible(char: str) -> bool:
     return char.isprintable() or unicodedata.category(char) == "Zs"

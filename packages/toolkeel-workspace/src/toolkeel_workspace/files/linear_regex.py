@@ -1,9 +1,9 @@
-r"""Regular expressions of models and of strange files, decided in linear time.
+r"""Untrusted regular expressions, matched in linear time.
 
-Python's `re` can be made to hang, and holds the interpreter lock while it does. The engine used
-is that of the JSON Schema validator the core brings along: Rust's `regex`, which is ripgrep's as
-well, so a pattern means the same to both. (RE2 differs: its ``\w`` knows no Chinese.) A schema of
-one ``pattern`` accepts exactly the texts in which it is found, 200 000 lines in 20 ms.
+Python's `re` can be made to backtrack forever, holding the interpreter lock. The engine here is the one
+of the JSON Schema validator, which is installed anyway: Rust's `regex`, which ripgrep uses too, so that a
+pattern means the same in both. (RE2 differs: its ``\w`` excludes Chinese.) A schema with one ``pattern``
+accepts exactly the texts that contain a match, 200 000 lines in 20 ms.
 """
 
 from __future__ import annotations
@@ -19,20 +19,20 @@ _UNICODE = {"d": r"\p{Nd}", "D": r"\P{Nd}", "s": r"\p{White_Space}", "S": r"\P{W
 _TOKEN = re.compile(r"\\.|\[\^?\]?|\]", re.DOTALL)
 
 
-def compiled(pattern: str) -> Callable[[str], bool]:
-    r"""Whether a text holds a match of a pattern; ``\w``, ``\d`` and ``\s`` are Unicode's.
+def compile_regex(pattern: str) -> Callable[[str], bool]:
+    r"""Compile a pattern to a function that searches a text; ``\w``, ``\d`` and ``\s`` are Unicode's.
 
     Raises:
-        ValueError: if the pattern is not valid.
+        ValueError: if the pattern is invalid.
 
-    >>> matches = compiled(r"^\w+:")
+    >>> matches = compile_regex(r"^\w+:")
     >>> matches("猫: cat"), matches(": cat")
     (True, False)
     """
     options = jsonschema_rs.RegexOptions(size_limit=1_000_000)
     try:
         is_valid = jsonschema_rs.validator_for(
-            {"pattern": _unicode(pattern)}, pattern_options=options
+            {"pattern": _use_unicode_classes(pattern)}, pattern_options=options
         ).is_valid
     except jsonschema_rs.ValidationError as error:
         raise ValueError(error.message) from None
@@ -40,22 +40,22 @@ def compiled(pattern: str) -> Callable[[str], bool]:
     def matches(text: str) -> bool:
         try:
             return is_valid(text)
-        except UnicodeEncodeError:  # a file name that is no UTF-8
+        except UnicodeEncodeError:  # a file name with invalid UTF-8
             return is_valid(text.encode("utf-8", "replace").decode())
 
     return matches
 
 
-def escaped(text: str) -> str:
-    """A pattern that finds this text.
+def escape_regex(text: str) -> str:
+    r"""Return a pattern that matches this text.
 
-    >>> escaped("f(x).")
-    'f\\\\(x\\\\)\\\\.'
+    >>> escape_regex("f(x).")
+    'f\\(x\\)\\.'
     """
     return re.sub(r"([][\\.+*?(){}|^$])", r"\\\1", text)
 
 
-def _unicode(pattern: str) -> str:
+def _use_unicode_classes(pattern: str) -> str:
     inside = False
 
     def meaning(token: re.Match[str]) -> str:

@@ -1,11 +1,10 @@
-"""Open what lies beneath a folder, and nothing else.
+"""Open what is beneath a folder, and nothing else.
 
-The folder is held as an open handle, so renaming its parents changes nothing. On Linux the
-kernel walks the path (`openat2` with ``RESOLVE_BENEATH``: links may point anywhere below the
-folder, none may leave it, and there is no moment between check and use). Elsewhere, and where
-`openat2` is switched off, each component is opened from the one before without following
-links. What is opened must then be a regular file or a folder; a pipe or a device is never
-waited for.
+The folder stays open as a handle, so renaming its parents has no effect. On Linux the kernel walks the
+path (`openat2` with ``RESOLVE_BENEATH``: links may point anywhere below the folder, none may leave it, and
+there is no gap between check and use). Elsewhere, and where `openat2` is disabled, each component is
+opened from the one before without following links. The result must be a regular file or a folder; a pipe
+or a device never blocks.
 """
 
 from __future__ import annotations
@@ -36,14 +35,14 @@ _READ |= getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOCTTY", 0)
 _NOFOLLOW = getattr(os, "O_NOFOLLOW", 0)
 _DRIVE = re.compile(r"^[A-Za-z]:([\\/]|$)|^\\\\")
 
-TEMPORARY = re.compile(r"\.toolkeel-\d+-[0-9a-f]{12}\.tmp")
-"""Names of what is written beside a file that is being replaced: never listed."""
+TEMPORARY_NAME = re.compile(r"\.toolkeel-\d+-[0-9a-f]{12}\.tmp")
+"""Names of temporary files of a replacement: never listed."""
 MAX_ENTRIES = 20_000
 """Most names read from one folder."""
 
 
 class Entry(NamedTuple):
-    """One name in a folder; links are not followed to tell what they are."""
+    """One name in a folder, with its kind; links are not followed."""
 
     name: str
     kind: Literal["file", "folder", "link", "other"]
@@ -55,22 +54,22 @@ class _OpenHow(ctypes.Structure):
     _fields_ = (("flags", ctypes.c_uint64), ("mode", ctypes.c_uint64), ("resolve", ctypes.c_uint64))
 
 
-def clean(path: str, roots: Iterable[str] = ()) -> str:
-    """A relative path with plain components, or a refusal that says what is wrong with it.
+def clean_path(path: str, roots: Iterable[str] = ()) -> str:
+    """Return a relative path with plain components, or refuse it with the reason.
 
-    What it gives it gives again: who asks a person about a path and who opens it mean one file.
+    The result is stable: cleaning it again changes nothing, so that approval and opening mean the same file.
 
     Args:
         path: As a model wrote it.
-        roots: What the root is called by an absolute path.
+        roots: Absolute names of the root.
 
     Raises:
-        ToolError: for an absolute path that leads elsewhere, a drive, `~`, `..` or a NUL, and for
-            a mark or space that would count only the first time.
+        ToolError: for another absolute path, a drive, `~`, `..` or a NUL, and for a path whose
+            cleaning is not stable.
 
-    >>> clean("./src//main.py")
+    >>> clean_path("./src//main.py")
     'src/main.py'
-    >>> clean("/project/src", ["/project"])
+    >>> clean_path("/project/src", ["/project"])
     'src'
     """
     text = path.strip().removeprefix("@")
@@ -99,7 +98,7 @@ def _check_relative(text: str, path: str) -> None:
 
 
 class Root:
-    """A folder that is held open.
+    """A folder that stays open.
 
     Args:
         path: The folder.
@@ -119,19 +118,20 @@ class Root:
             weakref.finalize(self, os.close, self._handle)
 
     def clean(self, path: str) -> str:
-        """A path relative to the root, with plain components; one that is absolute may begin with
-        the root's own.
+        """Return a path relative to the root, with plain components.
+
+        An absolute path may start with the root's own.
 
         Raises:
-            ToolError: it can be none below the root.
+            ToolError: if it cannot be below the root.
         """
-        return clean(path, self._names)
+        return clean_path(path, self._names)
 
-    def real(self, path: str) -> str:
-        """What a path leads to, absolute and without links, whether it is there or not.
+    def resolve(self, path: str) -> str:
+        """Resolve a path to an absolute one without links; it need not exist.
 
         Raises:
-            ToolError: it can be none below the root.
+            ToolError: if it cannot be below the root.
         """
         return os.path.realpath(self.path / self.clean(path))
 
@@ -149,8 +149,8 @@ class Root:
         what = "a folder; list it instead" if stat.S_ISDIR(mode) else "a special file"
         raise ToolError(f"{path!r} cannot be read: it is {what}.")
 
-    def entries(self, path: str) -> list[Entry]:
-        """What a folder holds, unsorted, at most `MAX_ENTRIES` of it.
+    def list_entries(self, path: str) -> list[Entry]:
+        """List what a folder contains, unsorted, at most `MAX_ENTRIES`.
 
         Raises:
             ToolError: saying why not.
@@ -161,19 +161,19 @@ class Root:
                 raise ToolError(f"{path!r} is a file, not a folder; read it instead.")
             listed = descriptor if os.scandir in os.supports_fd else self.path / self.clean(path)
             with os.scandir(listed) as found:
-                shown = (each for each in found if not TEMPORARY.fullmatch(each.name))
-                return [_entry(item) for item in islice(shown, MAX_ENTRIES)]
+                shown = (each for each in found if not TEMPORARY_NAME.fullmatch(each.name))
+                return [_make_entry(item) for item in islice(shown, MAX_ENTRIES)]
         finally:
             os.close(descriptor)
 
-    def spelt(self, path: str) -> str:
-        """A path as the folder spells it, if it is there in letters that look the same.
+    def match_spelling(self, path: str) -> str:
+        """Return a path in the folder's own spelling, if a name there is visually the same.
 
-        Names made by macOS hold composed accents in parts, narrow spaces and curly apostrophes,
-        which models do not tell from the plain ones.
+        Names made by macOS contain decomposed accents, narrow spaces and curly apostrophes, which models do not
+        distinguish from the plain ones.
 
         Raises:
-            ToolError: if the path can be none below the root.
+            ToolError: if the path cannot be below the root.
         """
         relative = self.clean(path)
         with suppress(ToolError):
@@ -182,7 +182,7 @@ class Root:
         found = list[str]()
         for part in relative.split("/"):
             try:
-                names = [entry.name for entry in self.entries("/".join(found) or ".")]
+                names = [entry.name for entry in self.list_entries("/".join(found) or ".")]
             except ToolError:
                 return relative
             alike = [name for name in names if spelling(name) == spelling(part)]
@@ -191,12 +191,12 @@ class Root:
             found.append(part if part in names else alike[0])
         return "/".join(found)
 
-    def open_folder(self, path: str, *, make: bool = False) -> int:
+    def open_folder(self, path: str, *, create: bool = False) -> int:
         """Open a folder as a handle; the caller closes it.
 
         Args:
             path: Relative to the root.
-            make: Whether it is made, with those above it, if it is not there.
+            create: Create missing folders.
 
         Raises:
             ToolError: saying why not, or that this system has no handles of folders.
@@ -204,7 +204,7 @@ class Root:
         if self._handle < 0:
             raise ToolError("Files cannot be written safely on this system.")
         parts = self.clean(path).split("/")
-        for end in range(1, len(parts) + 1) if make else ():
+        for end in range(1, len(parts) + 1) if create else ():
             parent = self._open("/".join(parts[: end - 1]) or ".")
             try:
                 os.mkdir(parts[end - 1], dir_fd=parent)
@@ -221,7 +221,7 @@ class Root:
         return descriptor
 
     def is_folder(self, path: str) -> bool:
-        """Whether a folder is there, rather than a file."""
+        """Return true if the path is a folder, false if it is a file."""
         descriptor = self._open(path)
         try:
             return stat.S_ISDIR(os.fstat(descriptor).st_mode)
@@ -232,20 +232,22 @@ class Root:
         relative = self.clean(path)
         try:
             if self._handle < 0:
-                return _open_compared(self.path, relative)
+                return _open_by_path(self.path, relative)
             return (_openat2 if _HAS_OPENAT2 else _open_stepwise)(self._handle, relative)
         except FileNotFoundError as error:
-            raise ToolError(f"{path!r} {_reason(error)}.{self._suggest(relative)}") from None
+            raise ToolError(
+                f"{path!r} {_describe_error(error)}.{self._suggest_names(relative)}"
+            ) from None
         except (OSError, UnicodeEncodeError) as error:
-            raise ToolError(f"{path!r} {_reason(error)}.") from None
+            raise ToolError(f"{path!r} {_describe_error(error)}.") from None
 
-    def _suggest(self, missing: str) -> str:
-        """The nearest names in the folder where `missing` was looked for, as a sentence."""
+    def _suggest_names(self, missing: str) -> str:
+        """Suggest the most similar names in the folder of a missing path, as a sentence."""
         folder, _, name = missing.rpartition("/")
         if not folder and name == ".":
             return ""
         try:
-            names = sorted(entry.name for entry in self.entries(folder or "."))
+            names = sorted(entry.name for entry in self.list_entries(folder or "."))
         except ToolError:
             return ""
         prefix = f"{folder}/" if folder else ""
@@ -254,13 +256,13 @@ class Root:
 
 
 class FileResource(Resource):
-    """The resource ``file:{path}`` below a root: where a path leads, however it is written.
+    """The resource ``file:{path}`` below a root, identified by where the path leads.
 
-    A path that can be none below the root, which the tool will refuse, stands for the root.
+    A path that cannot be below the root, which the tool will refuse, identifies the root.
 
     Args:
-        root: The folder the paths begin at.
-        parameter: Which argument holds the path.
+        root: The folder the paths start at.
+        parameter: The argument with the path.
     """
 
     _root: Root
@@ -272,15 +274,15 @@ class FileResource(Resource):
         return made
 
     def key(self, arguments: Mapping[str, object]) -> str:
-        """The file, as an absolute path without links."""
+        """Return the file as an absolute path without links."""
         path = str(arguments.get(self._parameter, "."))
         try:
-            return f"file:{self._root.real(path)}"
+            return f"file:{self._root.resolve(path)}"
         except (ToolError, ValueError):
             return f"file:{self._root.path}"
 
 
-def _entry(item: os.DirEntry[str]) -> Entry:
+def _make_entry(item: os.DirEntry[str]) -> Entry:
     if item.is_symlink():
         return Entry(item.name, "link")
     if item.is_dir(follow_symlinks=False):
@@ -289,7 +291,7 @@ def _entry(item: os.DirEntry[str]) -> Entry:
 
 
 def _openat2(handle: int, path: str) -> int:
-    """One system call; raises `OSError` with ``EXDEV`` if the path leaves the folder."""
+    """Open by `openat2`; raises `OSError` with ``EXDEV`` if the path leaves the folder."""
     assert _LIBC is not None
     how = _OpenHow(_READ, 0, _RESOLVE_BENEATH | _RESOLVE_NO_MAGICLINKS)
     arguments = (
@@ -324,8 +326,8 @@ def _open_stepwise(handle: int, path: str) -> int:
     return current
 
 
-def _open_compared(root: Path, path: str) -> int:
-    """For systems without directory handles: resolve, compare, open, and compare again."""
+def _open_by_path(root: Path, path: str) -> int:
+    """Open without directory handles: resolve, compare, open, and compare again."""
     target = (root / path).resolve(strict=True)
     if target != root and root not in target.parents:
         raise OSError(errno.EXDEV, os.strerror(errno.EXDEV), path)
@@ -349,15 +351,15 @@ _REASONS = {
 }
 
 
-def _reason(error: OSError | UnicodeEncodeError) -> str:
+def _describe_error(error: OSError | UnicodeEncodeError) -> str:
     if isinstance(error, UnicodeEncodeError):
         return "is not a valid name: it holds half of a surrogate pair"
     code = error.errno or 0
     return _REASONS.get(code) or f"cannot be opened: {os.strerror(code)}"
 
 
-def _probe() -> bool:
-    """Whether the kernel has openat2 and lets us use it (a sandbox may not)."""
+def _is_openat2_usable() -> bool:
+    """Return true if the kernel has openat2 and allows it; sandboxes may not."""
     if _LIBC is None:
         return False
     handle = os.open("/", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
@@ -371,4 +373,4 @@ def _probe() -> bool:
 
 
 _LIBC = ctypes.CDLL(None, use_errno=True) if sys.platform.startswith("linux") else None
-_HAS_OPENAT2 = _probe()
+_HAS_OPENAT2 = _is_openat2_usable()

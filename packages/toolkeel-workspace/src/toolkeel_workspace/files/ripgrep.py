@@ -1,8 +1,7 @@
-"""Ask ripgrep, if it is there, which files of a tree may hold a match.
+"""Find candidate files with ripgrep, if it is installed.
 
-It only chooses files. What is shown comes from reading them again beneath the root, with the same
-engine that searches where there is no ripgrep: so the output is the same either way, and a link
-that is swapped in meanwhile leads nowhere.
+It only chooses files. What is shown comes from reading them again beneath the root, with the engine that
+is used without ripgrep: so the output is the same either way, and a swapped link leads nowhere.
 """
 
 from __future__ import annotations
@@ -16,82 +15,84 @@ import tempfile
 from collections.abc import Callable, Sequence
 
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel_workspace.files.walk import SKIPPED
+from toolkeel_workspace.files.walk import SKIPPED_FOLDERS
 
-PLACES = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
-"""Where the program is looked for: never in a PATH that may lead into a workspace."""
+SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+"""Where the program is searched: not in PATH, which may include a workspace."""
 _OPTIONS = (
     *("--no-config", "--files-with-matches", "--null", "--no-messages", "--color=never"),
     *("--hidden", "--no-require-git", "--no-ignore-parent", "--no-ignore-global"),
     *("--no-ignore-exclude", "--no-ignore-dot", "--text", "--crlf"),
 )
-# What ripgrep, which looks at many lines at once, takes otherwise than an engine given one line.
-_OTHERWISE = re.compile(r"\\[AzZnr0]|\\\n|[\r\n\0]|\(\?(?!:|P<|<|i\))|\[[^\]]*(?:\[|\\W|&&|--|~~)")
+# Patterns that ripgrep, which searches many lines at once, interprets differently.
+_DIFFERS = re.compile(r"\\[AzZnr0]|\\\n|[\r\n\0]|\(\?(?!:|P<|<|i\))|\[[^\]]*(?:\[|\\W|&&|--|~~)")
 _SIMPLE_GLOB = re.compile(r"[\w.*-]*\w[\w.*-]*")
 
 
-def program() -> str | None:
-    """Path of ripgrep, if this machine has it where programs of the system are."""
-    return shutil.which("rg", path=PLACES)
+def find_ripgrep() -> str | None:
+    """Return ripgrep's path in the system's program folders; None if it is missing."""
+    return shutil.which("rg", path=SEARCH_PATH)
 
 
-def candidates(
+def find_candidates(
     root: Root,
     folder: str,
     pattern: str,
     *,
     glob: str = "",
-    largest: int,
-    ended: Callable[[], bool],
+    max_bytes: int,
+    is_over: Callable[[], bool],
 ) -> list[str] | None:
-    """Files below a folder that may hold a match, in no order.
+    """List files below a folder that may contain a match, unordered.
 
     Args:
-        root: Where nothing leads out of.
+        root: The folder that bounds the search.
         folder: Where to start, relative to the root.
-        pattern: A regular expression that was found valid.
+        pattern: A valid regular expression.
         glob: Pattern of file names; a hint.
-        largest: Size of the largest file to search, in bytes.
-        ended: Asked now and then; when it says yes, ripgrep is killed.
+        max_bytes: Size of the largest file to search.
+        is_over: Polled; once it returns true, ripgrep is killed.
 
     Returns:
-        Their paths relative to the root, those found until the end; None if there is no ripgrep,
-        or it cannot decide this pattern: it finds letters beyond ASCII in UTF-8 alone.
+        Their paths relative to the root, as far as they were found; None without ripgrep, or for a
+        pattern it cannot decide: it finds letters beyond ASCII in UTF-8 alone.
     """
-    rg = program()
-    if rg is None or _OTHERWISE.search(pattern) or not pattern.isascii():
+    rg = find_ripgrep()
+    if rg is None or _DIFFERS.search(pattern) or not pattern.isascii():
         return None
-    words = [rg, *_OPTIONS, f"--max-filesize={largest}"]
+    words = [rg, *_OPTIONS, f"--max-filesize={max_bytes}"]
     if _SIMPLE_GLOB.fullmatch(glob):
         words.append(f"--glob={glob}")
-    words += [f"--glob=!{name}/" for name in sorted(SKIPPED)]
+    words += [f"--glob=!{name}/" for name in sorted(SKIPPED_FOLDERS)]
     handle = root.open_folder(folder)
     try:
-        data = _run([*words, "-e", pattern, "--", "./"], _place(root, folder, handle), ended)
+        data = _run_program(
+            [*words, "-e", pattern, "--", "./"], _get_folder_path(root, folder, handle), is_over
+        )
     finally:
         os.close(handle)
     if data is None:
         return None
     prefix = "" if folder == "." else f"{folder}/"
-    names = data.split(b"\0")[:-1]  # what stands after the last NUL was cut off by a kill
+    names = data.split(b"\0")[:-1]  # a kill may have cut the last name
     return [prefix + os.fsdecode(name.removeprefix(b"./")) for name in names]
 
 
-def _place(root: Root, folder: str, handle: int) -> str:
-    """The folder itself, where a process can be started in an open one."""
+def _get_folder_path(root: Root, folder: str, handle: int) -> str:
+    """Return a path to the open folder itself, where the system allows it."""
     if sys.platform.startswith("linux"):
         return f"/proc/{os.getpid()}/fd/{handle}"
     return str(root.path / folder)
 
 
-def _run(words: Sequence[str], place: str, ended: Callable[[], bool]) -> bytes | None:
-    """What a program says until it ends or is killed; None if it failed."""
+def _run_program(argv: Sequence[str], place: str, is_over: Callable[[], bool]) -> bytes | None:
+    """Return a program's output when it exits or is killed; None if it failed."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(
-                words,
+                argv,
                 cwd=place,
-                env={"PATH": PLACES, "LC_ALL": "C.UTF-8"},
+                env={"PATH": SEARCH_PATH, "LC_ALL": "C.UTF-8"},
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=errors,
@@ -100,7 +101,7 @@ def _run(words: Sequence[str], place: str, ended: Callable[[], bool]) -> bytes |
             return None
         with process:
             try:
-                while not _over(process) and not ended():
+                while not _has_exited(process) and not is_over():
                     pass
             finally:
                 process.kill()
@@ -112,7 +113,7 @@ def _run(words: Sequence[str], place: str, ended: Callable[[], bool]) -> bytes |
         return out.read()
 
 
-def _over(process: subprocess.Popen[bytes]) -> bool:
+def _has_exited(process: subprocess.Popen[bytes]) -> bool:
     try:
         process.wait(0.05)
     except subprocess.TimeoutExpired:

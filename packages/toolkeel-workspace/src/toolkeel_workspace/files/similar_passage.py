@@ -1,4 +1,4 @@
-"""The passage of a text that is most like one that was not found in it, and where they differ."""
+"""The passage most similar to one that was not found in a text, and where they differ."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MOST_LINES = 200_000
-"""How many lines of a text are looked at."""
-MOST_SHOWN = 20
-"""How many lines of a passage are shown."""
-_WIDTH = 300
+MAX_LINES = 200_000
+"""Most lines of a text that are compared."""
+MAX_SHOWN_LINES = 20
+"""Most lines of a passage that are shown."""
+_MAX_LINE_CHARS = 300
 _NUMBERED = re.compile(r"\s*\d+\s*[:|\t\u2192-]")
 
 
@@ -20,21 +20,21 @@ class Passage(NamedTuple):
     """Lines of a text.
 
     Args:
-        first: Number of the first one, from 1.
+        first_line: Number of the first one, from 1.
         lines: As they are.
     """
 
-    first: int
+    first_line: int
     lines: list[str]
 
 
-def most_similar(text: str, wanted: str) -> Passage | None:
-    """The lines of a text that are most like others; None if none are like them.
+def find_similar(text: str, wanted: str) -> Passage | None:
+    """Find the most similar lines of a text; None if no lines are similar.
 
-    Lines that are the same but for space say where the passage begins; where there are none, the
-    longest line that is wanted is looked for by its letters.
+    Lines that are equal without spaces locate the passage; without any, the longest wanted line is matched by
+    its letters.
     """
-    lines, sought = text.split("\n")[:MOST_LINES], wanted.strip("\n").split("\n")
+    lines, sought = text.split("\n")[:MAX_LINES], wanted.strip("\n").split("\n")
     places: dict[str, list[int]] = {}
     for number, line in enumerate(lines):
         places.setdefault(_without_blanks(line), []).append(number)
@@ -60,33 +60,39 @@ def _without_blanks(line: str) -> str:
     return "".join(line.split())
 
 
-def described(text: str, wanted: str, what: str) -> str:
-    """What to tell about a passage that was not found, as sentences.
+def describe_mismatch(text: str, wanted: str, label: str) -> str:
+    """Describe why a passage was not found, as sentences.
 
     Args:
-        text: Where it was looked for.
+        text: Where it was searched.
         wanted: The passage.
-        what: What it is called, such as ``old_text``.
+        label: Its name, such as ``old_text``.
     """
     sought = wanted.strip("\n").split("\n")
     if all(_NUMBERED.match(line) for line in sought if line.strip()):
-        return f" {what} has line numbers before its lines: leave them out."
-    if (found := most_similar(text, wanted)) is None:
+        return f" {label} has line numbers before its lines: leave them out."
+    if (found := find_similar(text, wanted)) is None:
         return " Nothing in it is like it. Read the file again; the passage must be quoted exactly."
-    shown = "\n".join(line.removesuffix("\r")[:_WIDTH] for line in found.lines[:MOST_SHOWN])
-    last = found.first + len(found.lines) - 1
-    where = f"line {found.first}" if last == found.first else f"lines {found.first} to {last}"
+    shown = "\n".join(
+        line.removesuffix("\r")[:_MAX_LINE_CHARS] for line in found.lines[:MAX_SHOWN_LINES]
+    )
+    last = found.first_line + len(found.lines) - 1
+    where = (
+        f"line {found.first_line}"
+        if last == found.first_line
+        else f"lines {found.first_line} to {last}"
+    )
     return (
         f" The most similar passage is {where}:\n{shown}\n"
-        f"{_difference(found, sought, what)} Quote it exactly."
+        f"{_describe_difference(found, sought, label)} Quote it exactly."
     )
 
 
-def _difference(found: Passage, sought: Sequence[str], what: str) -> str:
-    """The first line in which they differ, and how."""
+def _describe_difference(found: Passage, sought: Sequence[str], label: str) -> str:
+    """Describe the first line in which they differ."""
     for number, line in enumerate(sought):
         if number >= len(found.lines):
-            return f"It ends there, but {what} goes on with {line[:_WIDTH]!r}."
+            return f"It ends there, but {label} goes on with {line[:_MAX_LINE_CHARS]!r}."
         there = found.lines[number].removesuffix("\r")
         if there == line.removesuffix("\r"):
             continue
@@ -96,7 +102,7 @@ def _difference(found: Passage, sought: Sequence[str], what: str) -> str:
             if there.lstrip() == line.lstrip():
                 how = " (the indentation differs)"
         return (
-            f"The first difference is in line {found.first + number}{how}: the file has "
-            f"{there[:_WIDTH]!r}, {what} has {line[:_WIDTH]!r}."
+            f"The first difference is in line {found.first_line + number}{how}: the file has "
+            f"{there[:_MAX_LINE_CHARS]!r}, {label} has {line[:_MAX_LINE_CHARS]!r}."
         )
-    return f"It differs from {what} where it begins or ends."
+    return f"It differs from {label} where it begins or ends."

@@ -1,4 +1,4 @@
-"""The files below a folder that a search looks at: not those that ``.gitignore`` names."""
+"""The files below a folder that a search visits, without those that ``.gitignore`` names."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 from toolkeel.errors import ToolError
-from toolkeel_workspace.files.linear_regex import compiled, escaped
-from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, TEMPORARY, Entry, Root
+from toolkeel_workspace.files.linear_regex import compile_regex, escape_regex
+from toolkeel_workspace.files.open_beneath import MAX_ENTRIES, TEMPORARY_NAME, Entry, Root
 
-SKIPPED = frozenset(
+SKIPPED_FOLDERS = frozenset(
     (".git", ".hg", ".svn", "node_modules", "__pycache__", ".venv", ".tox", ".mypy_cache")
 )
 """Folders a search does not enter unless it starts there."""
@@ -19,34 +19,34 @@ MAX_IGNORE = 256 * 1024
 """How much of a ``.gitignore`` is read, in bytes."""
 MAX_RULES = 2000
 """Most lines of a ``.gitignore`` that count."""
-LONGEST = 1000
+MAX_RULE_CHARS = 1000
 """Most characters of a line that counts."""
 _PARTS = re.compile(r"(\*\*/|/\*\*$|\*+|\?|\[[!^]?\]?[^\]/]*\]|\\.)")
-_MEANING = {"**/": "(?:[^/]+/)*", "/**": "/.+", "?": "[^/]"}
+_WILDCARDS = {"**/": "(?:[^/]+/)*", "/**": "/.+", "?": "[^/]"}
 
 
-class Walk:
+class FileWalk:
     """Files below a root.
 
     Args:
-        root: Where nothing leads out of.
-        folder: Where to start, cleaned. ``.gitignore`` files above it, up to the root, count too,
-            unless it is itself ignored: who names such a folder wants to see it.
-        links: Whether links are told as well, without following them.
+        root: The folder that bounds the walk.
+        folder: Where to start, cleaned. ``.gitignore`` files above it, up to the root, apply too,
+            unless it is itself ignored: then it was named on purpose.
+        include_links: Yield links as well, without following them.
 
     Attributes:
-        cut: Folders with more names than are looked at.
+        truncated_folders: Folders with more names than are read.
     """
 
-    def __init__(self, root: Root, folder: str, *, links: bool = False) -> None:
+    def __init__(self, root: Root, folder: str, *, include_links: bool = False) -> None:
         self.root = root
         self.folder = folder
-        self._kinds = ("file", "link") if links else ("file",)
-        self._rules: dict[str, list[_IgnoreLine]] = {}
-        self.cut: list[str] = []
+        self._kinds = ("file", "link") if include_links else ("file",)
+        self._rules: dict[str, list[_IgnoreRule]] = {}
+        self.truncated_folders: list[str] = []
 
     def __iter__(self) -> Iterator[str]:
-        """Paths in order: a folder's files by name, then the folders below it.
+        """Yield paths in order: a folder's files by name, then the folders below it.
 
         Raises:
             ToolError: if the folder to start from cannot be listed.
@@ -54,98 +54,98 @@ class Walk:
         pending = [self.folder]
         while pending:
             here = pending.pop()
-            prefix = _prefix(here)
+            prefix = _folder_prefix(here)
             try:
-                entries = sorted(self.root.entries(here))
+                entries = sorted(self.root.list_entries(here))
             except ToolError:
                 if here == self.folder:
                     raise
-                continue  # it went away, or may not be read
+                continue  # it was deleted, or is unreadable
             if len(entries) == MAX_ENTRIES:
-                self.cut.append(here)
-            kept = [each for each in entries if self._wanted(prefix, each)]
-            yield from (prefix + each.name for each in kept if each.kind in self._kinds)
-            below = [prefix + each.name for each in kept if each.kind == "folder"]
+                self.truncated_folders.append(here)
+            wanted = [each for each in entries if self._is_wanted(prefix, each)]
+            yield from (prefix + each.name for each in wanted if each.kind in self._kinds)
+            below = [prefix + each.name for each in wanted if each.kind == "folder"]
             pending.extend(reversed(below))
 
-    def includes(self, path: str) -> bool:
-        """Whether a file below the folder is one that is looked at."""
-        parts = path.removeprefix(_prefix(self.folder)).split("/")
-        prefix = _prefix(self.folder)
+    def is_included(self, path: str) -> bool:
+        """Return true if the walk visits a file below the folder."""
+        parts = path.removeprefix(_folder_prefix(self.folder)).split("/")
+        prefix = _folder_prefix(self.folder)
         for part in parts[:-1]:
-            if not self._wanted(prefix, Entry(part, "folder")):
+            if not self._is_wanted(prefix, Entry(part, "folder")):
                 return False
             prefix += f"{part}/"
-        return self._wanted(prefix, Entry(parts[-1], "file"))
+        return self._is_wanted(prefix, Entry(parts[-1], "file"))
 
-    def _wanted(self, prefix: str, entry: Entry) -> bool:
+    def _is_wanted(self, prefix: str, entry: Entry) -> bool:
         folder = entry.kind == "folder"
-        if (folder and entry.name in SKIPPED) or TEMPORARY.fullmatch(entry.name):
+        if (folder and entry.name in SKIPPED_FOLDERS) or TEMPORARY_NAME.fullmatch(entry.name):
             return False
-        return not self._ignored(prefix + entry.name, folder, self._top)
+        return not self._is_ignored(prefix + entry.name, folder, self._top_folder)
 
     @cached_property
-    def _top(self) -> str:
-        """The highest folder whose rules count."""
+    def _top_folder(self) -> str:
+        """The highest folder whose rules apply."""
         parts = [] if self.folder == "." else self.folder.split("/")
         paths = ["/".join(parts[:end]) for end in range(1, len(parts) + 1)]
-        return self.folder if any(self._ignored(path, True, ".") for path in paths) else "."
+        return self.folder if any(self._is_ignored(path, True, ".") for path in paths) else "."
 
-    def _ignored(self, path: str, folder: bool, top: str) -> bool:
-        """What the last rule that fits says, of those of the nearest folder that has one."""
+    def _is_ignored(self, path: str, folder: bool, top: str) -> bool:
+        """Apply the last matching rule of the nearest folder that has one."""
         here = path
         while here != top and here != ".":
             here = here.rpartition("/")[0] or "."
-            relative = path.removeprefix(_prefix(here))
-            for rule in reversed(self._rules_of(here)):
-                if (folder or not rule.folders) and rule.matches(relative):
-                    return not rule.negated
+            relative = path.removeprefix(_folder_prefix(here))
+            for rule in reversed(self._load_rules(here)):
+                if (folder or not rule.folders_only) and rule.matches(relative):
+                    return not rule.is_negated
         return False
 
-    def _rules_of(self, folder: str) -> list[_IgnoreLine]:
+    def _load_rules(self, folder: str) -> list[_IgnoreRule]:
         if folder not in self._rules:
-            self._rules[folder] = _read(self.root, f"{_prefix(folder)}.gitignore")
+            self._rules[folder] = _read_rules(self.root, f"{_folder_prefix(folder)}.gitignore")
         return self._rules[folder]
 
 
-def order(path: str) -> list[tuple[bool, str]]:
-    """The key by which paths are sorted as a walk tells them.
+def sort_key(path: str) -> list[tuple[bool, str]]:
+    """Return the key that sorts paths in the order of a walk.
 
-    >>> sorted(["a/x", "b", "a/b/c", "a.txt"], key=order)
+    >>> sorted(["a/x", "b", "a/b/c", "a.txt"], key=sort_key)
     ['a.txt', 'b', 'a/x', 'a/b/c']
     """
     *folders, name = path.split("/")
     return [*((True, each) for each in folders), (False, name)]
 
 
-class _IgnoreLine:
-    """One line of a ``.gitignore``, as gitignore(5) tells it."""
+class _IgnoreRule:
+    """One line of a ``.gitignore``, by gitignore(5)."""
 
     def __init__(self, line: str) -> None:
-        self.negated = line.startswith("!")
+        self.is_negated = line.startswith("!")
         line = line.removeprefix("!")
-        self.folders = line.endswith("/")
-        line = line.rstrip("/") if self.folders else line
+        self.folders_only = line.endswith("/")
+        line = line.rstrip("/") if self.folders_only else line
         anywhere = "/" not in line
         parts = _PARTS.split(line.removeprefix("/"))
-        body = "".join(map(_meaning, parts))
-        self.matches: Callable[[str], bool] = compiled(
+        body = "".join(map(_part_to_regex, parts))
+        self.matches: Callable[[str], bool] = compile_regex(
             f"^{'(?:[^/]+/)*' if anywhere else ''}{body}$"
         )
 
 
-def _meaning(part: str) -> str:
-    if part in _MEANING:
-        return _MEANING[part]
+def _part_to_regex(part: str) -> str:
+    if part in _WILDCARDS:
+        return _WILDCARDS[part]
     if part.startswith("*"):
         return "[^/]*"
     if part.startswith("[") and part.endswith("]"):
         inner = re.sub(r"([\\\[\]&~])", r"\\\1", part[1:-1].lstrip("!^"))
         return f"[^/{inner}]" if part[1] in "!^" else f"[{inner}]"
-    return escaped(part[1:] if part.startswith("\\") else part)
+    return escape_regex(part[1:] if part.startswith("\\") else part)
 
 
-def _read(root: Root, path: str) -> list[_IgnoreLine]:
+def _read_rules(root: Root, path: str) -> list[_IgnoreRule]:
     try:
         with os.fdopen(root.open_file(path), "rb") as file:
             text = file.read(MAX_IGNORE).decode("utf-8-sig", "replace")
@@ -153,15 +153,15 @@ def _read(root: Root, path: str) -> list[_IgnoreLine]:
         return []
     rules = []
     for line in text.splitlines()[:MAX_RULES]:
-        kept = line.rstrip(" ")
-        kept += " " if kept.endswith("\\") and kept != line else ""
-        if len(kept) <= LONGEST and kept and not kept.startswith("#") and kept.strip("/!"):
+        rule = line.rstrip(" ")
+        rule += " " if rule.endswith("\\") and rule != line else ""
+        if len(rule) <= MAX_RULE_CHARS and rule and not rule.startswith("#") and rule.strip("/!"):
             try:
-                rules.append(_IgnoreLine(kept))
+                rules.append(_IgnoreRule(rule))
             except ValueError:
-                continue  # git, too, takes a line it cannot read for one that fits nothing
+                continue  # like git, ignore a line that cannot be parsed
     return rules
 
 
-def _prefix(folder: str) -> str:
+def _folder_prefix(folder: str) -> str:
     return "" if folder == "." else f"{folder}/"

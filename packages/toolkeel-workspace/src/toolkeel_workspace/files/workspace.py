@@ -1,12 +1,12 @@
-"""A folder to work in: read, write, edit, bash, grep, find and ls, safe by default.
+"""Tools for a folder to work in: read, write, edit, bash, grep, find and ls, safe by default.
 
 ::
 
     Agent("openai:gpt-5", tools=Workspace("project").tools)
 
-Files are reached through an open handle of the folder, which nothing leaves. Commands run in a
-sandbox that sees this folder alone. Files whose change would widen what the agent may do, such as
-``.git/hooks`` or ``.env``, are written only when a person agrees, whatever the rules allow.
+Files are reached through an open handle of the folder, which nothing leaves. Commands run in a sandbox
+that sees only this folder. Files whose change could give the agent more rights, such as ``.git/hooks``
+or ``.env``, are written only with a person's approval, whatever the rules allow.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace as but
 from pathlib import Path
-from typing import Annotated, Any, NotRequired
-
-from pydantic import Field
-from typing_extensions import TypedDict
+from typing import Any
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.result_store import PREFIX, RESULTS
@@ -34,75 +31,67 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import Cancelled, SetupError, ToolError
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.atomic_replace import replace
-from toolkeel_workspace.files.changed_since_read import MAX_FILE, Seen
-from toolkeel_workspace.files.edit import Change, apply, diff
+from toolkeel_workspace.files.atomic_replace import replace_file
+from toolkeel_workspace.files.changed_since_read import MAX_FILE_BYTES, FileSnapshots
+from toolkeel_workspace.files.edit import Replacement, apply_changes, make_diff, parse_changes
 from toolkeel_workspace.files.file_tools import Files
 from toolkeel_workspace.files.find import find_files
-from toolkeel_workspace.files.line_window import MAX_LINES, count, human
-from toolkeel_workspace.files.open_beneath import FileResource, Root, clean
-from toolkeel_workspace.files.preview import Make, previewed
+from toolkeel_workspace.files.line_window import MAX_LINES, format_size, pluralize
+from toolkeel_workspace.files.open_beneath import FileResource, Root, clean_path
+from toolkeel_workspace.files.preview import ContentChange, make_preview
 from toolkeel_workspace.sandbox.confine import Mode, Sandbox
-from toolkeel_workspace.sandbox.mounts import imported_from
+from toolkeel_workspace.sandbox.mounts import find_import_folders
 from toolkeel_workspace.sandbox.protected_files import (
-    build_part,
-    protected_part,
-    protected_state,
+    find_build_pattern,
+    find_protected_pattern,
     set_aside,
+    snapshot_protected,
 )
 from toolkeel_workspace.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
-    command_effects,
-    described,
+    derive_effects,
+    describe_sandbox,
+    make_reporting_argv,
     run_command,
-    telling_words,
 )
-from toolkeel_workspace.shell.output_tail import Tail
+from toolkeel_workspace.shell.output_tail import OutputTail
 
-_WHY = "{!r} is protected: a change there may widen what the agent may do, or run code later"
-_READS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
-_WRITES = Effects(open_world=False, idempotent=True, resources=("file:{path}",))
-_EDITS = Effects(open_world=False, resources=("file:{path}",))
-
-
-class Replacement(TypedDict):
-    """One passage to replace."""
-
-    old_text: Annotated[str, Field(description="Exact text to replace; it must be unique.")]
-    new_text: Annotated[str, Field(description="What to put in its place.")]
-    replace_all: NotRequired[
-        Annotated[bool, Field(description="Replace it wherever it stands; it need not be unique.")]
-    ]
+_PROTECTED_REASON = (
+    "{!r} is protected: a change there may widen what the agent may do, or run code later"
+)
+_READ_EFFECTS = Effects(read_only=True, open_world=False, resources=("file:{path}",))
+_WRITE_EFFECTS = Effects(open_world=False, idempotent=True, resources=("file:{path}",))
+_EDIT_EFFECTS = Effects(open_world=False, resources=("file:{path}",))
 
 
-class AsksIfProtected:
-    """The predicate that asks before a protected file is written, whatever rules allow.
+class ProtectedFilePredicate:
+    """A predicate that requires approval for writing a protected file, whatever rules allow.
 
     Args:
-        root: The folder, to see where links lead; without it paths are taken as they are.
+        root: The folder, to resolve links; without it paths are compared as text.
     """
 
     def __init__(self, root: Root | None = None) -> None:
         self.root = root.path if root else None
-        self.clean = root.clean if root else clean
+        self.clean = root.clean if root else clean_path
 
     def __call__(self, arguments: Mapping[str, object]) -> str:
-        """Why a person must be asked about a call with these arguments; empty if not."""
+        """Return why a call needs approval; empty if it does not."""
         try:
             path = self.clean(str(arguments.get("path", "")))
         except ToolError:
             return ""  # the tool will refuse it
-        if part := protected_part(path):
-            return _WHY.format(part)
+        if part := find_protected_pattern(path):
+            return _PROTECTED_REASON.format(part)
         if self.root is None:
             return ""
         real = os.path.realpath(self.root / path)
-        part = protected_part(os.path.relpath(real, self.root))
-        return _WHY.format(part) if part else ""
+        part = find_protected_pattern(os.path.relpath(real, self.root))
+        return _PROTECTED_REASON.format(part) if part else ""
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
-        """Why to ask although a rule allows the call; empty if not."""
+        """Return why a call needs approval although a rule allows it; empty if it does not."""
         return self(arguments)
 
 
@@ -113,14 +102,14 @@ class Workspace:
     Args:
         root: The folder. Nothing outside of it can be read or written by these tools.
         sandbox: What commands may do: a mode, a `Sandbox` of your own, or None for no ``bash``.
-            ``off`` makes ``bash`` ask before every command.
+            With ``off``, every command needs approval.
 
     Attributes:
         tools: read, write, edit, bash, grep, find, ls.
-        asks: The predicate by which writing asks first.
+        needs_approval: The predicate that decides which writes need approval.
 
     Raises:
-        SetupError: if the root is no folder, or no sandbox can be had on this machine.
+        SetupError: if the root is not a folder, or this machine has no sandbox.
     """
 
     def __init__(
@@ -129,48 +118,61 @@ class Workspace:
         self.files = Files(root)
         self.root: Root = self.files.root
         self.sandbox = Sandbox(sandbox, [root]) if isinstance(sandbox, str) else sandbox
-        _warn_of_imports(self.root.path)
-        self._seen = Seen(self.root)
+        _warn_about_imports(self.root.path)
+        self._snapshots = FileSnapshots(self.root)
         self._locks: defaultdict[str, threading.Lock] = defaultdict(threading.Lock)
-        self.asks = AsksIfProtected(self.root)
+        self.needs_approval = ProtectedFilePredicate(self.root)
         self.tools = self._make_tools()
 
     def _make_tools(self) -> tuple[AnyTool, ...]:
-        writing = [self._writing(self.write, _written), self._writing(self.edit, _edited)]
+        writing = [
+            self._make_writing_tool(self.write, _make_write),
+            self._make_writing_tool(self.edit, _make_edit),
+        ]
         bash = []
         if self.sandbox is not None:
-            made = but(self.bash, effects=command_effects(self.sandbox))
-            said = f"{made.description}\n\n{described(self.sandbox)}"
-            bash = [but(made, description=said, approval=self.sandbox.backend == "none")]
-        return (self._on_files(self.read), *writing, *bash, *map(self._on_files, self._lookers()))
+            made = but(self.bash, effects=derive_effects(self.sandbox))
+            notices = f"{made.description}\n\n{describe_sandbox(self.sandbox)}"
+            bash = [but(made, description=notices, approval=self.sandbox.backend == "none")]
+        return (
+            self._with_file_resource(self.read),
+            *writing,
+            *bash,
+            *map(self._with_file_resource, self._list_search_tools()),
+        )
 
-    def _writing(self, made: AnyTool, making: Callable[..., Make]) -> AnyTool:
-        metadata = {**made.metadata, **self.changing(making)}
-        return but(self._on_files(made), approval=self.asks, metadata=metadata)
+    def _make_writing_tool(
+        self, made: AnyTool, make_change: Callable[..., ContentChange]
+    ) -> AnyTool:
+        metadata = {**made.metadata, **self.make_change_metadata(make_change)}
+        return but(self._with_file_resource(made), approval=self.needs_approval, metadata=metadata)
 
-    def changing(self, making: Callable[..., Make]) -> dict[str, object]:
-        """The metadata of a tool that changes files.
+    def make_change_metadata(self, make_change: Callable[..., ContentChange]) -> dict[str, object]:
+        """Return the metadata of a tool that changes files.
 
         Args:
-            making: Given its arguments, how a call changes the content of its file.
+            make_change: Returns, for its arguments, how a call changes the content of its file.
         """
-        return {BUILDS: self.build_part, PREVIEW: previewed(self.root, self._seen, making)}
+        return {
+            BUILDS: self.find_build_pattern,
+            PREVIEW: make_preview(self.root, self._snapshots, make_change),
+        }
 
-    def build_part(self, key: str) -> str:
-        """By which pattern the next build runs a file of this root."""
-        return build_part(os.path.relpath(key.removeprefix("file:"), self.root.path))
+    def find_build_pattern(self, key: str) -> str:
+        """Return the pattern by which the next build runs a file of this root; empty if none does."""
+        return find_build_pattern(os.path.relpath(key.removeprefix("file:"), self.root.path))
 
-    def _lookers(self) -> tuple[AnyTool, ...]:
+    def _list_search_tools(self) -> tuple[AnyTool, ...]:
         return (self.grep, self.find, self.ls)
 
-    def _on_files(self, made: AnyTool) -> AnyTool:
-        """The tool, with what it touches as places below this root."""
+    def _with_file_resource(self, made: AnyTool) -> AnyTool:
+        """Return the tool with its files as resources below this root."""
         place = FileResource(self.root, "path")
         return but(made, effects=but(made.effects, resources=(place,)))
 
     # — reading —
 
-    @tool(effects=_READS, max_output=None, metadata={KEEPER: RESULTS.save})
+    @tool(effects=_READ_EFFECTS, max_output=None, metadata={KEEPER: RESULTS.save})
     def read(
         self, path: str, offset: int = 1, limit: int = MAX_LINES, column: int = 1
     ) -> ToolOutput:
@@ -184,14 +186,18 @@ class Workspace:
         """
         if path.startswith(PREFIX):
             return self.files.read(path, offset, limit, column)
-        name = self.root.spelt(path)
-        with self._locks[name]:  # else an edit meanwhile would look like somebody else's
-            state = self._seen.take(name)  # before it is shown: a change in between is noticed, too
+        name = self.root.match_spelling(path)
+        with self._locks[
+            name
+        ]:  # otherwise a concurrent edit of ours would count as a change by others
+            state = self._snapshots.snapshot(
+                name
+            )  # before showing it: a change in between is detected, too
             output = self.files.read(name, offset, limit, column)
-            self._seen.note(name, state)
+            self._snapshots.record(name, state)
         return output
 
-    @tool(effects=_READS, max_output=None)
+    @tool(effects=_READ_EFFECTS, max_output=None)
     def ls(self, path: str = ".", limit: int = 500) -> ToolOutput:
         """List the files in a folder; names of folders end with a slash, of links with "@".
 
@@ -201,7 +207,7 @@ class Workspace:
         """
         return self.files.ls(path, limit)
 
-    @tool(effects=_READS, max_output=None)
+    @tool(effects=_READ_EFFECTS, max_output=None)
     def find(self, pattern: str, path: str = ".", limit: int = 1000) -> ToolOutput:
         """Find files by name.
 
@@ -216,7 +222,7 @@ class Workspace:
 
     # — writing —
 
-    @tool(effects=_WRITES, approval=AsksIfProtected())
+    @tool(effects=_WRITE_EFFECTS, approval=ProtectedFilePredicate())
     def write(self, path: str, content: str) -> ToolOutput:
         """Write a file: make it, with the folders above it, or replace all of it.
 
@@ -224,28 +230,33 @@ class Workspace:
             path: Path of the file, relative to the root.
             content: Its whole content.
         """
-        return self.change(self.root.clean(path), _written(path, content))
+        return self.change_file(self.root.clean(path), _make_write(path, content))
 
-    def change(self, name: str, apply_edits: Make) -> ToolOutput:
-        """Give a file new content, alone with it.
+    def change_file(self, name: str, make_change: ContentChange) -> ToolOutput:
+        """Change a file's content under its lock.
 
         Args:
             name: Its path, cleaned.
-            apply_edits: Given its content, or None if it is not there, returns the new one.
+            make_change: Returns the new content for the old one, or for None if the file is missing.
 
         Raises:
             ToolError: saying why not; it is untouched then.
         """
         with self._locks[name]:
-            before, was = self._seen.content(name)
-            data = apply_edits(before)
-            made = replace(self.root, name, data, was)
-            self._seen.wrote(name, data)
+            before, was = self._snapshots.read_unchanged(name)
+            data = make_change(before)
+            made = replace_file(self.root, name, data, was)
+            self._snapshots.record_write(name, data)
         old, new = ((part or b"").decode("utf-8", "replace") for part in (before, data))
-        details = {"path": name, "bytes": len(data), "created": made, "diff": diff(old, new, name)}
-        return ToolOutput(f"File written: {name} ({human(len(data))})", details=details)
+        details = {
+            "path": name,
+            "bytes": len(data),
+            "created": made,
+            "diff": make_diff(old, new, name),
+        }
+        return ToolOutput(f"File written: {name} ({format_size(len(data))})", details=details)
 
-    @tool(effects=_EDITS, approval=AsksIfProtected())
+    @tool(effects=_EDIT_EFFECTS, approval=ProtectedFilePredicate())
     def edit(
         self,
         path: str,
@@ -263,24 +274,26 @@ class Workspace:
             edits: Several replacements, all looked for in the file as it is now.
             replace_all: Replace old_text wherever it stands; it need not be unique.
         """
-        changes = _changes(old_text, new_text, edits, replace_all)
+        changes = parse_changes(old_text, new_text, edits, replace_all)
         name = self.root.clean(path)
         with self._locks[name]:
-            before, was = self._seen.content(name)
+            before, was = self._snapshots.read_unchanged(name)
             if before is None or was is None:
                 os.close(self.root.open_file(name))  # says what is wrong with the path
-                raise ToolError(f"{path!r} is larger than {human(MAX_FILE)}, too large to edit.")
-            edited = apply(before, changes, name)
-            replace(self.root, name, edited.data, was)
-            self._seen.wrote(name, edited.data)
+                raise ToolError(
+                    f"{path!r} is larger than {format_size(MAX_FILE_BYTES)}, too large to edit."
+                )
+            edited = apply_changes(before, changes, name)
+            replace_file(self.root, name, edited.data, was)
+            self._snapshots.record_write(name, edited.data)
         details = {
             "path": name,
-            "edits": edited.made,
+            "edits": edited.replaced_count,
             "diff": edited.diff,
             "first_changed_line": edited.first_line,
-            "found_leniently": edited.lenient,
+            "found_leniently": edited.lenient_count,
         }
-        done = count(edited.made, "replacement") + edited.oddities
+        done = pluralize(edited.replaced_count, "replacement") + edited.remarks
         return ToolOutput(f"File edited: {name} ({done})", details=details)
 
     # — commands —
@@ -305,91 +318,78 @@ class Workspace:
         """
         if self.sandbox is None:
             raise SetupError("this workspace was made without a sandbox, so it runs no commands")
-        tail = Tail(context.progress)
-        words = telling_words(self.sandbox, command)
-        before, seen = protected_state(self.root.path), self._seen.unchanged()
+        tail = OutputTail(context.progress)
+        words = make_reporting_argv(self.sandbox, command)
+        before, unchanged = snapshot_protected(self.root.path), self._snapshots.list_unchanged()
         try:
             output = await run_command(
                 self.sandbox, words, timeout=timeout, tail=tail, context=context
             )
         except (ToolError, Cancelled) as error:
-            raise type(error)(error.text + self._notices(before, seen), error.details) from None
-        return but(output, content=f"{output.content}{self._notices(before, seen)}")
+            raise type(error)(
+                error.text + self._describe_changes(before, unchanged), error.details
+            ) from None
+        return but(output, content=f"{output.content}{self._describe_changes(before, unchanged)}")
 
-    def _notices(self, before: Mapping[str, int], seen: list[str]) -> str:
-        """Files that were read and have changed while a command ran, and protected ones, as notices."""
-        changed = ", ".join(sorted(self._seen.catch_up(seen)))
-        said = (
+    def _describe_changes(self, before: Mapping[str, int], unchanged: list[str]) -> str:
+        """Describe read files and protected files that changed while a command ran, as notices."""
+        changed = ", ".join(sorted(self._snapshots.update_changed(unchanged)))
+        notices = (
             f"\n\n[Changed while it ran, of the files you have read: {changed}]" if changed else ""
         )
-        return said + self._protected(before)
+        return notices + self._describe_protected_changes(before)
 
-    def _protected(self, before: Mapping[str, int]) -> str:
-        """Protected files that have been made or changed while a command ran, as a notice."""
-        now, said = protected_state(self.root.path), ""
+    def _describe_protected_changes(self, before: Mapping[str, int]) -> str:
+        """Describe protected files that were created or changed while a command ran, as a notice."""
+        now, notices = snapshot_protected(self.root.path), ""
         made = [path for path in now if path not in before]
         changed = [path for path, state in before.items() if now.get(path) != state]
         set_aside(made)
         for what, paths in (("made", made), ("changed", changed)):
             names = ", ".join(sorted(os.path.relpath(path, self.root.path) for path in paths))
             if names:
-                said += f"\n\n[It {what} protected files, for a person to look at: {names}]"
-        return said
+                notices += f"\n\n[It {what} protected files, for a person to look at: {names}]"
+        return notices
 
 
-def _warn_of_imports(root: Path) -> None:
-    """Say loudly that what a model writes below the root may run in this very program."""
-    if folders := imported_from(root):
+def _warn_about_imports(root: Path) -> None:
+    """Warn that this program could import code that a model writes below the root."""
+    if folders := find_import_folders(root):
         warnings.warn(
             f"this program imports its code from {', '.join(folders)}, which this workspace lets a "
             "model write: a module it writes there runs in this program, outside of any sandbox, "
             "at its next import. Start the program from another folder, with python -P, or give "
             "the workspace a folder that is not on sys.path",
-            stacklevel=4,  # of who makes the workspace
+            stacklevel=4,  # the caller of Workspace
         )
 
 
 def tools(root: str | os.PathLike[str] = ".", sandbox: Mode = "workspace") -> tuple[AnyTool, ...]:
-    """The tools for a folder."""
+    """Return the tools for a folder."""
     return Workspace(root, sandbox).tools
 
 
-def _changes(
-    old_text: str | None = None,
-    new_text: str | None = None,
-    edits: list[Replacement] | None = None,
-    replace_all: bool = False,
-) -> list[Change]:
-    changes = [
-        Change(each["old_text"], each["new_text"], each.get("replace_all", False))
-        for each in edits or ()
-    ]
-    if old_text is not None and new_text is not None:
-        changes.insert(0, Change(old_text, new_text, replace_all))
-    elif not changes or old_text is not None or new_text is not None:
-        raise ToolError("Give old_text and new_text together, or a list of edits.")
-    return changes
-
-
-def _edited(path: str, **texts: Any) -> Make:
+def _make_edit(path: str, **texts: Any) -> ContentChange:
     def apply_edits(before: bytes | None) -> bytes:
         if before is None:
             raise ToolError(f"{path!r} does not exist.")
-        return apply(before, _changes(**texts), path).data
+        return apply_changes(before, parse_changes(**texts), path).data
 
     return apply_edits
 
 
-def _written(path: str, content: str) -> Make:
-    data = _encoded(content)
+def _make_write(path: str, content: str) -> ContentChange:
+    data = _encode_content(content)
     return lambda before: data
 
 
-def _encoded(content: str) -> bytes:
+def _encode_content(content: str) -> bytes:
     try:
         data = content.encode()
     except UnicodeEncodeError:
         raise ToolError("content holds half of a surrogate pair, which is no text.") from None
-    if len(data) > MAX_FILE:
-        raise ToolError(f"content has {human(len(data))}; at most {human(MAX_FILE)} is written.")
+    if len(data) > MAX_FILE_BYTES:
+        raise ToolError(
+            f"content has {format_size(len(data))}; at most {format_size(MAX_FILE_BYTES)} is written."
+        )
     return data

@@ -1,6 +1,6 @@
-"""Pictures: measured, made smaller, made.
+"""Measuring, shrinking and generating pictures.
 
-too_large  how large a picture is, by its header alone: nothing is unpacked
-shrink     making a picture small enough to be shown to a model
-generate   make pictures: by OpenAI's own tool where it is, else by any OpenAI-compatible images endpoint
+too_large  the size of a picture from its header, without decoding it
+shrink     make a picture small enough for a model
+generate   generate pictures: by OpenAI's own tool where available, else by any OpenAI-compatible endpoint
 """

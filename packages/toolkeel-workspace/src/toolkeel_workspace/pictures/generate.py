@@ -1,4 +1,4 @@
-"""Make pictures: by OpenAI's own tool where it is, else by any OpenAI-compatible images endpoint.
+"""Generate pictures: by OpenAI's own tool where available, else by any OpenAI-compatible endpoint.
 
 Source: https://platform.openai.com/docs/api-reference/images/create.
 """
@@ -28,19 +28,26 @@ from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
 from toolkeel_workspace.pictures.too_large import check_picture
-from toolkeel_workspace.web.service import json_of, status_and_body
+from toolkeel_workspace.web.service import parse_json, send_request
 
 OPENAI_URL = "https://api.openai.com/v1"
 MODEL = "gpt-image-1.5"
 TIMEOUT = 180.0
-"""Seconds until a picture is given up."""
-MOST = 64 << 20
+"""Seconds for one picture."""
+MAX_RESPONSE_BYTES = 64 << 20
 """Most bytes of an answer: a large picture, written as text."""
-NAME = "The images server"
+SERVICE_NAME = "The images server"
 
-_HERE = ("background", "moderation", "output_compression", "output_format", "quality", "size")
-"""What an images endpoint is told of a configuration; the rest is for the hosted tool alone."""
-_KNOWN = frozenset(
+_ENDPOINT_KEYS = (
+    "background",
+    "moderation",
+    "output_compression",
+    "output_format",
+    "quality",
+    "size",
+)
+"""Configuration keys for an images endpoint; the others are for the hosted tool only."""
+_KNOWN_KEYS = frozenset(
     [
         "type",
         "action",
@@ -53,7 +60,7 @@ _KNOWN = frozenset(
         "partial_images",
         "svg",
     ]
-).union(_HERE)
+).union(_ENDPOINT_KEYS)
 _SUFFIXES: Mapping[str, str] = MappingProxyType(
     {"image/png": ".png", "image/jpeg": ".jpg", "image/webp": ".webp", "image/gif": ".gif"}
 )
@@ -61,17 +68,17 @@ _SUFFIXES: Mapping[str, str] = MappingProxyType(
 
 @checked
 class ImageGenerationTool:
-    """Picture making, with the parameters of the OpenAI Agents SDK.
+    """Image generation, with the parameters of the OpenAI Agents SDK.
 
     Args:
         tool_config: The hosted tool's JSON, such as ``{"size": "1024x1024", "quality": "high"}``.
         where: ``auto``, ``provider`` or ``local``.
-        base_url: The images endpoint's server, ``/v1`` included; OpenAI's by default.
-        api_key: The environment's ``OPENAI_API_KEY`` for OpenAI's server; others may need none.
-        folder: Where pictures are also saved; nowhere if None.
+        base_url: The images endpoint's server, including ``/v1``; OpenAI's by default.
+        api_key: By default ``OPENAI_API_KEY`` for OpenAI's server; others may need none.
+        folder: Where pictures are also saved; None to save none.
 
     Raises:
-        SetupError: if the configuration has a key that no such tool has.
+        SetupError: if the configuration has an unknown key.
     """
 
     def __init__(
@@ -84,8 +91,10 @@ class ImageGenerationTool:
         folder: str | PathLike[str] | None = None,
     ) -> None:
         self.tool_config = dict(tool_config or {})
-        if unknown := set(self.tool_config) - _KNOWN:
-            raise SetupError(f"tool_config: no key {min(unknown)!r}; there are {sorted(_KNOWN)}")
+        if unknown := set(self.tool_config) - _KNOWN_KEYS:
+            raise SetupError(
+                f"tool_config: no key {min(unknown)!r}; there are {sorted(_KNOWN_KEYS)}"
+            )
         self.where: Where = where
         self._url = base_url.rstrip("/")
         self._key = api_key
@@ -101,7 +110,7 @@ class ImageGenerationTool:
 
     @functools.cached_property
     def tool(self) -> AnyTool:
-        """What runs, and what stands for it on a provider that makes pictures itself."""
+        """The tool, and its hosted counterpart of a provider that generates pictures."""
         body = {**self.tool_config, "type": "image_generation"}
         return tool(
             "image_generation",
@@ -119,13 +128,13 @@ class ImageGenerationTool:
         if not prompt.strip():
             raise ToolError("The prompt is empty. Describe the picture.")
         context.progress("making a picture")
-        made = await self._ask(prompt)
-        data = await self._picture(made)
+        made = await self._request_picture(prompt)
+        data = await self._read_picture(made)
         kind = sniff(data)
         if not kind.startswith("image/"):
             raise ToolError(f"The images server sent {kind}, which is no picture.")
         revised = as_text(made.get("revised_prompt"))
-        path = self._saved(data, kind)
+        path = self._save(data, kind)
         item: dict[str, Any] = {
             "type": "image_generation_call",
             "id": context.tool_call_id,
@@ -138,26 +147,28 @@ class ImageGenerationTool:
         details = {"bytes": len(data), "media_type": kind, "path": str(path) if path else None}
         return ToolOutput((Text(note), Image(data, kind)), item, details)
 
-    async def _ask(self, prompt: str) -> Json:
-        """The endpoint's one picture, as it tells of it."""
+    async def _request_picture(self, prompt: str) -> Json:
+        """Request one picture from the endpoint; return its entry in the response."""
         body: Json = {"model": self.tool_config.get("model", MODEL), "prompt": prompt, "n": 1}
-        body |= {key: self.tool_config[key] for key in _HERE if key in self.tool_config}
+        body |= {key: self.tool_config[key] for key in _ENDPOINT_KEYS if key in self.tool_config}
         url = f"{self._url}/images/generations"
         answer = await self._request("POST", url, json=body, headers=self._headers())
-        made = as_list(as_dict(json_of(NAME, answer)).get("data"))
+        made = as_list(as_dict(parse_json(SERVICE_NAME, answer)).get("data"))
         if not made:
             raise ToolError("The images server sent no picture.")
         return as_dict(made[0])
 
     async def _request(self, method: str, url: str, **more: Any) -> bytes:
-        """The body of an answer of the images server.
+        """Send a request to the images server and return the response's body.
 
         Raises:
-            ToolError: if there is none.
+            ToolError: if the server refuses.
         """
-        status, body = await status_and_body(NAME, method, url, TIMEOUT, most=MOST, **more)
+        status, body = await send_request(
+            SERVICE_NAME, method, url, TIMEOUT, max_bytes=MAX_RESPONSE_BYTES, **more
+        )
         if status >= 300:
-            raise ToolError(_refusal(status, body))
+            raise ToolError(_describe_refusal(status, body))
         return body
 
     def _headers(self) -> dict[str, str]:
@@ -168,8 +179,8 @@ class ImageGenerationTool:
                 raise SetupError("ImageGenerationTool: no API key; set OPENAI_API_KEY")
         return {"Authorization": f"Bearer {key}"} if key else {}
 
-    async def _picture(self, made: Json) -> bytes:
-        """The picture's bytes: from the answer, or from the same server."""
+    async def _read_picture(self, made: Json) -> bytes:
+        """Return the picture's bytes: from the response, or from an address on the same server."""
         encoded, url = as_text(made.get("b64_json")), as_text(made.get("url"))
         if encoded:
             try:
@@ -178,11 +189,11 @@ class ImageGenerationTool:
                 raise ToolError("The images server sent a picture that is broken.") from None
         target = urljoin(f"{self._url}/", url)
         if not url or urlsplit(target)[:2] != urlsplit(self._url)[:2]:
-            told = f"only an address elsewhere: {target}" if url else "no picture"
-            raise ToolError(f"The images server sent {told}.")
+            found = f"only an address elsewhere: {target}" if url else "no picture"
+            raise ToolError(f"The images server sent {found}.")
         return await self._request("GET", target, headers=self._headers())
 
-    def _saved(self, data: bytes, kind: str) -> Path | None:
+    def _save(self, data: bytes, kind: str) -> Path | None:
         if self._folder is None:
             return None
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -192,14 +203,16 @@ class ImageGenerationTool:
 
 
 def tools(**options: Any) -> tuple[AnyTool, ...]:
-    """The tools of this file; see `ImageGenerationTool`."""
+    """Return the tools of this file; see `ImageGenerationTool`."""
     return (ImageGenerationTool(**options).tool,)
 
 
-def _refusal(status: int, body: bytes) -> str:
-    """What the server says, so that the model can ask for another picture."""
+def _describe_refusal(status: int, body: bytes) -> str:
+    """Return the server's reason, so that the model can ask for another picture."""
     try:
-        said = as_text(as_dict(as_dict(json_of(NAME, body)).get("error")).get("message"))
+        reason = as_text(
+            as_dict(as_dict(parse_json(SERVICE_NAME, body)).get("error")).get("message")
+        )
     except ToolError:
-        said = ""
-    return f"The images server refused ({status}): {said[:500] or 'no reason given'}"
+        reason = ""
+    return f"The images server refused ({status}): {reason[:500] or 'no reason given'}"

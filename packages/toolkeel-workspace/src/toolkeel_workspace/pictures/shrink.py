@@ -1,4 +1,4 @@
-"""Making a picture small enough to be shown to a model; it is decoded in a confined process."""
+"""Make a picture small enough for a model; a confined process decodes it."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from toolkeel._records.record import record
 from toolkeel.content import sniff
 from toolkeel.errors import MissingExtraError, ToolError
-from toolkeel_workspace.pictures.too_large import MAX_BYTES, SIDE, pixels
-from toolkeel_workspace.sandbox.isolated_decode import decode, package_folder
+from toolkeel_workspace.pictures.too_large import MAX_BYTES, TARGET_SIDE, measure_picture
+from toolkeel_workspace.sandbox.isolated_decode import decode_file, package_folder
 
 MAX_PIXELS = 64_000_000
 """Most pixels of a picture that is unpacked: 256 MB of memory."""
@@ -16,34 +16,34 @@ _PILLOW = package_folder("PIL")  # now, before a model can write a package of th
 
 
 @record
-class Shrunk:
+class ShrunkPicture:
     """A picture that was made smaller.
 
     Args:
         data: The encoded file.
         media_type: ``image/png`` or ``image/jpeg``.
-        before: Width and height it had, as it is looked at.
-        after: Width and height it has.
+        original_size: Width and height it had, upright.
+        size: Width and height it has.
     """
 
     data: bytes
     media_type: str
-    before: tuple[int, int]
-    after: tuple[int, int]
+    original_size: tuple[int, int]
+    size: tuple[int, int]
 
     @property
     def scale(self) -> float:
-        """How many pixels of the original one pixel stands for."""
-        return self.before[0] / self.after[0]
+        """Pixels of the original per pixel."""
+        return self.original_size[0] / self.size[0]
 
 
-def shrink(data: bytes, most_side: int = SIDE, most_bytes: int = MAX_BYTES) -> Shrunk:
-    """A picture with its proportions, upright, within both limits; of several frames the first.
+def shrink(data: bytes, max_side: int = TARGET_SIDE, max_bytes: int = MAX_BYTES) -> ShrunkPicture:
+    """Shrink a picture to both limits, upright and with its proportions; of several frames the first.
 
     Args:
         data: The encoded file.
-        most_side: Most pixels of a side.
-        most_bytes: Most bytes of the result.
+        max_side: Pixels per side.
+        max_bytes: Bytes of the result.
 
     Raises:
         ToolError: if it is damaged, or has more than `MAX_PIXELS`.
@@ -51,26 +51,28 @@ def shrink(data: bytes, most_side: int = SIDE, most_bytes: int = MAX_BYTES) -> S
     """
     if not _PILLOW:
         raise MissingExtraError("making pictures smaller", "pictures")
-    _check(pixels(data) or (0, 0))
-    order = {"kind": "picture", "side": most_side, "bytes": most_bytes, "pixels": MAX_PIXELS}
-    told, made = decode(order, data, _PILLOW)
-    if "too_large" in told:
-        _check(told["too_large"])
-    if "too_many_bytes" in told:
-        raise ToolError(f"The picture cannot be shown in {most_bytes:,} bytes.")
-    after = pixels(made)
-    if "error" in told or after is None or max(after) > most_side or len(made) > most_bytes:
-        raise ToolError(f"The picture cannot be read ({told.get('error', 'no picture')!s:.300}).")
-    width, height = told["before"]
-    return Shrunk(made, sniff(made), (int(width), int(height)), after)
+    _check_size(measure_picture(data) or (0, 0))
+    request = {"kind": "picture", "side": max_side, "bytes": max_bytes, "pixels": MAX_PIXELS}
+    response, made = decode_file(request, data, _PILLOW)
+    if "too_large" in response:
+        _check_size(response["too_large"])
+    if "too_many_bytes" in response:
+        raise ToolError(f"The picture cannot be shown in {max_bytes:,} bytes.")
+    after = measure_picture(made)
+    if "error" in response or after is None or max(after) > max_side or len(made) > max_bytes:
+        raise ToolError(
+            f"The picture cannot be read ({response.get('error', 'no picture')!s:.300})."
+        )
+    width, height = response["before"]
+    return ShrunkPicture(made, sniff(made), (int(width), int(height)), after)
 
 
-def unpacked(data: bytes, most_side: int) -> tuple[int, int, bytes]:
-    """Width, height and pixels of a picture, red, green and blue a byte each.
+def decode_pixels(data: bytes, max_side: int) -> tuple[int, int, bytes]:
+    """Return width, height and pixels of a picture, red, green and blue one byte each.
 
     Args:
         data: The encoded file.
-        most_side: Most pixels of a side.
+        max_side: Pixels per side.
 
     Raises:
         ToolError: if it cannot be read.
@@ -78,15 +80,17 @@ def unpacked(data: bytes, most_side: int) -> tuple[int, int, bytes]:
     """
     if not _PILLOW:
         raise MissingExtraError("unpacking pictures", "pictures")
-    order = {"kind": "picture", "side": most_side, "bytes": 0, "pixels": MAX_PIXELS, "raw": True}
-    told, made = decode(order, data, _PILLOW)
-    width, height = told.get("after", (0, 0))
+    request = {"kind": "picture", "side": max_side, "bytes": 0, "pixels": MAX_PIXELS, "raw": True}
+    response, made = decode_file(request, data, _PILLOW)
+    width, height = response.get("after", (0, 0))
     if not made or len(made) != width * height * 3:
-        raise ToolError(f"The picture cannot be read ({told.get('error', 'no picture')!s:.300}).")
+        raise ToolError(
+            f"The picture cannot be read ({response.get('error', 'no picture')!s:.300})."
+        )
     return width, height, made
 
 
-def _check(size: Sequence[int]) -> None:
+def _check_size(size: Sequence[int]) -> None:
     if size[0] * size[1] > MAX_PIXELS:
         raise ToolError(
             f"The picture has {size[0]} x {size[1]} pixels; at most {MAX_PIXELS:,} are unpacked."

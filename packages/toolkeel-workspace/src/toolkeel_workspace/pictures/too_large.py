@@ -1,4 +1,4 @@
-"""How large a picture is, by its header alone: nothing is unpacked."""
+"""The size of a picture from its header, without decoding it."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from toolkeel.errors import ToolError
 
 MAX_SIDE = 8000
 """Most pixels of a side that providers take."""
-SIDE = 2000
+TARGET_SIDE = 2000
 """Most pixels of a side that are worth sending: models make larger pictures smaller themselves."""
 MAX_BYTES = 3_500_000
 """Most bytes of a picture: providers take 4.5 MB and less of its base64 text."""
 
 
 def check_picture(data: bytes, media_type: str) -> str:
-    """The size of a picture, for people.
+    """Return the size of a picture as text for people.
 
     Raises:
         ToolError: if it is too large to be shown.
     """
     if len(data) > MAX_BYTES:
         raise ToolError(f"The picture has {len(data):,} bytes; at most {MAX_BYTES:,} can be shown.")
-    size = pixels(data)
+    size = measure_picture(data)
     if size is None:
         return f"{len(data):,} bytes"
     if max(size) > MAX_SIDE:
@@ -32,10 +32,10 @@ def check_picture(data: bytes, media_type: str) -> str:
     return f"{size[0]} x {size[1]} pixels, {len(data):,} bytes"
 
 
-def pixels(data: bytes) -> tuple[int, int] | None:
-    """Width and height; None if the header does not say.
+def measure_picture(data: bytes) -> tuple[int, int] | None:
+    """Return width and height; None if the header does not say.
 
-    >>> pixels(b"GIF89a" + bytes([10, 0, 20, 0]))
+    >>> measure_picture(b"GIF89a" + bytes([10, 0, 20, 0]))
     (10, 20)
     """
     try:
@@ -44,15 +44,15 @@ def pixels(data: bytes) -> tuple[int, int] | None:
         if data.startswith(b"GIF8"):
             return struct.unpack("<HH", data[6:10])
         if data.startswith(b"\xff\xd8"):
-            return _jpeg(data)
+            return _measure_jpeg(data)
         if data[:4] == b"RIFF" and data[8:12] == b"WEBP":
-            return _webp(data)
+            return _measure_webp(data)
     except (struct.error, IndexError):
         pass
     return None
 
 
-def _jpeg(data: bytes) -> tuple[int, int] | None:
+def _measure_jpeg(data: bytes) -> tuple[int, int] | None:
     """Walk the segments to the frame's header (ITU T.81, annex B)."""
     place = 2
     while data[place] == 0xFF:
@@ -68,7 +68,7 @@ def _jpeg(data: bytes) -> tuple[int, int] | None:
     return None
 
 
-def _webp(data: bytes) -> tuple[int, int] | None:
+def _measure_webp(data: bytes) -> tuple[int, int] | None:
     kind = data[12:16]
     if kind == b"VP8X":
         return (

@@ -62,12 +62,12 @@ async def probe(make: Callable[[Path], Sandbox]) -> tuple[Hole, ...]:
         traps["writable"] = [str(root), HOME]
         words = [sys.executable, "-I", "-S", str(ATTEMPTS)]
         given = json.dumps(traps).encode()
-        done = await sandbox.reading(ATTEMPTS).run(words, stdin=given, timeout=_TIMEOUT)
+        done = await sandbox.with_readable(ATTEMPTS).run(words, stdin=given, timeout=_TIMEOUT)
     try:
         return tuple(Hole(kind, what) for kind, what in json.loads(done.stdout))
     except ValueError:
         said = done.stderr.decode("utf-8", "replace").strip()[-500:]
-        raise SetupError(f"the sandbox could not be probed ({done.code}): {said}") from None
+        raise SetupError(f"the sandbox could not be probed ({done.exit_code}): {said}") from None
 
 
 @contextlib.contextmanager

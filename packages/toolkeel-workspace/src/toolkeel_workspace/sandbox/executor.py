@@ -1,4 +1,4 @@
-"""The executor that ``executor="sandbox"`` names."""
+"""The executor named ``sandbox``."""
 
 from __future__ import annotations
 
@@ -7,5 +7,5 @@ from toolkeel_workspace.sandbox.confine import Sandbox
 
 
 def sandboxed_process() -> Process:
-    """Make an executor that runs each body in a sandbox around the current folder."""
+    """Create the executor named ``sandbox``: each body in a sandbox around the current folder."""
     return Process(Sandbox())

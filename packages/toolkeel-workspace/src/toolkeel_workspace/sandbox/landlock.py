@@ -1,9 +1,9 @@
-"""Commands confined by Landlock, where there are no namespaces to be had.
+"""Rules of Landlock, which confines commands where namespaces are unavailable.
 
-Landlock takes rights away from a process and all its children, for good: here all rights on files
-but those that rules give back, TCP, signals to outside processes and abstract sockets. What it
-leaves open is closed by the filter of system calls, which lets no socket be opened at all (and,
-with the network on, none that is local: a local socket of a service is reached by its path).
+Landlock removes rights from a process and its children, permanently: here all rights on files except
+those that rules grant, TCP, signals to outside processes, and abstract sockets. The seccomp filter closes
+what Landlock leaves open: it refuses all sockets, or with the network only Unix ones, because the socket
+of a service is reached by its path.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ import sys
 from collections.abc import Iterator
 from functools import cache
 
-from toolkeel_workspace.sandbox.mounts import Places
-from toolkeel_workspace.sandbox.seccomp import INTERNET, program
+from toolkeel_workspace.sandbox.mounts import SandboxPaths
+from toolkeel_workspace.sandbox.seccomp import INTERNET, build_filter
 
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR = 1 << 0, 1 << 1, 1 << 2, 1 << 3
 REFER, TRUNCATE, IOCTL_DEV = 1 << 13, 1 << 14, 1 << 15
@@ -22,14 +22,14 @@ MAKE_CHAR, MAKE_BLOCK = 1 << 6, 1 << 11
 READ = EXECUTE | READ_FILE | READ_DIR
 ALL = (1 << 16) - 1
 WRITE = ALL & ~(MAKE_CHAR | MAKE_BLOCK | IOCTL_DEV)
-MIN_VERSION = 3
-"""Before it, files outside could be truncated."""
+MIN_ABI_VERSION = 3
+"""Older versions allow truncating files outside."""
 _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 
 @cache
-def version() -> int:
-    """Which Landlock the kernel has; 0 for none."""
+def get_abi_version() -> int:
+    """Return the kernel's Landlock version; 0 for none."""
     if not sys.platform.startswith("linux"):
         return 0
     libc = ctypes.CDLL(None, use_errno=True)
@@ -37,9 +37,9 @@ def version() -> int:
     return max(int(libc.syscall(*asked)), 0)
 
 
-def handled(network: bool) -> list[int]:
-    """The rights that need a rule: on files, on the network, and scopes."""
-    known = version()
+def handled_rights(network: bool) -> list[int]:
+    """List the rights that need a rule: on files, on the network, and scopes."""
+    known = get_abi_version()
     files = ALL if known >= 5 else ALL & ~IOCTL_DEV
     rights = [files]
     if known >= 4:
@@ -49,37 +49,37 @@ def handled(network: bool) -> list[int]:
     return rights
 
 
-def rules(places: Places, home: str) -> list[tuple[str, int]]:
-    """Paths and the rights below each.
+def make_rules(paths: SandboxPaths, home: str) -> list[tuple[str, int]]:
+    """List paths and the rights below each.
 
     Args:
-        places: What may be seen and changed.
-        home: A folder of the command's own.
+        paths: The sandbox's paths.
+        home: The command's own folder.
     """
-    kept = handled(True)[0]
-    return [(path, rights & kept) for path, rights in _rules(places, home)]
+    handled = handled_rights(True)[0]
+    return [(path, rights & handled) for path, rights in _iter_rules(paths, home)]
 
 
-def _rules(places: Places, home: str) -> Iterator[tuple[str, int]]:
-    for path in (*places.system, *places.readable, "/proc"):
+def _iter_rules(paths: SandboxPaths, home: str) -> Iterator[tuple[str, int]]:
+    for path in (*paths.system, *paths.readable, "/proc"):
         yield path, READ
-    for path in (*places.writable, home):
+    for path in (*paths.writable, home):
         yield path, WRITE
     for name in _DEVICES:
         yield f"/dev/{name}", READ_FILE | WRITE_FILE | TRUNCATE | IOCTL_DEV
 
 
-def seccomp(network: bool) -> bytes:
-    """The filter that closes what Landlock leaves open: UDP, other families, local sockets."""
-    return program(families=INTERNET if network else ())
+def build_landlock_filter(network: bool) -> bytes:
+    """Build the seccomp filter for what Landlock leaves open: UDP, other families, Unix sockets."""
+    return build_filter(families=INTERNET if network else ())
 
 
-def open_ends() -> Iterator[str]:
-    """What Landlock leaves open where bubblewrap does not, each as a sentence."""
+def list_gaps() -> Iterator[str]:
+    """Yield what Landlock leaves open and bubblewrap does not, each as a sentence."""
     yield "The command lines of other processes can be read."
-    # Rules only add rights, and a right to make files in a folder holds in all below it. To keep
-    # .git/hooks by them, no file could be made at the top of the root either.
-    yield "Protected files inside writable roots are not kept read-only."
+    # Rules only add rights, and a right to create files in a folder applies to all below it. To protect
+    # .git/hooks, creating files at the top of the root would have to be refused, too.
+    yield "Protected files inside writable roots stay writable."
     yield "Modes, times and owners of files outside can be changed, where our user may."
-    if version() < 6:
+    if get_abi_version() < 6:
         yield "Other processes of the same user can be sent signals."

@@ -1,4 +1,4 @@
-"""What a confined command may see and change of the machine's files."""
+"""The paths of the machine that a confined command can read and change."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
-from toolkeel_workspace.sandbox.protected_files import protected_below, shared_environments
+from toolkeel_workspace.sandbox.protected_files import find_protected, find_shared_environments
 
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix/store")
 _SETTINGS = (
@@ -22,23 +22,35 @@ _SETTINGS = (
     "pki/tls/certs", "profile", "protocols", "services", "ssl/certs", "ssl/openssl.cnf",
     "terminfo", "timezone",
 )  # fmt: skip
-HANDLE = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
-"""How a place is opened that is only to be shown."""
-STAGING = Path(__file__).with_name("stage.py")
-"""The program before bubblewrap, outside of all walls."""
-_NOT_ROOTS = ("/", "/proc", "/sys", "/dev", "/etc", "/usr", "/bin", "/lib", "/tmp", "/var", "/home")
-_KEPT = ("LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "COLUMNS", "LINES")
+HANDLE_FLAGS = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
+"""Flags for opening a handle that only identifies a path."""
+STAGE_SCRIPT = Path(__file__).with_name("stage.py")
+"""The program that runs before bubblewrap, outside of the sandbox."""
+_FORBIDDEN_ROOTS = (
+    "/",
+    "/proc",
+    "/sys",
+    "/dev",
+    "/etc",
+    "/usr",
+    "/bin",
+    "/lib",
+    "/tmp",
+    "/var",
+    "/home",
+)
+_PASSED_VARIABLES = ("LANG", "LANGUAGE", "TZ", "TERM", "COLORTERM", "NO_COLOR", "COLUMNS", "LINES")
 
 
 @record
-class Places:
-    """Folders and files, each an absolute path without links.
+class SandboxPaths:
+    """Folders and files, each as an absolute path without links.
 
     Args:
-        system: What may be read of the machine.
-        readable: What may be read beside it: more folders, or the roots themselves.
-        writable: What may be changed.
-        protected: What stays read-only inside of that.
+        system: Readable parts of the machine.
+        readable: Other readable paths: more folders, or read-only roots.
+        writable: Paths that may be changed.
+        protected: Read-only paths inside writable ones.
     """
 
     system: tuple[str, ...]
@@ -46,115 +58,127 @@ class Places:
     writable: tuple[str, ...]
     protected: tuple[str, ...]
 
-    def root_above(self, path: str) -> str:
-        """The outermost folder that may be changed and holds a place; empty for none."""
+    def find_enclosing_root(self, path: str) -> str:
+        """Return the outermost writable folder that contains a path; empty if none does."""
         return min((r for r in self.writable if path.startswith(f"{r}/")), key=len, default="")
 
-    def tops(self) -> tuple[str, ...]:
-        """What lies within nothing that may be changed."""
+    def list_top_level(self) -> tuple[str, ...]:
+        """List the paths that are inside no writable folder."""
         found = dict.fromkeys((*self.system, *self.readable, *self.writable))
-        return tuple(path for path in found if not self.root_above(path))
+        return tuple(path for path in found if not self.find_enclosing_root(path))
 
-    def owned(self) -> tuple[str, ...]:
-        """Those of them that may belong to a user alone: all but what everybody may read."""
+    def list_private(self) -> tuple[str, ...]:
+        """List the top-level paths that only one user may be able to read."""
         public = {path for path in self.system if path.startswith((*_SYSTEM, "/etc/"))}
-        return tuple(path for path in self.tops() if path not in public - {*self.writable})
+        return tuple(
+            path for path in self.list_top_level() if path not in public - {*self.writable}
+        )
 
-    def inside(self) -> dict[str, bool]:
-        """Places within what may be changed, where a command could put a link to elsewhere.
+    def list_nested(self) -> dict[str, bool]:
+        """List the paths inside writable ones, where a command could place a link to elsewhere.
 
-        Gives each with whether it may be changed, those above first: protected files, roots and
-        folders to read, and the folders on the way, since what is a mount can not be moved aside.
+        Maps each to true if it is writable, parents first: protected files, roots, readable folders, and the
+        folders on the way to them, because a mount point cannot be moved aside.
         """
-        kept = [p for p in (*self.system, *self.readable, *self.protected) if self.root_above(p)]
-        roots = [path for path in self.writable if self.root_above(path)]
-        way = (str(above) for path in (*kept, *roots) for above in Path(path).parents)
-        found = dict.fromkeys((*(path for path in way if self.root_above(path)), *roots), True)
-        found |= dict.fromkeys(kept, False)
+        read_only = [
+            p
+            for p in (*self.system, *self.readable, *self.protected)
+            if self.find_enclosing_root(p)
+        ]
+        roots = [path for path in self.writable if self.find_enclosing_root(path)]
+        way = (str(above) for path in (*read_only, *roots) for above in Path(path).parents)
+        found = dict.fromkeys(
+            (*(path for path in way if self.find_enclosing_root(path)), *roots), True
+        )
+        found |= dict.fromkeys(read_only, False)
         return {path: found[path] for path in sorted(found, key=lambda path: Path(path).parts)}
 
 
-def places(
-    roots: Iterable[Path], readable: Iterable[Path], *, writes: bool, network: bool
-) -> Places:
-    """What there is of all that.
+def collect_paths(
+    roots: Iterable[Path], readable: Iterable[Path], *, is_writable: bool, network: bool
+) -> SandboxPaths:
+    """Collect the existing paths for a sandbox.
 
     Args:
-        roots: The folders that are worked in.
-        readable: More that may be read.
-        writes: Whether the roots may be changed.
-        network: Whether the files that name servers are needed.
+        roots: The folders the command works in.
+        readable: More readable paths.
+        is_writable: The roots may be changed.
+        network: Include the files that name DNS servers.
     """
     work = tuple(dict.fromkeys(str(path) for path in roots))
-    kept = (
-        dict.fromkeys(str(p) for root in work for p in _read_only_within(Path(root)))
-        if writes
+    read_only = (
+        dict.fromkeys(str(p) for root in work for p in _find_read_only(Path(root)))
+        if is_writable
         else {}
     )
-    return Places(
-        system=tuple(path for path in _system(network) if not led_by_link(path, work)),
-        readable=tuple(map(str, readable)) + (() if writes else work),
-        writable=work if writes else (),
-        protected=tuple(kept),
+    return SandboxPaths(
+        system=tuple(path for path in _system_paths(network) if not is_behind_link(path, work)),
+        readable=tuple(map(str, readable)) + (() if is_writable else work),
+        writable=work if is_writable else (),
+        protected=tuple(read_only),
     )
 
 
-def led_by_link(path: str, roots: Iterable[str]) -> bool:
-    """Whether a place in a root is one by a link, which a root holds as any other file."""
+def is_behind_link(path: str, roots: Iterable[str]) -> bool:
+    """Return true if a path in a root passes through a link, which a command can replace."""
     inside = any(path.startswith(f"{root}/") for root in roots)
     return inside and os.path.realpath(path) != path
 
 
-def _read_only_within(root: Path) -> Iterator[Path]:
-    """What of a root stays as it is: protected files, and what this very program runs from."""
-    for path in (*protected_below(root), *shared_environments(root), *runs_from(root)):
-        if not led_by_link(str(path), [str(root)]):
+def _find_read_only(root: Path) -> Iterator[Path]:
+    """Yield what stays read-only in a root: protected files, and this program's own runtime."""
+    for path in (*find_protected(root), *find_shared_environments(root), *find_runtime_paths(root)):
+        if not is_behind_link(str(path), [str(root)]):
             yield path
 
 
-def runs_from(root: Path, *more: Path) -> list[Path]:
-    """What of a root this very program runs from: its Python, and more that is named."""
-    ours = dict.fromkeys((*map(Path, _pythons()), *more, STAGING))
+def find_runtime_paths(root: Path, *more: Path) -> list[Path]:
+    """List the paths of this program's Python, and more named ones, that are inside a root."""
+    ours = dict.fromkeys((*map(Path, _python_prefixes()), *more, STAGE_SCRIPT))
     return [place for place in ours if root in place.parents]
 
 
-def _pythons() -> Iterator[str]:
-    """Where this program's Python is, by whatever name."""
+def _python_prefixes() -> Iterator[str]:
+    """Yield the folders of this program's Python, under each of their names."""
     for prefix in (sys.base_prefix, sys.prefix):
         yield from (prefix, os.path.realpath(prefix))
 
 
-def resolved(paths: Iterable[str | os.PathLike[str]], what: str) -> tuple[Path, ...]:
-    """Folders as they are called without links.
+def resolve_paths(paths: Iterable[str | os.PathLike[str]], role: str) -> tuple[Path, ...]:
+    """Resolve paths to absolute ones without links.
+
+    Args:
+        paths: Existing paths; ``~`` is expanded.
+        role: ``root``, or another word for the message.
 
     Raises:
-        SetupError: if one is not there, or is a place no sandbox may open as a whole.
+        SetupError: if one is missing, or is a folder that no sandbox may open entirely.
     """
     found = []
     for path in paths:
         place = Path(path).expanduser().resolve()
         if not place.exists():
-            raise SetupError(f"the sandbox's {what} {str(path)!r} does not exist")
-        if str(place) in _NOT_ROOTS and what == "root":
+            raise SetupError(f"the sandbox's {role} {str(path)!r} does not exist")
+        if str(place) in _FORBIDDEN_ROOTS and role == "root":
             raise SetupError(f"{str(place)!r} cannot be a sandbox's root: name a folder below it")
         found.append(place)
     return tuple(found)
 
 
-def opened(path: str) -> int:
-    """A handle of a place by its own name: a command may have put a link where a folder was.
+def open_path(path: str) -> int:
+    """Open a handle of a path, following no link: a command may have replaced a folder by one.
 
     Args:
         path: Absolute, without links.
 
     Raises:
-        OSError: if it is not there, or there is a link on the way now.
+        OSError: if it is missing, or a link is on the way now.
     """
-    place = os.open("/", HANDLE)
+    place = os.open("/", HANDLE_FLAGS)
     for part in Path(path).parts[1:]:
         above = place
         try:
-            place = os.open(part, HANDLE | os.O_NOFOLLOW, dir_fd=above)
+            place = os.open(part, HANDLE_FLAGS | os.O_NOFOLLOW, dir_fd=above)
         finally:
             os.close(above)
         if stat.S_ISLNK(os.fstat(place).st_mode):
@@ -163,28 +187,28 @@ def opened(path: str) -> int:
     return place
 
 
-def opened_all(paths: Iterable[str]) -> dict[str, int]:
-    """A handle of each place; see `opened`."""
+def open_paths(paths: Iterable[str]) -> dict[str, int]:
+    """Open a handle of each path; see `open_path`."""
     handles: dict[str, int] = {}
     try:
         for path in paths:
-            handles[path] = opened(path)
+            handles[path] = open_path(path)
     except OSError:
-        close_all(handles.values())
+        close_handles(handles.values())
         raise
     return handles
 
 
-def close_all(handles: Iterable[int]) -> None:
-    """Close them."""
+def close_handles(handles: Iterable[int]) -> None:
+    """Close handles."""
     for handle in handles:
         os.close(handle)
 
 
-def imported_from(root: Path) -> list[str]:
-    """Folders at or below a root that this program imports its own code from.
+def find_import_folders(root: Path) -> list[str]:
+    """List the folders at or below a root that this program imports its own code from.
 
-    Installed packages are left out: an environment is kept from being written by other means.
+    Installed packages are left out: environments are protected in other ways.
 
     Args:
         root: Absolute, without links.
@@ -199,25 +223,25 @@ def imported_from(root: Path) -> list[str]:
     ]
 
 
-def _system(network: bool) -> Iterable[str]:
+def _system_paths(network: bool) -> Iterable[str]:
     names = [*_SETTINGS, "resolv.conf"] if network else _SETTINGS
-    candidates = [*_SYSTEM, *(f"/etc/{name}" for name in names), *_pythons()]
+    candidates = [*_SYSTEM, *(f"/etc/{name}" for name in names), *_python_prefixes()]
     return [path for path in dict.fromkeys(candidates) if os.path.exists(path)]
 
 
-def environment(home: str, search: Iterable[str], extra: Mapping[str, str]) -> dict[str, str]:
-    """The variables a confined command has: a few of ours, none of which is a secret.
+def make_environment(home: str, visible: Iterable[str], extra: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a confined command: some of our variables, none with a secret.
 
     Args:
-        home: Its home, which is its folder for temporary files, too.
-        search: Folders it may see; those of our ``PATH`` below them are its ``PATH``.
-        extra: More variables, as the user says.
+        home: Its home, which is also its folder for temporary files.
+        visible: Folders it can see; entries of our ``PATH`` outside of them are dropped.
+        extra: More variables, from the user.
     """
-    ours = {k: v for k, v in os.environ.items() if k in _KEPT or k.startswith("LC_")}
-    seen = tuple(search)
+    ours = {k: v for k, v in os.environ.items() if k in _PASSED_VARIABLES or k.startswith("LC_")}
+    folders = tuple(visible)
     path = [str(Path(sys.prefix, "bin")), *os.environ.get("PATH", "").split(os.pathsep)]
     path += ["/usr/local/bin", "/usr/bin", "/bin"]
-    visible = [p for p in path if any(p == s or p.startswith(f"{s}/") for s in seen)]
+    visible = [p for p in path if any(p == s or p.startswith(f"{s}/") for s in folders)]
     return {
         "PATH": os.pathsep.join(dict.fromkeys(visible)),
         "LANG": "C.UTF-8",

@@ -1,9 +1,9 @@
-"""The one way out of a sandbox with a network: a proxy outside, which listens inside.
+"""The only way out of a sandbox with a network: a proxy outside that listens inside.
 
-A command of a sandbox has a network of its own, in which there is nothing. Before it starts, a few
-lines inside open a port on the loopback there and hand it out, by a pair of sockets they have
-inherited; out here a proxy answers it (`toolkeel_workspace.sandbox.proxy`), which reaches what it may and
-checks each address. So no service of this machine or of its network is reached, by whatever name.
+The command's network namespace is empty. Before the command starts, a few lines of Python inside open a
+port on the loopback there and send the listening socket out over an inherited socket pair. Outside,
+`toolkeel_workspace.sandbox.proxy` accepts on it and checks each address. So no service of this machine or of its
+network can be reached, by whatever name.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ import threading
 from contextlib import suppress
 
 from toolkeel_workspace.sandbox.proxy import Proxy
-from toolkeel_workspace.sandbox.reachable_hosts import Reach
+from toolkeel_workspace.sandbox.reachable_hosts import HostPolicy
 
 _PORT = 3128
-_OPENING = """
+_LISTENER_CODE = """
 import os, socket, sys
 pair = socket.socket(fileno=int(sys.argv[1]))
 port = socket.create_server(("127.0.0.1", int(sys.argv[2])), backlog=128)
@@ -33,32 +33,32 @@ except OSError as error:
 
 
 class NetworkGate:
-    """A proxy for one command; `close` ends it.
+    """A proxy for one command, in a thread of its own; `close` ends it.
 
     Args:
-        reach: What may be reached.
+        policy: Which hosts may be connected to.
     """
 
-    def __init__(self, reach: Reach) -> None:
-        self._ours, theirs = socket.socketpair()
-        self._theirs = theirs.detach()
-        self._proxy = Proxy(reach)
+    def __init__(self, policy: HostPolicy) -> None:
+        self._socket, theirs = socket.socketpair()
+        self._inner_fd = theirs.detach()
+        self._proxy = Proxy(policy)
         self._loop = asyncio.new_event_loop()
         self._ended = asyncio.Event()
         self._thread = threading.Thread(target=self._run, name="toolkeel-gate", daemon=True)
         self._thread.start()
 
-    def words(self, given: list[int]) -> list[str]:
-        """What starts a command behind it, inside.
+    def make_argv(self, pass_fds: list[int]) -> list[str]:
+        """Return the argv that opens the port inside and then executes the command.
 
         Args:
-            given: The descriptors that the command is given; the gate's is added.
+            pass_fds: The descriptors the command inherits; the gate's is appended.
         """
-        given.append(self._theirs)
-        return [sys.executable, "-I", "-S", "-c", _OPENING, str(self._theirs), str(_PORT)]
+        pass_fds.append(self._inner_fd)
+        return [sys.executable, "-I", "-S", "-c", _LISTENER_CODE, str(self._inner_fd), str(_PORT)]
 
-    def env(self) -> dict[str, str]:
-        """The variables by which programs find it."""
+    def make_env(self) -> dict[str, str]:
+        """Return the variables that name the proxy to programs."""
         url = f"http://{self._proxy.user}:{self._proxy.password}@127.0.0.1:{_PORT}"
         names = ("http_proxy", "https_proxy", "all_proxy")
         return {
@@ -68,16 +68,16 @@ class NetworkGate:
         }
 
     def close(self) -> None:
-        """End it, with all connections."""
+        """End the proxy and all its connections."""
         with suppress(OSError):
-            self._ours.shutdown(socket.SHUT_RDWR)
+            self._socket.shutdown(socket.SHUT_RDWR)
         with suppress(RuntimeError):  # it has ended
             self._loop.call_soon_threadsafe(self._ended.set)
         self._thread.join()
 
     def _run(self) -> None:
         try:
-            with self._ours as ours, suppress(OSError):
+            with self._socket as ours, suppress(OSError):
                 _, descriptors, _, _ = socket.recv_fds(ours, 1, 1)
                 if descriptors:
                     self._loop.run_until_complete(self._serve(descriptors[0]))
@@ -87,5 +87,5 @@ class NetworkGate:
     async def _serve(self, descriptor: int) -> None:
         with socket.socket(fileno=descriptor) as port:
             port.setblocking(False)
-            async with self._proxy.at(port):
+            async with self._proxy.use_socket(port):
                 await self._ended.wait()

@@ -1,10 +1,10 @@
-"""Files that others obey: what git, shells, editors, build tools, CI and agents run by themselves.
+"""Files that git, shells, editors, build tools, CI and agents load on their own.
 
-`OBEYED` are followed without anybody asking (a hook, a shell's start file, an editor's tasks, an
-agent's orders): changing one asks a person first, and in a sandbox those that are there stay
-read-only. `BUILD` are run by the next ordinary build or test, so changing them is normal work,
-unless strangers' text was read. How names are matched, and which files hold secrets, stands in
-`toolkeel._common.path_patterns`.
+`AUTO_LOADED` files take effect without a command (a hook, a shell's start file, an editor's tasks, an
+agent's instructions): changing one needs approval, and existing ones stay read-only in a sandbox.
+`BUILD_FILES` are run by the next ordinary build or test, so changing them is normal work unless the run
+has read a stranger's text. `toolkeel._common.path_patterns` has the matching and the names of files with
+secrets.
 """
 
 from __future__ import annotations
@@ -84,76 +84,80 @@ skaffold.yaml *.tf .terraform* .terragrunt* .ansible* pulumi.* helmfile* chart.y
 kustomization.yaml .nvmrc .node-version .python-version .ruby-version rust-toolchain*
 """
 
-OBEYED: tuple[str, ...] = tuple(
+AUTO_LOADED: tuple[str, ...] = tuple(
     " ".join((_GIT, _SHELL, _EDITORS, _AGENTS, _CI, _PACKAGES, _PYTHON)).split()
 )
-"""What is followed without anybody asking: patterns of one or more parts of a path."""
-BUILD: tuple[str, ...] = tuple(_BUILDS.split())
-"""What the next build or test runs."""
-PROTECTED: tuple[str, ...] = tuple(dict.fromkeys((*OBEYED, *SECRET)))
-"""What stays as it is unless a person says otherwise, at any depth: each with all below it."""
+"""Files loaded without a command: patterns of one or more parts of a path."""
+BUILD_FILES: tuple[str, ...] = tuple(_BUILDS.split())
+"""Files that the next build or test runs."""
+PROTECTED: tuple[str, ...] = tuple(dict.fromkeys((*AUTO_LOADED, *SECRET)))
+"""Files and folders that change only with approval, at any depth."""
 
 _ENVIRONMENTS = (".venv", "venv", "node_modules", ".tox", ".nox", "__pycache__", "*.pyc", "*.pth")
-"""Asked about when edited, and not mounted: programs in a sandbox keep their caches there."""
-MAX_LOOKED_AT = 5_000
-"""Most files in one protected folder that are looked at for changes."""
-DEPTH, PATIENCE = 4, 0.2
-"""How deep below a root protected files are looked for, and for how many seconds."""
-_PLANTED = (".git/commondir", ".git/gitdir", ".git/config.worktree", ".git/info/alternates")
-_PASSED_BY = frozenset({".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"})
+"""Need approval for edits, but stay writable in a sandbox, where programs keep caches in them."""
+MAX_FILES_CHECKED = 5_000
+"""Most files in one protected folder that are checked for changes."""
+MAX_DEPTH, SCAN_SECONDS = 4, 0.2
+"""How deep and for how many seconds the scan for protected files goes."""
+_GIT_REDIRECTS = (".git/commondir", ".git/gitdir", ".git/config.worktree", ".git/info/alternates")
+_SKIPPED_FOLDERS = frozenset(
+    {".git", "node_modules", ".venv", "venv", "__pycache__", ".tox", ".nox"}
+)
 
 
-def protected_part(path: str) -> str:
-    """The protected pattern that a path falls under; empty if none does.
+def find_protected_pattern(path: str) -> str:
+    """Return the protected pattern that matches a path; empty if none does.
 
     Args:
         path: Relative, with slashes.
 
-    >>> protected_part("lib/.git/hooks/pre-commit"), protected_part("src/hooks/a.py")
+    >>> find_protected_pattern("lib/.git/hooks/pre-commit"), find_protected_pattern("src/hooks/a.py")
     ('.git/hooks', '')
     """
     last = folded(path.replace("\\", "/").rstrip("/.").rpartition("/")[2])
-    if last == ".git":  # a file in the place of a folder points elsewhere
+    if last == ".git":  # a file named .git redirects to another folder
         return part_under(path, PROTECTED) or last
-    return part_under(path, PROTECTED) or ("a bare git repository" if _in_bare(path) else "")
+    return part_under(path, PROTECTED) or (
+        "a bare git repository" if _is_in_bare_repository(path) else ""
+    )
 
 
-def build_part(path: str) -> str:
-    """The pattern by which the next build or test runs a path; empty if none does.
+def find_build_pattern(path: str) -> str:
+    """Return the pattern by which the next build or test runs a path; empty if none does.
 
-    >>> build_part("app/Makefile")
+    >>> find_build_pattern("app/Makefile")
     'makefile'
     """
-    return part_under(path, BUILD)
+    return part_under(path, BUILD_FILES)
 
 
-def _in_bare(path: str) -> bool:
-    """Whether a path looks like the inside of a bare repository: git obeys its config."""
+def _is_in_bare_repository(path: str) -> bool:
+    """Return true if a path resembles the inside of a bare repository, whose config git loads."""
     parts = [folded(part) for part in path.split("/")]
     return len(parts) > 1 and parts[-2].endswith(".git") and parts[-2] != ".git"
 
 
-def protected_below(root: Path) -> list[Path]:
-    """What is there of the protected files below a folder, those nested in it included.
+def find_protected(root: Path) -> list[Path]:
+    """List the existing protected files below a folder, in nested repositories too.
 
-    Looked for to `DEPTH` and for `PATIENCE` seconds; the folder's own come first. What was found
-    before is told as long as it is there: however many files a command makes, it hides none.
+    The scan goes to `MAX_DEPTH` and takes `SCAN_SECONDS`, the top folder first. Files found earlier are listed
+    as long as they exist: a command cannot hide one by creating many files.
     """
-    known = _found.setdefault(root, {})
-    known.update(dict.fromkeys(_below(root)))
+    known = _known_files.setdefault(root, {})
+    known.update(dict.fromkeys(_scan(root)))
     return [path for path in list(known) if os.path.lexists(path)]
 
 
-_found: dict[Path, dict[Path, None]] = {}
+_known_files: dict[Path, dict[Path, None]] = {}
 
 
-def _below(root: Path) -> Iterator[Path]:
-    end = time.monotonic() + PATIENCE
+def _scan(root: Path) -> Iterator[Path]:
+    end = time.monotonic() + SCAN_SECONDS
     waiting = [(root, 0)]
     while waiting and (time.monotonic() < end or waiting[0][1] == 0):
         folder, depth = waiting.pop(0)
         try:
-            names = sorted(islice(folder.iterdir(), MAX_LOOKED_AT))
+            names = sorted(islice(folder.iterdir(), MAX_FILES_CHECKED))
         except OSError:
             continue
         bare = {"HEAD", "objects", "refs"} <= {path.name for path in names}
@@ -161,64 +165,67 @@ def _below(root: Path) -> Iterator[Path]:
             yield folder
             continue
         for path in names:
-            yield from _read_only_part(path)
-            deeper = depth < DEPTH and path.name not in _PASSED_BY and not path.is_symlink()
-            if deeper and path.is_dir() and not protected_part(path.name):
+            yield from _read_only_entries(path)
+            deeper = (
+                depth < MAX_DEPTH and path.name not in _SKIPPED_FOLDERS and not path.is_symlink()
+            )
+            if deeper and path.is_dir() and not find_protected_pattern(path.name):
                 waiting.append((path, depth + 1))
 
 
-def _read_only_part(path: Path) -> Iterable[Path]:
-    """What of one name in a folder stays read-only in a sandbox."""
+def _read_only_entries(path: Path) -> Iterable[Path]:
+    """Return what of one directory entry stays read-only in a sandbox."""
     name = folded(path.name)
-    if path.is_symlink():  # told when it is made; it cannot be mounted
-        return [path] if protected_part(path.name) else ()
+    if path.is_symlink():  # reported when created; a link cannot be mounted
+        return [path] if find_protected_pattern(path.name) else ()
     if name == ".git" and path.is_dir():
-        inside = (pattern.partition("/")[2] for pattern in OBEYED if pattern.startswith(".git/"))
+        inside = (
+            pattern.partition("/")[2] for pattern in AUTO_LOADED if pattern.startswith(".git/")
+        )
         return [path / each for each in inside if (path / each).exists()]
-    part = protected_part(path.name)
+    part = find_protected_pattern(path.name)
     found = [path] if part and part not in _ENVIRONMENTS else []
     several = (p for p in PROTECTED if "/" in p and p.partition("/")[0] == name and "*" not in p)
     return found or [path.parent / each for each in several if (path.parent / each).exists()]
 
 
-def shared_environments(root: Path) -> Iterator[Path]:
-    """Environments at the top of a folder whose files have a second name elsewhere.
+def find_shared_environments(root: Path) -> Iterator[Path]:
+    """Yield environments at the top of a folder whose files have hard links elsewhere.
 
-    Installers link packages from a cache of the whole machine: to write one is to write them all.
+    Installers link packages from a machine-wide cache: writing one would write all.
     """
     for name in (".venv", "venv", "node_modules"):
-        files = (path for path in islice((root / name).rglob("*"), MAX_LOOKED_AT))
-        if any(_has_another_name(path) for path in files):
+        files = (path for path in islice((root / name).rglob("*"), MAX_FILES_CHECKED))
+        if any(_has_hard_link(path) for path in files):
             yield root / name
 
 
-def _has_another_name(path: Path) -> bool:
+def _has_hard_link(path: Path) -> bool:
     with suppress(OSError):
         found = path.lstat()
         return stat.S_ISREG(found.st_mode) and found.st_nlink > 1
     return False
 
 
-def protected_state(root: Path) -> dict[str, int]:
-    """The same, each with a number that is another one once anything in it was changed.
+def snapshot_protected(root: Path) -> dict[str, int]:
+    """Map each protected file below a folder to a number that differs after any change in it.
 
-    By the times and sizes that the file system keeps, which a command cannot set back.
+    The numbers come from the times and sizes the file system records, which a command cannot reset.
     """
-    return {str(path): _state(path) for path in protected_below(root)}
+    return {str(path): _fingerprint(path) for path in find_protected(root)}
 
 
-def set_aside(made: Iterable[str]) -> list[str]:
-    """Take from git what a command has made for it to obey; the new names.
+def set_aside(created: Iterable[str]) -> list[str]:
+    """Rename files a command has created that would redirect git; return the new names.
 
-    A file that is not there cannot be kept from being made by a mount, and nobody makes these by
-    hand: they point git to other settings.
+    A missing file cannot be protected by a mount, and people do not create these by hand.
 
     Args:
-        made: Protected paths that were not there before.
+        created: Protected paths that did not exist before.
     """
     moved = []
-    for path in made:
-        name = next((each for each in _PLANTED if path.endswith(f"/{each}")), "")
+    for path in created:
+        name = next((each for each in _GIT_REDIRECTS if path.endswith(f"/{each}")), "")
         with suppress(OSError):
             if name:
                 os.rename(path, f"{path}.set-aside")
@@ -226,13 +233,17 @@ def set_aside(made: Iterable[str]) -> list[str]:
     return moved
 
 
-def _state(path: Path) -> int:
+def _fingerprint(path: Path) -> int:
     inside = (
-        islice(path.rglob("*"), MAX_LOOKED_AT) if path.is_dir() and not path.is_symlink() else ()
+        islice(path.rglob("*"), MAX_FILES_CHECKED)
+        if path.is_dir() and not path.is_symlink()
+        else ()
     )
-    seen = []
+    states = []
     for each in (path, *inside):
         with suppress(OSError):
             found = each.lstat()
-            seen.append((str(each), found.st_ino, found.st_size, found.st_mode, found.st_ctime_ns))
-    return hash(tuple(sorted(seen)))
+            states.append(
+                (str(each), found.st_ino, found.st_size, found.st_mode, found.st_ctime_ns)
+            )
+    return hash(tuple(sorted(states)))

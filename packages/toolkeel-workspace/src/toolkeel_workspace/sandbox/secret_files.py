@@ -1,8 +1,8 @@
-"""Which files with secrets a command has read, by its words and by what it has said.
+"""Detect that a command has read files with secrets, by its text and its output.
 
-A sandbox sees no single file being read, so this is a best effort from two sides: a secret file that
-the command names, by a pattern of the shell too, and a value of one that stands in its output. What
-is read under another name and told in other letters (encoded, reversed) is not seen.
+A sandbox sees no single read, so this is a best effort from two sides: a secret file that the command
+names, also by a shell pattern, and a value from one in its output. A read under another name whose value
+is encoded or reversed goes undetected.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from pathlib import Path
 
 from toolkeel._common.path_patterns import secret_part
 from toolkeel._records.taint_sources import Source, dump_sources
-from toolkeel_workspace.sandbox.protected_files import protected_below
+from toolkeel_workspace.sandbox.protected_files import find_protected
 
-MOST, LARGEST = 100, 65_536
-"""How many files are looked at, and how much of each, in bytes."""
-# What may be a secret: twelve characters and more, with letters and digits.
+MAX_FILES, MAX_BYTES = 100, 65_536
+"""Most files that are read, and most bytes of each."""
+# A possible secret has twelve characters or more, with letters and digits.
 _VALUE = re.compile(r"[^\s\"'=,;<>(){}\[\]]{12,}")
 _WORD = re.compile(r"[^\s\"'=,;<>(){}|&`]+")
 
@@ -31,33 +31,34 @@ class SecretFiles:
     """The files with secrets below some folders, as they were before something ran.
 
     Args:
-        paths: Those that are there, and folders that hold nothing else.
+        paths: Such files, and folders that contain nothing else.
     """
 
     def __init__(self, paths: Iterable[str | Path]) -> None:
         self._values: dict[str, frozenset[str]] = {}
-        for path in islice(_files(paths), MOST):
-            self._values[path] = frozenset(_values(path))
+        for path in islice(_iter_files(paths), MAX_FILES):
+            self._values[path] = frozenset(_iter_secrets(path))
 
     @classmethod
-    def below(cls, *roots: Path) -> SecretFiles:
-        """Those that are there below some folders now."""
-        return cls(path for root in roots for path in protected_below(root))
+    def find_below(cls, *roots: Path) -> SecretFiles:
+        """Find the files with secrets below some folders now."""
+        return cls(path for root in roots for path in find_protected(root))
 
-    def read_by(self, line: str, said: str, tool: str) -> dict[str, object]:
-        """Those that a command has read, as labels for the details of its result.
+    def label_reads(self, command: str, output: str, tool: str) -> dict[str, object]:
+        """Return taint labels for the files a command has read, for the details of its result.
 
         Args:
-            line: The command, or the code.
-            said: What it said.
-            tool: Whose call it was.
+            command: The command, or the code.
+            output: Its output.
+            tool: The tool that ran it.
         """
-        words = set(_WORD.findall(line))
+        words = set(_WORD.findall(command))
         names = {word.rstrip("/").rpartition("/")[2] for word in words}
         found = [
             path
             for path, values in self._values.items()
-            if any(_names(name, path) for name in names) or any(value in said for value in values)
+            if any(_is_mentioned(name, path) for name in names)
+            or any(value in output for value in values)
         ]
         elsewhere = (os.path.expanduser(word) for word in words if word.startswith(("/", "~")))
         found += [path for path in elsewhere if secret_part(path) and os.path.isfile(path)]
@@ -65,8 +66,8 @@ class SecretFiles:
         return {"taint": labels} if labels else {}
 
 
-def _names(word: str, path: str) -> bool:
-    """Whether a word of a command means a file, or a folder with secrets that it lies in."""
+def _is_mentioned(word: str, path: str) -> bool:
+    """Return true if a word of a command names a file, or a secret folder that contains it."""
     parts = path.split("/")[-3:]
     hidden = any(part.startswith(".") and not word.startswith(".") for part in parts[-1:])
     if any(char in word for char in "*?["):
@@ -74,24 +75,24 @@ def _names(word: str, path: str) -> bool:
     return word == parts[-1] or (word in parts and bool(secret_part(word)))
 
 
-def _files(paths: Iterable[str | Path]) -> Iterator[str]:
+def _iter_files(paths: Iterable[str | Path]) -> Iterator[str]:
     for path in map(Path, paths):
-        inside = sorted(islice(path.rglob("*"), MOST)) if path.is_dir() else [path]
+        inside = sorted(islice(path.rglob("*"), MAX_FILES)) if path.is_dir() else [path]
         yield from (str(each) for each in inside if each.is_file() and secret_part(str(each)))
 
 
-def _values(path: str) -> Iterator[str]:
-    """What in a file looks like a secret."""
-    for value in _VALUE.findall(start_of(path)):
+def _iter_secrets(path: str) -> Iterator[str]:
+    """Yield the values in a file that may be secrets."""
+    for value in _VALUE.findall(read_start(path)):
         if re.search(r"\d", value) and re.search(r"[^\W\d]", value):
             yield value
 
 
-def start_of(path: str | Path) -> str:
-    """The first `LARGEST` bytes of a plain file, as text; empty for a pipe, a link or no file."""
+def read_start(path: str | Path) -> str:
+    """Return the first `MAX_BYTES` of a regular file as text; empty for a pipe, a link or no file."""
     with suppress(OSError), open(os.open(path, _READ), "rb") as file:
         if stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            return file.read(LARGEST).decode("utf-8", "replace")
+            return file.read(MAX_BYTES).decode("utf-8", "replace")
     return ""
 
 

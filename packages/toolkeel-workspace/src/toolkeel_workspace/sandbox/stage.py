@@ -1,23 +1,22 @@
-"""Put together what a command sees, in front of the program that walls it in.
+"""Mount what a command may see, before bubblewrap starts.
 
-This file is a program of its own and imports nothing of the library, like `supervise`. A command
-may swap a folder for a link while another one of the same root is starting; whoever then mounts by
-a path mounts what the link leads to, or where it leads. So the places are opened here part by part,
-no link followed, and mounted by these handles alone: the folders as `STAGE` ``/0``, ``/1`` and so
-on, what lies within one (protected files, the folders on the way) onto itself. All of it stands in
-a mount namespace of its own, that no other command is in.
+This file is a separate program and imports nothing of toolkeel, like `supervise`. A command may replace a
+folder by a link while another command with the same root is starting; a mount by path would then follow
+the link. So the paths are opened here component by component, following no link, and mounted by handle:
+folders at `STAGE_FOLDER` ``/0``, ``/1`` and so on, nested paths (protected files, the folders on the way)
+onto themselves. All of it is in a mount namespace that no other command shares.
 
-From root it also makes a user that is nobody else. To root inside of a namespace that has one user,
-all files are root's own: the kernel's settings, keys and limits know no walls then. So a number that
-nobody has is taken, and the places are shown under that number (mounts whose ids are mapped, Linux
-5.12). Outside the files belong to whom they belonged to, new ones too.
+As root it also becomes an unused user. In a user namespace with one user, root owns root's files: the
+kernel's settings, keys and limits would be accessible. So it takes a user id that nothing belongs to, and
+shows the paths with ids mapped to it (idmapped mounts, Linux 5.12). Outside, files keep their owners, new
+ones too.
 
 ::
 
-    python -I -S stage.py USER PLACES -- COMMAND ...
+    python -I -S stage.py USER PATHS -- COMMAND ...
 
-``USER`` is a number, or -1 to stay who it is. The file descriptor ``PLACES`` gives what `written`
-makes of places, the folders first. It imports little: each command waits for it.
+``USER`` is a number, or -1 to keep the user. ``PATHS`` is a descriptor with the result of `encode_paths`,
+top-level folders first. The program imports little, because each command waits for it.
 """
 
 from __future__ import annotations
@@ -34,10 +33,10 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from typing import NoReturn
 
-STAGE = "/tmp"
-"""Where the places are shown; nothing else is there."""
-NOT_CONFINED = 125
-"""Exit code when that could not be done; nothing has run then."""
+STAGE_FOLDER = "/tmp"
+"""Where top-level paths are mounted; nothing else is there."""
+EXIT_NOT_CONFINED = 125
+"""Exit code when mounting failed; the command has not run then."""
 
 _MOUNT_SETATTR, _MOVE_MOUNT, _OPEN_TREE = 442, 429, 428
 _NEW_NAMESPACE, _NEW_USER = 0x20000, 0x10000000
@@ -46,86 +45,88 @@ _EMPTY_PATH, _RECURSIVE = 0x1000, 0x8000
 _BY_HANDLES = 0x4 | 0x40  # MOVE_MOUNT_F_EMPTY_PATH, MOVE_MOUNT_T_EMPTY_PATH
 _READ_ONLY, _NO_SETUID, _NO_DEVICES, _IDMAP = 0x1, 0x2, 0x4, 0x100000
 _PRIVATE, _REC, _NOSUID, _NODEV = 1 << 18, 1 << 14, 2, 4
-_SHOWN = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
+_HANDLE_FLAGS = getattr(os, "O_PATH", 0) | os.O_CLOEXEC
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class Place:
-    """A folder or file to be shown.
+class StagedPath:
+    """A folder or file to mount.
 
     Args:
         path: Absolute, without links.
-        within: The folder before it in the list that it lies in; empty for one of its own.
-        writes: Whether it may be changed.
-        owner: Whose it is, who shall be the user.
-        group: The same of its group.
+        parent: The earlier folder in the list that contains it; empty for a top-level one.
+        is_writable: It may be changed.
+        owner: The user id of files that is mapped to the command's user.
+        group: The same for the group.
     """
 
-    def __init__(self, path: str, within: str, writes: bool, owner: int, group: int) -> None:
+    def __init__(self, path: str, parent: str, is_writable: bool, owner: int, group: int) -> None:
         self.path = path
-        self.within = within
-        self.writes = writes
+        self.parent = parent
+        self.is_writable = is_writable
         self.ids = owner, group
 
 
-def written(places: Iterable[Place]) -> bytes:
-    """Places as bytes, for `read_places`."""
-    rows = ((each.path, each.within, "w" if each.writes else "", *each.ids) for each in places)
+def encode_paths(paths: Iterable[StagedPath]) -> bytes:
+    """Encode paths for `decode_paths`."""
+    rows = ((each.path, each.parent, "w" if each.is_writable else "", *each.ids) for each in paths)
     return "".join(f"{field}\0" for row in rows for field in row).encode("utf-8", "surrogateescape")
 
 
-def read_places(data: bytes) -> list[Place]:
-    """What `written` has made."""
+def decode_paths(data: bytes) -> list[StagedPath]:
+    """Decode the paths of `encode_paths`."""
     fields = iter(data.decode("utf-8", "surrogateescape").split("\0")[:-1])
     rows = zip(*[fields] * 5, strict=True)
-    return [Place(path, in_, bool(writes), int(u), int(g)) for path, in_, writes, u, g in rows]
+    return [StagedPath(path, in_, bool(writes), int(u), int(g)) for path, in_, writes, u, g in rows]
 
 
-def main(user: int, places: list[Place], argv: list[str]) -> NoReturn:
-    """Show the places, become the user, and then the command."""
+def main(user: int, paths: list[StagedPath], argv: list[str]) -> NoReturn:
+    """Mount the paths, become the user, and execute the command."""
     try:
-        owners = {each.ids for each in places} if user >= 0 else ()
-        namespaces = {each: _user_namespace(*each, user) for each in owners}
-        _own_namespace()
-        _show(places, namespaces)
+        owners = {each.ids for each in paths} if user >= 0 else ()
+        namespaces = {each: _open_user_namespace(*each, user) for each in owners}
+        _enter_mount_namespace()
+        _mount_paths(paths, namespaces)
         if user >= 0:
             os.setgroups([])
             os.setresgid(user, user, user)
             os.setresuid(user, user, user)
         os.execv(argv[0], argv)
     except OSError as error:
-        text = f"toolkeel: what the command may see cannot be put together: {error}\n"
+        text = f"toolkeel: the sandbox's paths cannot be mounted: {error}\n"
         os.write(2, text.encode("utf-8", "backslashreplace"))
-        os._exit(NOT_CONFINED)
+        os._exit(EXIT_NOT_CONFINED)
 
 
-def _show(places: list[Place], namespaces: dict[tuple[int, int], int]) -> None:
-    """Mount each where it is to be found, with its ids as in the user namespace of its owner."""
-    top = os.open("/", _SHOWN)
-    folders = [each for each in places if not each.within]
-    handles = {each.path: _walk(top, each.path) for each in folders}
-    trees = {each.path: _tree(handles[each.path], each, namespaces) for each in folders}
+def _mount_paths(paths: list[StagedPath], namespaces: dict[tuple[int, int], int]) -> None:
+    """Mount each path, with its ids as in the user namespace of its owner."""
+    top = os.open("/", _HANDLE_FLAGS)
+    folders = [each for each in paths if not each.parent]
+    handles = {each.path: _open_beneath(top, each.path) for each in folders}
+    trees = {each.path: _clone_mount(handles[each.path], each, namespaces) for each in folders}
     options = b"mode=755,size=1m"
-    _check(_LIBC.mount(b"none", STAGE.encode(), b"tmpfs", _NOSUID | _NODEV, options))
+    _check_result(_LIBC.mount(b"none", STAGE_FOLDER.encode(), b"tmpfs", _NOSUID | _NODEV, options))
     for number, each in enumerate(folders):
-        at = _mount_point(f"{STAGE}/{number}", os.fstat(handles[each.path]).st_mode)
-        _system(_MOVE_MOUNT, trees[each.path], b"", at, b"", _BY_HANDLES)
-    for each in places[len(folders) :]:
-        handle, at = (_walk(tops[each.within], each.path, each.within) for tops in (handles, trees))
+        at = _make_mount_point(f"{STAGE_FOLDER}/{number}", os.fstat(handles[each.path]).st_mode)
+        _syscall(_MOVE_MOUNT, trees[each.path], b"", at, b"", _BY_HANDLES)
+    for each in paths[len(folders) :]:
+        handle, at = (
+            _open_beneath(tops[each.parent], each.path, each.parent) for tops in (handles, trees)
+        )
         if not os.path.samestat(os.fstat(handle), os.fstat(at)):
             raise OSError(errno.ESTALE, f"something else has taken the place of {each.path}")
-        tree = _tree(handle, each, namespaces)
-        _system(_MOVE_MOUNT, tree, b"", at, b"", _BY_HANDLES)
+        tree = _clone_mount(handle, each, namespaces)
+        _syscall(_MOVE_MOUNT, tree, b"", at, b"", _BY_HANDLES)
         for done in (handle, at, tree):
             os.close(done)
 
 
-def _own_namespace() -> None:
-    """Leave the mounts of all others; who may not is root in a namespace of users for it."""
+def _enter_mount_namespace() -> None:
+    """Enter a mount namespace; without the right to, in a user namespace as root."""
     user, group = os.geteuid(), os.getegid()
     if _LIBC.unshare(_NEW_NAMESPACE) < 0:
-        _check(_LIBC.unshare(_NEW_NAMESPACE | _NEW_USER))
+        _check_result(_LIBC.unshare(_NEW_NAMESPACE | _NEW_USER))
         lines = {
             "setgroups": "deny",
             "uid_map": f"{user} {user} 1",
@@ -134,52 +135,52 @@ def _own_namespace() -> None:
         for name, line in lines.items():
             with open(f"/proc/self/{name}", "w") as file:
                 file.write(line)
-    _check(_LIBC.mount(None, b"/", None, _PRIVATE | _REC, None))
+    _check_result(_LIBC.mount(None, b"/", None, _PRIVATE | _REC, None))
 
 
-def _walk(place: int, path: str, above_it: str = "") -> int:
-    """A handle of a path from that of a folder above it, by names alone: no link is followed."""
-    place = os.dup(place)
-    for part in path[len(above_it) :].split("/"):
+def _open_beneath(top: int, path: str, base: str = "") -> int:
+    """Open a path below a folder's handle, following no link."""
+    top = os.dup(top)
+    for part in path[len(base) :].split("/"):
         if part:
-            above = place
-            place = os.open(part, _SHOWN | os.O_NOFOLLOW, dir_fd=above)
+            above = top
+            top = os.open(part, _HANDLE_FLAGS | os.O_NOFOLLOW, dir_fd=above)
             os.close(above)
-    if stat.S_ISLNK(os.fstat(place).st_mode):
+    if stat.S_ISLNK(os.fstat(top).st_mode):
         raise OSError(errno.ELOOP, f"a link has taken the place of {path} or of one above")
-    return place
+    return top
 
 
-def _tree(handle: int, place: Place, namespaces: dict[tuple[int, int], int]) -> int:
-    """A mount of a place that is nowhere yet."""
-    namespace = namespaces.get(place.ids)
-    tree = _system(_OPEN_TREE, handle, b"", _CLONE_TREE | _EMPTY_PATH)
-    # All that bubblewrap wants of a mount is set here: it would set it by a path, of another one
-    # if need be. What is read-only here cannot be made anything else there.
-    wanted = _NO_SETUID | _NO_DEVICES | (0 if place.writes else _READ_ONLY)
+def _clone_mount(handle: int, path: StagedPath, namespaces: dict[tuple[int, int], int]) -> int:
+    """Clone a mount of a path, attached nowhere yet."""
+    namespace = namespaces.get(path.ids)
+    tree = _syscall(_OPEN_TREE, handle, b"", _CLONE_TREE | _EMPTY_PATH)
+    # All attributes that bubblewrap sets are set here: bubblewrap would set them by path, perhaps on
+    # another mount. A mount that is read-only here cannot be made writable there.
+    wanted = _NO_SETUID | _NO_DEVICES | (0 if path.is_writable else _READ_ONLY)
     wanted |= 0 if namespace is None else _IDMAP
     attributes = struct.pack("=4Q", wanted, 0, 0, namespace or 0)  # to set, to clear, propagation
-    _system(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, attributes, len(attributes))
+    _syscall(_MOUNT_SETATTR, tree, b"", _EMPTY_PATH | _RECURSIVE, attributes, len(attributes))
     return tree
 
 
-def _mount_point(at: str, mode: int) -> int:
-    """A handle of a new folder or file, to mount one of that mode onto."""
+def _make_mount_point(at: str, mode: int) -> int:
+    """Create a file or folder to mount on, and open it."""
     if stat.S_ISDIR(mode):
         os.mkdir(at)
     else:
         os.close(os.open(at, os.O_CREAT | os.O_WRONLY, 0o600))
-    return os.open(at, _SHOWN)
+    return os.open(at, _HANDLE_FLAGS)
 
 
-def _user_namespace(owner: int, group: int, user: int) -> int:
-    """A handle of a user namespace in which an owner and a group of files are the user."""
-    ready, told = os.pipe()
+def _open_user_namespace(owner: int, group: int, user: int) -> int:
+    """Open a user namespace that maps an owner and a group to the user."""
+    ready, child_ready = os.pipe()
     ends, life = os.pipe()
     child = os.fork()
     if child == 0:
         os.close(life)
-        os.write(told, b"1" if _LIBC.unshare(_NEW_USER) == 0 else b"0")
+        os.write(child_ready, b"1" if _LIBC.unshare(_NEW_USER) == 0 else b"0")
         os.read(ends, 1)
         os._exit(0)
     try:
@@ -190,17 +191,17 @@ def _user_namespace(owner: int, group: int, user: int) -> int:
                 file.write(line)
         return os.open(f"/proc/{child}/ns/user", os.O_RDONLY | os.O_CLOEXEC)
     finally:
-        for end in (ready, told, ends, life):
+        for end in (ready, child_ready, ends, life):
             os.close(end)
         os.waitpid(child, 0)
 
 
-def _system(number: int, *arguments: object) -> int:
+def _syscall(number: int, *arguments: object) -> int:
     longs = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return _check(int(_LIBC.syscall(ctypes.c_long(number), *longs)))
+    return _check_result(int(_LIBC.syscall(ctypes.c_long(number), *longs)))
 
 
-def _check(result: int) -> int:
+def _check_result(result: int) -> int:
     if result < 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code))
@@ -208,6 +209,6 @@ def _check(result: int) -> int:
 
 
 if __name__ == "__main__":
-    with open(int(sys.argv[2]), "rb") as given:
-        wanted_places = read_places(given.read())
-    main(int(sys.argv[1]), wanted_places, sys.argv[4:])
+    with open(int(sys.argv[2]), "rb") as paths_file:
+        staged_paths = decode_paths(paths_file.read())
+    main(int(sys.argv[1]), staged_paths, sys.argv[4:])

@@ -1,7 +1,6 @@
-"""The stage before bubblewrap: whether this machine permits one, and the words that start it.
+"""Starting the stage before bubblewrap: whether this system allows it, and its argv.
 
-Commands of root run behind it as a user that nobody else is, where the kernel can show files as
-theirs.
+Commands of root run behind it as an unused user, where the kernel can map the ids of files to that user.
 """
 
 from __future__ import annotations
@@ -14,108 +13,121 @@ import tempfile
 from collections.abc import Iterable
 from functools import cache
 
-from toolkeel.executors.process_tree import memory_file
-from toolkeel_workspace.sandbox.bubblewrap import found
-from toolkeel_workspace.sandbox.mounts import STAGING, Places, close_all, opened_all
-from toolkeel_workspace.sandbox.stage import STAGE, Place, written
+from toolkeel.executors.process_tree import open_memory_file
+from toolkeel_workspace.sandbox.bubblewrap import find_bubblewrap
+from toolkeel_workspace.sandbox.mounts import STAGE_SCRIPT, SandboxPaths, close_handles, open_paths
+from toolkeel_workspace.sandbox.stage import STAGE_FOLDER, StagedPath, encode_paths
 
-_STAYS = -1
+_KEEP_USER = -1
 
 
 class Stage:
-    """What a command sees of the folders it was given, put together before bubblewrap starts.
+    """The arguments for a stage: the paths it opens and mounts before bubblewrap starts.
+
+    It is callable: for a path, it returns where the stage mounts it, for bubblewrap's options.
 
     Args:
-        places: What is there.
-        user: The number of the user that root becomes; see `nobody_else`.
+        paths: The sandbox's paths.
+        user: The user id that root becomes; see `pick_unused_uid`.
 
     Raises:
-        OSError: if one is not there, or a link has taken its place.
+        OSError: if a path is missing, or a link has taken its place.
     """
 
-    def __init__(self, places: Places, user: int = _STAYS) -> None:
-        owned = places.owned()
+    def __init__(self, paths: SandboxPaths, user: int = _KEEP_USER) -> None:
+        owned = paths.list_private()
         self._user = user
-        self._at = {path: f"{STAGE}/{number}" for number, path in enumerate(owned)}
-        self._places = [_place(path, "", path in places.writable, places) for path in owned]
-        self._places += [
-            _place(path, places.root_above(path), writes, places)
-            for path, writes in places.inside().items()
+        self._staged_at = {path: f"{STAGE_FOLDER}/{number}" for number, path in enumerate(owned)}
+        self._staged = [
+            _make_staged_path(path, "", path in paths.writable, paths) for path in owned
         ]
-        # It opens them once more, in mounts of its own; here it can still be said as an error.
-        close_all(opened_all(each.path for each in self._places).values())
+        self._staged += [
+            _make_staged_path(path, paths.find_enclosing_root(path), writes, paths)
+            for path, writes in paths.list_nested().items()
+        ]
+        # The stage opens them again, in its own mounts; here a failure can still raise an error.
+        close_handles(open_paths(each.path for each in self._staged).values())
 
     def __call__(self, path: str) -> str:
-        """A place as the source of a mount."""
-        return self._at.get(path, path)
+        """Return the source of a path's mount."""
+        return self._staged_at.get(path, path)
 
-    def words(self, given: list[int]) -> list[str]:
-        """The words in front of bubblewrap's; adds the handle they need to those it is given."""
-        given.append(memory_file(written(self._places)))
-        program = [sys.executable, "-I", "-S", str(STAGING)]
-        return [*program, str(self._user), str(given[-1]), "--"]
+    def make_argv(self, pass_fds: list[int]) -> list[str]:
+        """Return the argv before bubblewrap's; append the descriptors it needs to `pass_fds`."""
+        pass_fds.append(open_memory_file(encode_paths(self._staged)))
+        program = [sys.executable, "-I", "-S", str(STAGE_SCRIPT)]
+        return [*program, str(self._user), str(pass_fds[-1]), "--"]
 
 
-def _place(path: str, within: str, writes: bool, places: Places) -> Place:
-    roots = (root for root in places.writable if f"{path}/".startswith(f"{root}/"))
-    real = path if within else os.path.realpath(path)  # a Python may be called by a link
+def _make_staged_path(path: str, parent: str, is_writable: bool, paths: SandboxPaths) -> StagedPath:
+    roots = (root for root in paths.writable if f"{path}/".startswith(f"{root}/"))
+    real = path if parent else os.path.realpath(path)  # the Python prefix may be a link
     owner = os.stat(max(roots, key=len, default=real))
-    return Place(real, within, writes, owner.st_uid, owner.st_gid)
+    return StagedPath(real, parent, is_writable, owner.st_uid, owner.st_gid)
 
 
-def nobody_else() -> int:
-    """The number of a user that has no files and no processes."""
+def pick_unused_uid() -> int:
+    """Return a user id that has no files and no processes."""
     with open("/proc/self/uid_map") as file:
         known = max(int(line.split()[0]) + int(line.split()[2]) for line in file)
     most = 1 << 30
     return most + secrets.randbelow(most) if known > 2 * most else 64_000 + secrets.randbelow(1000)
 
 
-def stage_of(places: Places) -> Stage | None:
-    """The best stage this machine permits; None for none.
+def make_stage(paths: SandboxPaths) -> Stage | None:
+    """Create the best stage this system allows; None for none.
 
     Raises:
-        OSError: if a place is not there, or a link has taken its place.
+        OSError: if a path is missing, or a link has taken its place.
     """
-    if not cannot_become(places.owned()):
-        return Stage(places, nobody_else())
-    stage = Stage(places)
-    return None if cannot_stage() else stage
+    if not find_user_obstacle(paths.list_private()):
+        return Stage(paths, pick_unused_uid())
+    stage = Stage(paths)
+    return None if find_stage_obstacle() else stage
 
 
 @cache
-def cannot_become(owned: tuple[str, ...]) -> str:
-    """Why a command cannot be another user than root; empty if one has just been.
+def find_user_obstacle(owned: tuple[str, ...]) -> str:
+    """Return why commands of root cannot run as another user; empty if one just did.
 
     Args:
-        owned: The folders it must see, which may belong to root alone.
+        owned: The folders it must see, which only root may be able to read.
     """
-    return _trial(owned, nobody_else()) if os.geteuid() == 0 else "it is not root"
+    return _try_stage(owned, pick_unused_uid()) if os.geteuid() == 0 else "it is not root"
 
 
 @cache
-def cannot_stage() -> str:
-    """Why what lies within the roots cannot be mounted by handles; empty if it has just been."""
+def find_stage_obstacle() -> str:
+    """Return why paths inside the roots cannot be mounted by handle; empty if one just was."""
     with tempfile.TemporaryDirectory() as folder:
-        return _trial((os.path.realpath(folder),), _STAYS)
+        return _try_stage((os.path.realpath(folder),), _KEEP_USER)
 
 
-def _trial(owned: Iterable[str], user: int) -> str:
-    given: list[int] = []
+def _try_stage(owned: Iterable[str], user: int) -> str:
+    pass_fds: list[int] = []
     try:
-        words = Stage(Places((), tuple(owned), (), ()), user).words(given)
+        argv = Stage(SandboxPaths((), tuple(owned), (), ()), user).make_argv(pass_fds)
     except OSError as error:
-        return f"what the command may see cannot be put together: {error}"
-    first = [found(), "--unshare-user", "--ro-bind", "/", "/", "--ro-bind", f"{STAGE}/0", "/mnt"]
+        return f"the sandbox's paths cannot be mounted: {error}"
+    first = [
+        find_bubblewrap(),
+        "--unshare-user",
+        "--ro-bind",
+        "/",
+        "/",
+        "--ro-bind",
+        f"{STAGE_FOLDER}/0",
+        "/mnt",
+    ]
     done = subprocess.run(
-        [*words, *first, "--", "/bin/sh", "-c", "exit 42"],
+        [*argv, *first, "--", "/bin/sh", "-c", "exit 42"],
         env={},
-        pass_fds=given,
+        pass_fds=pass_fds,
         stdin=subprocess.DEVNULL,
         capture_output=True,
         check=False,
         timeout=30,
     )
-    close_all(given)
-    said = done.stderr.decode("utf-8", "replace").strip()
-    return "" if done.returncode == 42 else said[:300] or f"exit code {done.returncode}"
+    close_handles(pass_fds)
+    message = done.stderr.decode("utf-8", "replace").strip()
+    return "" if done.returncode == 42 else message[:300] or f"exit code {done.returncode}"

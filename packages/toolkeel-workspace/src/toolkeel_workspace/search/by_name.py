@@ -1,4 +1,4 @@
-"""File search by names alone, as the command line has them."""
+"""The file search tool by names alone, for the command line."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError
 from toolkeel_workspace.search.embeddings import OPENAI_URL, Embeddings
-from toolkeel_workspace.search.file_search import MAX_RESULTS, RESULTS, FileSearchTool
+from toolkeel_workspace.search.file_search import DEFAULT_RESULTS, MAX_RESULTS, FileSearchTool
 
 
 def tools(
     stores: str = "",
     embeddings: str = "",
     base_url: str = "",
-    max_num_results: int | str = RESULTS,
+    max_num_results: int | str = DEFAULT_RESULTS,
     **options: Any,
 ) -> tuple[AnyTool, ...]:
-    """The tools of this file; the command line gives all of it as text.
+    """Create the file search tool; the command line passes all parameters as text.
 
     Args:
-        stores: Which stores, with commas between.
-        embeddings: The embedding model whose vectors they have; empty: words alone.
-        base_url: Its server, ``/v1`` included; OpenAI's by default.
+        stores: The stores, separated by commas.
+        embeddings: The embedding model of their vectors; empty: words alone.
+        base_url: Its server, including ``/v1``; OpenAI's by default.
         max_num_results: Most passages.
         options: Further parameters of `FileSearchTool`.
 
     Raises:
-        SetupError: if no store is named, or a parameter will not do.
+        SetupError: if no store is named, or a parameter is invalid.
     """
     ids = [id.strip() for id in stores.split(",") if id.strip()]
     if not ids:

@@ -1,4 +1,4 @@
-"""Cutting a text into passages that can be found and read by themselves."""
+"""Split a text into passages that can be found and read on their own."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from toolkeel._records.record import record
 
-SIZE = 1600
-"""About how many characters a passage has; Chinese ones count twice."""
-OVERLAP = 200
-"""About how many of them it shares with the one before, where a section is cut in its midst."""
+CHUNK_CHARS = 1600
+"""Approximate characters of a passage; Chinese ones count twice."""
+OVERLAP_CHARS = 200
+"""Approximate characters shared with the previous passage of the same section."""
 
 _HEADING = re.compile(r"(#{1,6})\s+(\S.*)")
 _UNDERLINE = re.compile(r"(=+|-+|~+|\^+|\*+)\s*$")
@@ -24,9 +24,9 @@ class Chunk:
     """A passage.
 
     Args:
-        text: As it stands in the document.
-        start: Where it begins there, in characters.
-        heading: The headings it stands under, the outermost first.
+        text: As it is in the document.
+        start: Where it starts there, in characters.
+        heading: The headings above it, the outermost first.
     """
 
     text: str
@@ -34,24 +34,23 @@ class Chunk:
     heading: str = ""
 
 
-def split(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Chunk]:
-    """The passages of a text, in order; together they hold all of it but blank space.
+def split_text(text: str, size: int = CHUNK_CHARS, overlap: int = OVERLAP_CHARS) -> list[Chunk]:
+    r"""Split a text into passages, in order; together they contain all of it but blank space.
 
-    A heading (Markdown's, or a line underlined as reStructuredText does it) begins a new passage
-    and is remembered for those below it. Within a section, paragraphs and lines are kept whole as
-    long as they fit.
+    A heading (Markdown's, or a line underlined as in reStructuredText) starts a new passage and is recorded
+    for those below it. Within a section, paragraphs and lines stay together as long as they fit.
 
     Args:
         text: A document's.
-        size: About how many characters a passage has.
-        overlap: About how many it shares with the one before in its section.
+        size: Approximate characters of a passage.
+        overlap: Approximate characters shared with the previous passage of the section.
 
-    >>> [(chunk.heading, chunk.text) for chunk in split("# A\\nfirst\\n## B\\nsecond")]
-    [('A', '# A\\nfirst'), ('A > B', '## B\\nsecond')]
+    >>> [(chunk.heading, chunk.text) for chunk in split_text("# A\nfirst\n## B\nsecond")]
+    [('A', '# A\nfirst'), ('A > B', '## B\nsecond')]
     """
     chunks: list[Chunk] = []
-    for heading, start, end in _sections(text):
-        for begin, stop in _passages(text, (start, end), size, overlap):
+    for heading, start, end in _iter_sections(text):
+        for begin, stop in _iter_passages(text, (start, end), size, overlap):
             piece = text[begin:stop]
             if piece.strip():
                 lead = len(piece) - len(piece.lstrip())
@@ -59,29 +58,29 @@ def split(text: str, size: int = SIZE, overlap: int = OVERLAP) -> list[Chunk]:
     return chunks
 
 
-def _sections(text: str) -> Iterator[tuple[str, int, int]]:
-    """Each section's headings, beginning and end."""
+def _iter_sections(text: str) -> Iterator[tuple[str, int, int]]:
+    """Yield each section's headings, start and end."""
     path: list[tuple[int, str]] = []
     marks: dict[str, int] = {}
     begin, place, fenced = 0, 0, False
     before, before_at = "", 0
     for line in text.splitlines(keepends=True):
         fenced = fenced is not bool(_FENCE.match(line))
-        found = None if fenced else _heading(line, before, marks)
+        found = None if fenced else _parse_heading(line, before, marks)
         if found is not None:
             level, title, begins_above = found
             at = before_at if begins_above else place
             if text[begin:at].strip():
-                yield _joined(path), begin, at
+                yield _join_headings(path), begin, at
                 begin = at
             path = [*((one, name) for one, name in path if one < level), (level, title)]
         before, before_at = line, place
         place += len(line)
-    yield _joined(path), begin, len(text)
+    yield _join_headings(path), begin, len(text)
 
 
-def _heading(line: str, before: str, marks: dict[str, int]) -> tuple[int, str, bool] | None:
-    """Level and title of the heading that a line is or ends, and whether it began above."""
+def _parse_heading(line: str, before: str, marks: dict[str, int]) -> tuple[int, str, bool] | None:
+    """Return level and title of the heading a line is or ends; true if it started a line above."""
     found = _HEADING.match(line)
     if found:
         title = found[2].rstrip()
@@ -94,27 +93,27 @@ def _heading(line: str, before: str, marks: dict[str, int]) -> tuple[int, str, b
     return marks.setdefault(line[0], len(marks) + 1), title, True
 
 
-def _joined(path: list[tuple[int, str]]) -> str:
+def _join_headings(path: list[tuple[int, str]]) -> str:
     return " > ".join(name for _, name in path)[:300]
 
 
-def _passages(
+def _iter_passages(
     text: str, section: tuple[int, int], size: int, overlap: int
 ) -> Iterator[tuple[int, int]]:
-    """Beginnings and ends of the passages of one section."""
+    """Yield start and end of the passages of one section."""
     begin, end = section
     while begin < end:
-        stop = _reach(text, begin, end, size)
+        stop = _find_limit(text, begin, end, size)
         if stop < end:
-            stop = _break(text, begin, stop)
+            stop = _find_break(text, begin, stop)
         yield begin, stop
         if stop >= end:
             return
-        begin = _resume(text, max(begin + 1, stop - overlap), stop)
+        begin = _find_restart(text, max(begin + 1, stop - overlap), stop)
 
 
-def _reach(text: str, begin: int, end: int, size: int) -> int:
-    """How far `size` characters go from `begin`, wide ones counted twice."""
+def _find_limit(text: str, begin: int, end: int, size: int) -> int:
+    """Return how far `size` characters go from `begin`, with wide ones counted twice."""
     stop = min(end, begin + size)
     if text.isascii():
         return stop
@@ -122,8 +121,8 @@ def _reach(text: str, begin: int, end: int, size: int) -> int:
     return stop if stop - begin + wide <= size else max(begin + 1, stop - wide // 2)
 
 
-def _break(text: str, begin: int, stop: int) -> int:
-    """The best place to end a passage that cannot go further than `stop`."""
+def _find_break(text: str, begin: int, stop: int) -> int:
+    """Return the best end for a passage that cannot go beyond `stop`."""
     half = begin + (stop - begin) // 2
     for mark in _BREAKS:
         found = text.rfind(mark, half, stop)
@@ -132,8 +131,8 @@ def _break(text: str, begin: int, stop: int) -> int:
     return stop
 
 
-def _resume(text: str, back: int, stop: int) -> int:
-    """Where the next passage begins: at a line or a word within what both share."""
+def _find_restart(text: str, back: int, stop: int) -> int:
+    """Return where the next passage starts: at a line or a word within the overlap."""
     for mark in ("\n", " "):
         found = text.find(mark, back, stop - 1)
         if found >= 0:

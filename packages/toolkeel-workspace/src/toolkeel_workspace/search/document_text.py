@@ -1,7 +1,7 @@
-"""Bytes of any kind as text: HTML, Markdown, PDF, plain text and code.
+"""Text of HTML, Markdown, PDF, plain text and code files.
 
-What a page hides from people (see `hidden_html`; scripts, comments) is not in its text, and how much that
-was is told at its end.
+What a page hides from people (see `hidden_html`; scripts, comments) is removed, with a note on how much
+at the end.
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.content import sniff
 from toolkeel.errors import MissingExtraError, ToolError
-from toolkeel_workspace.sandbox.isolated_decode import decode as decode_apart
+from toolkeel_workspace.sandbox.isolated_decode import decode_file as decode_apart
 from toolkeel_workspace.sandbox.isolated_decode import package_folder
-from toolkeel_workspace.search.hidden_html import visible, visible_text
+from toolkeel_workspace.search.hidden_html import remove_hidden, remove_invisible_characters
 
 with needs_extra("reading web pages and documents", "web"):
     import html_to_markdown
 
 _PYPDF = package_folder("pypdf")  # now, before a model can write a package of that name
-MAX_PAGES = 2000
+MAX_PDF_PAGES = 2000
 """Most pages of a PDF."""
-MAX_TEXT = 20_000_000
+MAX_PDF_CHARS = 20_000_000
 """Most characters of a PDF."""
-PATIENCE = 60.0
-"""Seconds after which no further page of a PDF is begun."""
+PDF_SECONDS = 60.0
+"""Seconds after which no further page of a PDF is started."""
 _PDF_STREAM = 8_000_000
 _PDF_LIMITS: dict[str, Any] = {
     "zlib_maximum_output_length": _PDF_STREAM,
@@ -39,7 +39,7 @@ _PDF_LIMITS: dict[str, Any] = {
     "page_tree_maximum_entries": 20_000,
     "xform_maximum_invocations_per_extraction": 1_000,
 }
-"""What one part of a PDF may swell to, in bytes, and how much work it may make; by `pypdf`."""
+"""Limits of pypdf: decompressed bytes and work for one part of a PDF."""
 
 _HTML = frozenset({"text/html", "application/xhtml+xml"})
 _TEXTS = re.compile(
@@ -49,10 +49,10 @@ _META = re.compile(rb"<meta[^>]{0,200}charset\s*=\s*[\"']?([\w.:-]+)", re.IGNORE
 _LOOKS_HTML = re.compile(
     rb"\s*(?:(?><!--.{0,500}?-->)\s*)*+<(!doctype\s+html|html|head|body)\b", re.I | re.S
 )
-# Codecs of Python alone, which are no charset of a document.
-_NO_CHARSETS = frozenset(("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"))
-_LARGER = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii": "cp1252"}
-"""Encodings that are declared where a larger one is meant (WHATWG Encoding, section 4.2)."""
+# Python's own codecs, which are no charsets of documents.
+_NON_CHARSETS = frozenset(("idna", "punycode", "unicode_escape", "raw_unicode_escape", "undefined"))
+_SUPERSETS = {"gb2312": "gb18030", "gbk": "gb18030", "iso-8859-1": "cp1252", "ascii": "cp1252"}
+"""Declared encodings that stand for a superset (WHATWG Encoding, section 4.2)."""
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
     (codecs.BOM_UTF16_LE, "utf-16"),
@@ -62,11 +62,11 @@ _BOMS = (
 
 @record
 class Document:
-    """A text with what is known of it.
+    """A document's text.
 
     Args:
-        text: Markdown if it was HTML; pages of a PDF are parted by form feeds.
-        title: As the document says; empty if it does not.
+        text: Markdown if it was HTML; pages of a PDF are separated by form feeds.
+        title: The document's own; empty if it has none.
         kind: ``html``, ``pdf`` or ``text``.
     """
 
@@ -78,42 +78,42 @@ class Document:
 def read_document(
     data: bytes, media_type: str = "", charset: str = "", base_url: str = ""
 ) -> Document:
-    """The text in a file or a page.
+    """Read the text of a file or a page.
 
     Args:
         data: Its bytes.
-        media_type: What it is said to be; empty: found out.
-        charset: What its encoding is said to be; empty: found out.
-        base_url: Where relative links start from.
+        media_type: The declared type; empty to detect it.
+        charset: The declared encoding; empty to detect it.
+        base_url: Base of relative links.
 
     Raises:
-        ToolError: if there is no text in it, or it cannot be read.
+        ToolError: if it contains no text, or cannot be read.
 
     >>> read_document("<html><title>天气</title><p>晴 <b>25</b>".encode()).text
     '晴 **25**'
     """
     if data.startswith(b"%PDF-"):
-        return Document(_visible_or_said("\f".join(_pdf_pages(data))), kind="pdf")
+        return Document(_remove_invisible("\f".join(_read_pdf_pages(data))), kind="pdf")
     if media_type in _HTML or (not _TEXTS.fullmatch(media_type) and _LOOKS_HTML.match(data)):
-        return _html(decode(data, charset), base_url)
+        return _read_html(decode_bytes(data, charset), base_url)
     if not is_text(data, media_type):
         kind = media_type or sniff(data)
         raise ToolError(f"It is {kind}, {len(data):,} bytes: no text can be read from it.")
-    return Document(_visible_or_said(decode(data, charset)))
+    return Document(_remove_invisible(decode_bytes(data, charset)))
 
 
-def _visible_or_said(text: str) -> str:
-    """A text without characters that nobody sees, which says how many there were."""
-    text, hidden = visible_text(text)
-    return text + _left_out(hidden)
+def _remove_invisible(text: str) -> str:
+    """Remove invisible characters and note how many there were."""
+    text, hidden = remove_invisible_characters(text)
+    return text + _describe_hidden(hidden)
 
 
-def _left_out(hidden: int) -> str:
+def _describe_hidden(hidden: int) -> str:
     return f"\n\n[Left out: {hidden} characters that people do not see.]" if hidden else ""
 
 
 def is_text(data: bytes, media_type: str = "") -> bool:
-    """Whether bytes are text, by what they are said to be or by how they begin."""
+    """Return true if bytes are text, by the declared type or by how they start."""
     if media_type not in ("", "application/octet-stream"):
         return _TEXTS.fullmatch(media_type) is not None
     head = data[:8192]
@@ -122,10 +122,10 @@ def is_text(data: bytes, media_type: str = "") -> bool:
     return b"\0" not in head and sniff(head) == "application/octet-stream"
 
 
-def decode(data: bytes, charset: str = "") -> str:
-    """Text of bytes: by their mark, by what is said of them, as UTF-8, or as Chinese GB 18030.
+def decode_bytes(data: bytes, charset: str = "") -> str:
+    """Decode bytes: by their byte order mark, by the declared encoding, as UTF-8, or as GB 18030.
 
-    >>> decode("北京".encode("gbk"), "gb2312")
+    >>> decode_bytes("北京".encode("gbk"), "gb2312")
     '北京'
     """
     for bom, name in _BOMS:
@@ -133,7 +133,7 @@ def decode(data: bytes, charset: str = "") -> str:
             return data.decode(name if name != "utf-8" else "utf-8-sig", "replace")
     declared = _META.search(data[:2048])
     for name in (charset, declared[1].decode("ascii", "replace") if declared else ""):
-        known = _codec(name)
+        known = _find_codec(name)
         if known:
             return data.decode(known, "replace")
     try:
@@ -146,39 +146,41 @@ def decode(data: bytes, charset: str = "") -> str:
         return data.decode("utf-8", "replace")
 
 
-def _codec(name: str) -> str:
+def _find_codec(name: str) -> str:
     try:
         found = codecs.lookup(name.strip().lower()).name if name else ""
         "".encode(found or "utf-8", "replace")  # those of bytes, such as "hex", are none of texts
     except (LookupError, ValueError):
         return ""
-    return "" if found in _NO_CHARSETS else _LARGER.get(found, found)
+    return "" if found in _NON_CHARSETS else _SUPERSETS.get(found, found)
 
 
-def _html(text: str, base_url: str) -> Document:
+def _read_html(text: str, base_url: str) -> Document:
     options = html_to_markdown.ConversionOptions(
         skip_images=True,
         base_url=base_url or None,
         max_depth=200,
         preprocessing=html_to_markdown.PreprocessingOptions(preset="standard"),
     )
-    text, hidden = visible(text)
+    text, hidden = remove_hidden(text)
     try:
         result = html_to_markdown.convert(text, options)
     except html_to_markdown.ConversionError as error:
         raise ToolError(f"The page cannot be read ({error}).") from None
     head = result.metadata.document
-    title, _ = visible_text((head.title or "").strip() if head is not None else "")
+    title, _ = remove_invisible_characters((head.title or "").strip() if head is not None else "")
     body = re.sub(r"\A---\n.*?\n---\n", "", result.content or "", count=1, flags=re.S)
-    body, written = visible_text(body)  # they may have been written as references, such as &#8203;
+    body, written = remove_invisible_characters(
+        body
+    )  # they may have been written as references, such as &#8203;
     hidden += written
-    return Document(body.strip() + _left_out(hidden), title, "html")
+    return Document(body.strip() + _describe_hidden(hidden), title, "html")
 
 
-def _pdf_pages(data: bytes) -> list[str]:
+def _read_pdf_pages(data: bytes) -> list[str]:
     if not _PYPDF:
         raise MissingExtraError("reading PDF files", "search")
-    order = {"kind": "pdf", "pages": MAX_PAGES, "text": MAX_TEXT, "seconds": PATIENCE}
+    order = {"kind": "pdf", "pages": MAX_PDF_PAGES, "text": MAX_PDF_CHARS, "seconds": PDF_SECONDS}
     told, _ = decode_apart({**order, "limits": _PDF_LIMITS}, data, _PYPDF)
     pages = told.get("pages")
     if not isinstance(pages, list):

@@ -1,4 +1,4 @@
-"""Meaning as numbers: vectors of texts, from any server with a ``/v1/embeddings`` endpoint.
+"""Vectors of texts, from any server with a ``/v1/embeddings`` endpoint.
 
 Source: https://platform.openai.com/docs/api-reference/embeddings.
 """
@@ -15,8 +15,8 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import as_dict, as_list
-from toolkeel_workspace.web.bounded_decompression import Inflater
-from toolkeel_workspace.web.service import is_local, json_of
+from toolkeel_workspace.web.bounded_decompression import Decompressor
+from toolkeel_workspace.web.service import is_local, parse_json
 
 with needs_extra("embeddings", "search"):
     import httpx2
@@ -25,23 +25,23 @@ with needs_extra("embeddings", "search"):
 
 Matrix: TypeAlias = "NDArray[np.float32]"
 OPENAI_URL = "https://api.openai.com/v1"
-BATCH = 64
-"""How many texts are sent at once."""
-MOST = 64 << 20
-"""Most bytes of an answer, which tells each vector in digits."""
-MAX_TEXT = 8000
+BATCH_SIZE = 64
+"""Texts per request."""
+MAX_RESPONSE_BYTES = 64 << 20
+"""Most bytes of a response, which has vectors as decimal digits."""
+MAX_TEXT_CHARS = 8000
 """Most characters of one text that are sent."""
 
 
 @checked
 class Embeddings:
-    """An embedding model behind an OpenAI-compatible server.
+    """An embedding model on an OpenAI-compatible server.
 
     Args:
         model: Its name there.
-        base_url: Where the server is, ``/v1`` included; OpenAI's by default.
-        api_key: The environment's ``OPENAI_API_KEY`` for OpenAI's server; others may need none.
-        dimensions: How long vectors shall be, if the model can shorten them.
+        base_url: The server's address, including ``/v1``; OpenAI's by default.
+        api_key: By default ``OPENAI_API_KEY`` for OpenAI's server; others may need none.
+        dimensions: Length of the vectors, if the model can shorten them.
         timeout: Seconds for one batch.
 
     Raises:
@@ -68,7 +68,7 @@ class Embeddings:
         self._timeout = timeout
 
     def embed(self, texts: Sequence[str]) -> Matrix:
-        """See `toolkeel_workspace.search.vector_store.Embedder`."""
+        """Return the vectors of texts; see `toolkeel_workspace.search.stores.Embedder`."""
         if not texts:
             return np.zeros((0, 0), np.float32)
         # Texts of a length go together: servers pad those of a batch to the longest.
@@ -77,42 +77,51 @@ class Embeddings:
             headers={"Accept-Encoding": "gzip"},
             timeout=self._timeout,
             trust_env=not is_local(self.base_url),
-            verify=self._certificates,
+            verify=self._ssl_context,
         ) as client:
             rows = [
-                self._batch(client, [texts[at] for at in order[first : first + BATCH]])
-                for first in range(0, len(texts), BATCH)
+                self._embed_batch(client, [texts[at] for at in order[first : first + BATCH_SIZE]])
+                for first in range(0, len(texts), BATCH_SIZE)
             ]
-        return normal(np.concatenate(rows)[np.argsort(order)])
+        return normalize_rows(np.concatenate(rows)[np.argsort(order)])
 
     @cached_property
-    def _certificates(self) -> SSLContext:
-        """Whom to trust; reading that takes longer than a question."""
+    def _ssl_context(self) -> SSLContext:
+        """The trusted certificates; loading them takes longer than a query."""
         return httpx2.create_ssl_context()
 
-    def _batch(self, client: httpx2.Client, texts: Sequence[str]) -> Matrix:
-        body: dict[str, object] = {"model": self.model, "input": [_sent(text) for text in texts]}
+    def _embed_batch(self, client: httpx2.Client, texts: Sequence[str]) -> Matrix:
+        body: dict[str, object] = {
+            "model": self.model,
+            "input": [_prepare_text(text) for text in texts],
+        }
         if self._dimensions is not None:
             body["dimensions"] = self._dimensions
         try:
             url = f"{self.base_url}/embeddings"
             with client.stream("POST", url, json=body, headers=self._headers) as response:
-                held = Inflater(response.headers.get("content-encoding", ""), MOST)
-                data = b"".join(one for raw in response.iter_raw() for one in held.feed(raw))
+                decompressor = Decompressor(
+                    response.headers.get("content-encoding", ""), MAX_RESPONSE_BYTES
+                )
+                data = b"".join(
+                    one for raw in response.iter_raw() for one in decompressor.feed(raw)
+                )
         except (httpx2.HTTPError, ValueError) as error:
             raise ToolError(f"The embedding server cannot be asked ({error}).") from None
         if not response.is_success:
-            said = data.decode("utf-8", "replace")[:200]
-            raise ToolError(f"The embedding server answered {response.status_code}: {said}")
-        return _matrix(as_dict(json_of("The embedding server", data)).get("data"), len(texts))
+            message = data.decode("utf-8", "replace")[:200]
+            raise ToolError(f"The embedding server answered {response.status_code}: {message}")
+        return _parse_matrix(
+            as_dict(parse_json("The embedding server", data)).get("data"), len(texts)
+        )
 
 
-def _sent(text: str) -> str:
-    """A text as it is sent: some servers refuse an empty one."""
-    return text[:MAX_TEXT] if text.strip() else " . "
+def _prepare_text(text: str) -> str:
+    """Shorten a text; replace an empty one, which some servers refuse."""
+    return text[:MAX_TEXT_CHARS] if text.strip() else " . "
 
 
-def _matrix(data: object, count: int) -> Matrix:
+def _parse_matrix(data: object, count: int) -> Matrix:
     rows = [as_dict(one) for one in as_list(data)]
     rows.sort(key=lambda row: index if isinstance(index := row.get("index"), int) else 0)
     try:
@@ -124,8 +133,8 @@ def _matrix(data: object, count: int) -> Matrix:
     return made
 
 
-def normal(rows: Matrix) -> Matrix:
-    """The rows at length 1, so that a product of two is their cosine; zeros stay."""
+def normalize_rows(rows: Matrix) -> Matrix:
+    """Scale rows to length 1, so that the product of two is their cosine; zeros stay."""
     lengths = np.linalg.norm(rows, axis=1, keepdims=True)
     made: Matrix = np.divide(rows, lengths, out=np.zeros_like(rows), where=lengths > 0)
     return made

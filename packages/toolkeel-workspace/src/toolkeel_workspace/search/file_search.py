@@ -1,4 +1,4 @@
-"""Search in documents: in stores of this machine, or of the provider that hosts them."""
+"""Search in documents: in stores of this machine, or of the provider."""
 
 from __future__ import annotations
 
@@ -18,39 +18,43 @@ from toolkeel.effects import Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.search.filters import as_filter, compile_filter
-from toolkeel_workspace.search.open_store import display_name, is_address, open_store, store_path
-from toolkeel_workspace.search.ranking import Hit, Ranking, search
+from toolkeel_workspace.search.filters import compile_filter, normalize_filter
+from toolkeel_workspace.search.open_store import (
+    hide_passwords,
+    is_store_address,
+    open_store,
+    resolve_store_path,
+)
+from toolkeel_workspace.search.ranking import Hit, Ranking, search_store
 from toolkeel_workspace.search.stores import Embedder, Store
 
 MAX_RESULTS = 50
-RESULTS = 8
-"""How many passages are given if nothing is said."""
+DEFAULT_RESULTS = 8
+"""Default number of passages."""
 
 
 @checked
 class FileSearchTool:
     """Search in vector stores, with the parameters of the OpenAI Agents SDK.
 
-    A store is one file, made by ``toolkeel index`` or a `VectorStore`, or a server's (see
-    `toolkeel_workspace.search.open_store`). If all stores named are such they are searched from
-    here, whatever the model; else OpenAI's Responses API is sent its own tool, with the ids as
-    those of its stores.
+    A store is a file made by ``toolkeel index`` or a `VectorStore`, or on a server (see
+    `toolkeel_workspace.search.open_store`). If all named stores are such, they are searched from here, with any
+    model; otherwise OpenAI's Responses API is sent its own tool, with the ids of its own stores.
 
     Args:
-        vector_store_ids: Which stores: names, paths, addresses, stores themselves, or ids of the
-            provider's.
-        max_num_results: Most passages, from 1 to 50; 8 if nothing is said.
-        include_search_results: Whether the program gets the passages, too, in the result's
-            artifact or the provider's item (see `toolkeel.builtin.hosted_calls`).
+        vector_store_ids: The stores: names, paths, addresses, store objects, or ids of the
+            provider's stores.
+        max_num_results: Most passages, from 1 to 50; 8 by default.
+        include_search_results: Give the program the passages, too, in the result's artifact or the
+            provider's item (see `toolkeel.builtin.hosted_calls`).
         ranking_options: ``score_threshold`` from 0 to 1, and ``hybrid_search`` with
             ``embedding_weight`` and ``text_weight``; a dict or an object with these attributes.
         filters: Which files are searched: see `toolkeel_workspace.search.filters`.
         where: ``auto``, ``provider`` or ``local``.
-        embedder: Makes a vector of the question, for stores that have vectors.
+        embedder: Makes vectors of queries, for stores with vectors.
 
     Raises:
-        SetupError: if a parameter will not do.
+        SetupError: if a parameter is invalid.
     """
 
     def __init__(
@@ -79,7 +83,7 @@ class FileSearchTool:
         self.where: Where = where
         self._embedder = embedder
         compile_filter(filters)
-        self._ranking = _ranking(ranking_options)
+        self._ranking = _parse_ranking(ranking_options)
         self._stores: dict[str, Store] = {}
         self._lock = Lock()
 
@@ -89,37 +93,39 @@ class FileSearchTool:
         return "file_search"
 
     def __repr__(self) -> str:
-        return f"FileSearchTool({[_shown(id) for id in self.vector_store_ids]!r})"
+        return f"FileSearchTool({[_get_display_name(id) for id in self.vector_store_ids]!r})"
 
     @functools.cached_property
     def tool(self) -> AnyTool:
-        """What runs, and what stands for it on a provider that has stores of its own."""
+        """The tool, and its hosted counterpart of a provider with stores of its own."""
         where = self.where
-        ours = [id for id in self.vector_store_ids if not isinstance(id, str) or is_address(id)]
+        ours = [
+            id for id in self.vector_store_ids if not isinstance(id, str) or is_store_address(id)
+        ]
         others = [id for id in self.vector_store_ids if id not in ours]
-        if where == "auto" and all(store_path(str(id)).is_file() for id in others):
+        if where == "auto" and all(resolve_store_path(str(id)).is_file() for id in others):
             where = "local"
         if ours and where != "local":
             raise SetupError(
-                f"FileSearchTool: {_shown(ours[0])!r} is searched from here, {others or where!r}"
+                f"FileSearchTool: {_get_display_name(ours[0])!r} is searched from here, {others or where!r}"
                 " by the provider: make a tool of each"
             )
         return tool(
             "file_search",
             effects=Effects(read_only=True, open_world=False, private=True),
-            hosted=Hosted({"openai-responses": self._native()}, where),
+            hosted=Hosted({"openai-responses": self._make_native()}, where),
             max_output=None,
-        )(self._run)
+        )(self._run_search)
 
     def search(self, query: str) -> list[Hit]:
-        """The passages that answer a question best, the best first; what the tool does.
+        """Return the passages that best answer a query, the best first, as the tool does.
 
         Raises:
             ToolError: if a store is missing.
         """
-        limit = self.max_num_results or RESULTS
+        limit = self.max_num_results or DEFAULT_RESULTS
         lists = [
-            search(self._store(id), [query], limit, self._ranking, self.filters)
+            search_store(self._open_store(id), [query], limit, self._ranking, self.filters)
             for id in self.vector_store_ids
         ]
         if len(lists) == 1:
@@ -127,7 +133,7 @@ class FileSearchTool:
         ranked = [(hit.score, -place, hit) for hits in lists for place, hit in enumerate(hits)]
         return [hit for *_, hit in heapq.nlargest(limit, ranked, key=lambda entry: entry[:2])]
 
-    def _store(self, id: str | Store) -> Store:
+    def _open_store(self, id: str | Store) -> Store:
         if not isinstance(id, str):
             return id
         with self._lock:
@@ -135,11 +141,11 @@ class FileSearchTool:
                 try:
                     self._stores[id] = open_store(id, self._embedder)
                 except SetupError as error:
-                    told = f"The store {display_name(id)!r} cannot be searched: {error}."
-                    raise ToolError(told) from None
+                    message = f"The store {hide_passwords(id)!r} cannot be searched: {error}."
+                    raise ToolError(message) from None
             return self._stores[id]
 
-    def _run(self, query: str, context: ToolContext) -> ToolOutput:
+    def _run_search(self, query: str, context: ToolContext) -> ToolOutput:
         """Search the indexed documents for passages that answer a question.
 
         Args:
@@ -153,32 +159,34 @@ class FileSearchTool:
             "id": context.tool_call_id,
             "status": "completed",
             "queries": [query],
-            "results": [_result(hit) for hit in hits] if self.include_search_results else None,
+            "results": [_make_result_item(hit) for hit in hits]
+            if self.include_search_results
+            else None,
         }
-        return ToolOutput(_passages_text(query, hits), item, {"found": len(hits)})
+        return ToolOutput(_format_passages(query, hits), item, {"found": len(hits)})
 
-    def _native(self) -> Native:
+    def _make_native(self) -> Native:
         body: dict[str, Any] = {
             "type": "file_search",
             "vector_store_ids": [str(id) for id in self.vector_store_ids],
         }
         if self.max_num_results is not None:
             body["max_num_results"] = self.max_num_results
-        options = _options(self.ranking_options)
+        options = _parse_ranking_options(self.ranking_options)
         if options:
             body["ranking_options"] = options
         if self.filters is not None:
-            body["filters"] = dict(as_filter(self.filters))
+            body["filters"] = dict(normalize_filter(self.filters))
         results = ("file_search_call.results",) if self.include_search_results else ()
         return Native(body, include=results)
 
 
-def _shown(id: str | Store) -> str:
-    return display_name(id if isinstance(id, str) else id.name)
+def _get_display_name(id: str | Store) -> str:
+    return hide_passwords(id if isinstance(id, str) else id.name)
 
 
-def _result(hit: Hit) -> dict[str, Any]:
-    """A passage as OpenAI's items tell of it."""
+def _make_result_item(hit: Hit) -> dict[str, Any]:
+    """Convert a passage to OpenAI's form."""
     return {
         "file_id": hit.file_id,
         "filename": hit.filename,
@@ -188,7 +196,7 @@ def _result(hit: Hit) -> dict[str, Any]:
     }
 
 
-def _passages_text(query: str, hits: Sequence[Hit]) -> str:
+def _format_passages(query: str, hits: Sequence[Hit]) -> str:
     if not hits:
         return f"No passage was found for {query!r}. Try other words."
     parts = []
@@ -198,27 +206,27 @@ def _passages_text(query: str, hits: Sequence[Hit]) -> str:
     return "\n\n".join(parts)
 
 
-def _options(given: object) -> dict[str, Any]:
-    """Ranking options as a dict, without what is not said.
+def _parse_ranking_options(options_given: object) -> dict[str, Any]:
+    """Convert ranking options to a dict, without missing values.
 
     Raises:
-        SetupError: if they are none.
+        SetupError: for an unknown key.
     """
-    if given is None:
+    if options_given is None:
         return {}
     names = ("ranker", "score_threshold", "hybrid_search")
     options: Mapping[str, Any]
-    if isinstance(given, Mapping):
-        options = given
+    if isinstance(options_given, Mapping):
+        options = options_given
     else:
-        options = {name: getattr(given, name, None) for name in names}
+        options = {name: getattr(options_given, name, None) for name in names}
     if unknown := set(options) - {*names}:
         raise SetupError(f"ranking_options: no key {min(map(str, unknown))!r}; there are {names}")
     return {key: value for key, value in options.items() if value is not None}
 
 
-def _ranking(given: object) -> Ranking:
-    options = _options(given)
+def _parse_ranking(given: object) -> Ranking:
+    options = _parse_ranking_options(given)
     threshold = options.get("score_threshold", 0.0)
     weights = options.get("hybrid_search") or {}
     usual = Ranking()

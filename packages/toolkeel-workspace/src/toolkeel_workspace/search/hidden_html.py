@@ -1,9 +1,9 @@
-"""A page without what people do not see: hidden elements and characters, where orders to models stand.
+"""Remove text of a page that people cannot see, where instructions to models hide.
 
-Without a browser there are no computed styles. What counts is what an element says of itself, and
-what style sheets in the page say of its tag, class or id: ``hidden``, ``aria-hidden``, and styles
-that make it invisible, tiny, transparent, of its background's colour, or far outside of the page.
-A declaration that hides counts even if a later one takes it back.
+Without a browser there are no computed styles. What counts is what an element declares, and what style
+sheets in the page declare for its tag, class or id: ``hidden``, ``aria-hidden``, and styles that make it
+invisible, tiny, transparent, of the color of its background, or far outside of the page. A hiding
+declaration counts even if a later one revokes it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 Pairs: TypeAlias = list[tuple[str, str]]
 """Declarations: properties and their values, in order."""
-Colour: TypeAlias = tuple[int, int, int]
+Color: TypeAlias = tuple[int, int, int]
 
 _TINY = r"(?:0+(?:\.\d*)?|\.\d+)"
 _NOUGHT = r"(?:0+(?:\.0\d*)?|\.0\d*)"
@@ -43,34 +43,34 @@ _HIDES = {
     **dict.fromkeys(("margin", "margin-left", "margin-top"), _AWAY),
 }
 _INVISIBLE = {name: re.compile(pattern) for name, pattern in _HIDES.items()}
-_NAMED = {
+_COLOR_NAMES = {
     **dict.fromkeys(
         ("white", "snow", "ivory", "ghostwhite", "floralwhite", "mintcream"), "#ffffff"
     ),
     **dict.fromkeys(("azure", "seashell", "whitesmoke"), "#fafafa"),
     "black": "#000000",
 }
-_INK = ("color", "-webkit-text-fill-color")
-_GROUND = ("background", "background-color")
-_NO_GROUND = ("", "none", "transparent", "inherit", "initial", "unset")
+_TEXT_COLORS = ("color", "-webkit-text-fill-color")
+_BACKGROUNDS = ("background", "background-color")
+_NO_BACKGROUND = ("", "none", "transparent", "inherit", "initial", "unset")
 _ON_SCREEN = re.compile(r"@(?:media (?:only )?(?:all|screen)$|layer|supports)")
-_ALIKE = 16
-"""Steps of 256 by which two colours may differ in each part, and nobody sees it."""
+_MAX_COLOR_STEP = 16
+"""Difference in each channel, of 256, up to which two colors are indistinguishable."""
 _HIDDEN_CLASSES = frozenset(
     ["sr-only", "visually-hidden", "visuallyhidden", "screen-reader-text", "d-none"]
 )
-_HOLDERS = ("ul", "ol", "table", "div", "body", "select")
-"""Elements by whose end an open item ends, too."""
+_CONTAINERS = ("ul", "ol", "table", "div", "body", "select")
+"""Elements whose end also ends an open item."""
 _VOID = frozenset(
     "area base br col embed hr img input link meta source track wbr".split()  # noqa: SIM905
 )
 _ENDED_BY_NEXT = frozenset(["p", "li", "dt", "dd", "tr", "td", "th", "option"])
-_NEVER_SEEN = frozenset(
+_NEVER_RENDERED = frozenset(
     "template noscript noembed noframes canvas object video audio iframe datalist annotation".split()  # noqa: SIM905
 )
-"""What browsers that run scripts show nothing of, or only instead of a thing they can show."""
-_MOST = 50
-"""Rules of style sheets that are kept for one tag, class or id."""
+"""Elements that browsers with scripts do not render, or only as a fallback."""
+_MAX_RULES = 50
+"""Most style rules for one tag, class or id."""
 _SELECTOR = re.compile(r"(?:html|body|:root|\*|main|[ >])*?([\w-]*|\*)((?:[.#][\w-]+)*)")
 _TITLE = re.compile(r"\stitle\s*=\s*(?:\"[^\"]*\"|'[^']*'|[^\s>]+)", re.IGNORECASE)
 _ESCAPE = re.compile(r"\\(?:([0-9a-f]{1,6})\s?|(.))")
@@ -82,28 +82,28 @@ _CHARACTERS = re.compile(
 )
 
 
-def visible(page: str) -> tuple[str, int]:
-    """The page without hidden parts, and how many characters of text these had.
+def remove_hidden(page: str) -> tuple[str, int]:
+    """Remove the hidden parts of a page; return it and how many characters of text they had.
 
-    >>> visible('<p>seen</p><p style="color: #fff">order</p>')
-    ('<p>seen</p>', 5)
+    >>> remove_hidden('<p>shown</p><p style="color: #fff">order</p>')
+    ('<p>shown</p>', 5)
     """
-    parser = _Visible(page)
+    parser = _VisibleHTMLParser(page)
     head, end, tail = page.rpartition(">")
     parser.feed(head + end)
     parser.close()
-    parser.handle_data(tail)  # tags without end, which would each look for it
-    text, hidden = visible_text("".join(parser.kept))
-    return text, parser.dropped + hidden
+    parser.handle_data(tail)  # unterminated tags would each scan to the end
+    text, hidden = remove_invisible_characters("".join(parser.output))
+    return text, parser.hidden_count + hidden
 
 
-def visible_text(text: str) -> tuple[str, int]:
-    """A text without characters that nobody sees, and how many there were."""
+def remove_invisible_characters(text: str) -> tuple[str, int]:
+    """Remove invisible characters from a text; return it and their number."""
     return _CHARACTERS.subn("", text)
 
 
-class _Visible(HTMLParser):
-    """Copies a page, without hidden elements."""
+class _VisibleHTMLParser(HTMLParser):
+    """Copies a page without hidden elements."""
 
     CDATA_CONTENT_ELEMENTS = (  # type: ignore[misc]
         "script", "style", "textarea", "title", "xmp", "iframe", "noembed", "noframes",
@@ -111,90 +111,94 @@ class _Visible(HTMLParser):
 
     def __init__(self, page: str) -> None:
         super().__init__(convert_charrefs=False)
-        self.kept: list[str] = []
-        self.dropped = 0
-        self._sheet = _sheet(page)
-        self._all_known = "stylesheet" not in page.lower()
-        self._known: dict[tuple[str, str, str], Pairs] = {}
-        self._open: list[tuple[str, str]] = []  # tags, and the colour behind them
-        self._inside = ""
-        self._depth = 0
-        self._foreign = 0  # elements of other languages that are open
+        self.output: list[str] = []
+        self.hidden_count = 0
+        self._sheet = _parse_style_sheets(page)
+        self._has_all_styles = "stylesheet" not in page.lower()
+        self._rule_cache: dict[tuple[str, str, str], Pairs] = {}
+        self._open_elements: list[tuple[str, str]] = []  # tags, and the color of their background
+        self._hidden_tag = ""
+        self._hidden_depth = 0
+        self._foreign_depth = 0  # open SVG and MathML elements
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self._foreign += tag in ("svg", "math")
-        if self._inside == tag and tag in _ENDED_BY_NEXT and self._depth == 1:
-            self._inside = ""
-        if self._inside:
-            self._depth += tag == self._inside
+        self._foreign_depth += tag in ("svg", "math")
+        if self._hidden_tag == tag and tag in _ENDED_BY_NEXT and self._hidden_depth == 1:
+            self._hidden_tag = ""
+        if self._hidden_tag:
+            self._hidden_depth += tag == self._hidden_tag
         elif not self._is_hidden(tag, attrs):
-            self.kept.append(_TITLE.sub("", self.get_starttag_text() or ""))
+            self.output.append(_TITLE.sub("", self.get_starttag_text() or ""))
         elif tag not in _VOID:
-            self._inside, self._depth = tag, 1
+            self._hidden_tag, self._hidden_depth = tag, 1
 
     def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        before, opened = self._inside, len(self._open)
+        before, opened = self._hidden_tag, len(self._open_elements)
         self.handle_starttag(tag, attrs)
-        if self._foreign:  # elsewhere the slash means nothing
-            del self._open[opened:]
-            self._depth -= bool(before) and tag == before
-            self._inside = before
+        if self._foreign_depth:  # in HTML the slash means nothing
+            del self._open_elements[opened:]
+            self._hidden_depth -= bool(before) and tag == before
+            self._hidden_tag = before
 
     def handle_endtag(self, tag: str) -> None:
-        self._foreign -= tag in ("svg", "math") and self._foreign > 0
-        if not self._inside:
-            self.kept.append(f"</{tag}>")
-            recent = [each for each, _ in self._open[-20:]]
+        self._foreign_depth -= tag in ("svg", "math") and self._foreign_depth > 0
+        if not self._hidden_tag:
+            self.output.append(f"</{tag}>")
+            recent = [each for each, _ in self._open_elements[-20:]]
             if tag in recent:
-                del self._open[-1 - recent[::-1].index(tag) :]
-        elif tag == self._inside:
-            self._depth -= 1
-            self._inside = self._inside if self._depth else ""
-        elif self._inside in _ENDED_BY_NEXT and tag in _HOLDERS:
-            self._inside = ""
-            self.kept.append(f"</{tag}>")
+                del self._open_elements[-1 - recent[::-1].index(tag) :]
+        elif tag == self._hidden_tag:
+            self._hidden_depth -= 1
+            self._hidden_tag = self._hidden_tag if self._hidden_depth else ""
+        elif self._hidden_tag in _ENDED_BY_NEXT and tag in _CONTAINERS:
+            self._hidden_tag = ""
+            self.output.append(f"</{tag}>")
 
     def handle_data(self, data: str) -> None:
-        self._text(data, data.strip())
+        self._add_text(data, data.strip())
 
     def handle_entityref(self, name: str) -> None:
-        self._text(f"&{name};", " ")
+        self._add_text(f"&{name};", " ")
 
     def handle_charref(self, name: str) -> None:
-        self._text(f"&#{name};", " ")
+        self._add_text(f"&#{name};", " ")
 
     def handle_decl(self, decl: str) -> None:
-        self._text(f"<!{decl}>", "")
+        self._add_text(f"<!{decl}>", "")
 
-    def _text(self, source: str, shown: str) -> None:
-        if self._inside:
-            self.dropped += len(shown)
+    def _add_text(self, source: str, shown: str) -> None:
+        if self._hidden_tag:
+            self.hidden_count += len(shown)
         else:
-            self.kept.append(source)
+            self.output.append(source)
 
     def _is_hidden(self, tag: str, attrs: list[tuple[str, str | None]]) -> bool:
-        """Whether an element is hidden; if not, what is inside of it stands on its background."""
-        given = {name: value or "" for name, value in reversed(attrs)}  # the first counts
-        if _says_so(tag, given):
+        """Return true if an element is hidden; else record the background of its content."""
+        attributes = {name: value or "" for name, value in reversed(attrs)}  # the first counts
+        if _is_hidden_by_attributes(tag, attributes):
             return True
-        own = _declared_by_attributes(given)
-        sheet = self._ruled(tag, given.get("class", ""), given.get("id", ""))
-        grounds = [v for n, v in (*sheet, *own) if n in _GROUND and v not in _NO_GROUND]
-        ground = grounds[-1] if grounds else self._open[-1][1] if self._open else ""
+        own = _parse_attributes(attributes)
+        sheet = self._find_declarations(tag, attributes.get("class", ""), attributes.get("id", ""))
+        grounds = [v for n, v in (*sheet, *own) if n in _BACKGROUNDS and v not in _NO_BACKGROUND]
+        ground = (
+            grounds[-1] if grounds else self._open_elements[-1][1] if self._open_elements else ""
+        )
         if any(n in _INVISIBLE and _INVISIBLE[n].match(v) for n, v in (*sheet, *own)):
             return True
-        # What a sheet of another file says of the background cannot be known.
-        coloured = [*own, *(sheet if ground or self._all_known else ())]
-        if any(n in _INK and _is_lost(v, ground or "white") for n, v in coloured):
+        # Style sheets in other files are unknown.
+        coloured = [*own, *(sheet if ground or self._has_all_styles else ())]
+        if any(
+            n in _TEXT_COLORS and _is_invisible_color(v, ground or "white") for n, v in coloured
+        ):
             return True
         if tag not in _VOID:
-            self._open.append((tag, ground))
+            self._open_elements.append((tag, ground))
         return False
 
-    def _ruled(self, tag: str, classes: str, id: str) -> Pairs:
-        """What the page's own style sheets say of an element: what hides it, else its colours."""
+    def _find_declarations(self, tag: str, classes: str, id: str) -> Pairs:
+        """Return what the page's style sheets declare for an element: what hides it, else its colors."""
         key = (tag, classes, id)
-        if key not in self._known:
+        if key not in self._rule_cache:
             marks = {f"#{id}", *(f".{name}" for name in classes.split())}
             pairs = [
                 pair
@@ -204,50 +208,58 @@ class _Visible(HTMLParser):
                 for pair in declared
             ]
             hiding = [p for p in pairs if p[0] in _INVISIBLE and _INVISIBLE[p[0]].match(p[1])]
-            self._known[key] = hiding[:1] or [p for p in pairs if p[0] not in _INVISIBLE][-4:]
-        return self._known[key]
+            self._rule_cache[key] = hiding[:1] or [p for p in pairs if p[0] not in _INVISIBLE][-4:]
+        return self._rule_cache[key]
 
 
-def _declared_by_attributes(given: Mapping[str, str]) -> Pairs:
-    """What an element's own attributes declare."""
-    if given.keys().isdisjoint(("style", "color", "bgcolor")):
+def _parse_attributes(attributes: Mapping[str, str]) -> Pairs:
+    """Return the style declarations in an element's attributes."""
+    if attributes.keys().isdisjoint(("style", "color", "bgcolor")):
         return []
-    colours = [("color", given.get("color", "").lower())]
+    colours = [("color", attributes.get("color", "").lower())]
     return [
         *colours,
-        ("background", given.get("bgcolor", "").lower()),
-        *_declared(given.get("style", "")),
+        ("background", attributes.get("bgcolor", "").lower()),
+        *_parse_declarations(attributes.get("style", "")),
     ]
 
 
-def _says_so(tag: str, given: Mapping[str, str]) -> bool:
-    """Whether an element is hidden by what it is, or by its attributes apart from its style."""
-    if tag in _NEVER_SEEN or "hidden" in given or (tag == "dialog" and "open" not in given):
+def _is_hidden_by_attributes(tag: str, attributes: Mapping[str, str]) -> bool:
+    """Return true if an element is hidden by its tag or attributes, apart from its style."""
+    if (
+        tag in _NEVER_RENDERED
+        or "hidden" in attributes
+        or (tag == "dialog" and "open" not in attributes)
+    ):
         return True
-    if given.get("aria-hidden", "").strip().lower() == "true":
+    if attributes.get("aria-hidden", "").strip().lower() == "true":
         return True
-    return not _HIDDEN_CLASSES.isdisjoint(given.get("class", "").split())
+    return not _HIDDEN_CLASSES.isdisjoint(attributes.get("class", "").split())
 
 
-def _sheet(page: str) -> Mapping[str, list[tuple[str, frozenset[str], Pairs]]]:
-    """The rules of a page's style sheets that are about one tag, class or id, by that."""
+def _parse_style_sheets(page: str) -> Mapping[str, list[tuple[str, frozenset[str], Pairs]]]:
+    """Parse the rules of a page's style sheets that match one tag, class or id, by that."""
     found: defaultdict[str, list[tuple[str, frozenset[str], Pairs]]] = defaultdict(list)
     parts = re.split(r"<style\b", page, flags=re.IGNORECASE)[1:]
     sheets = (re.split("</style", part.partition(">")[2], flags=re.IGNORECASE)[0] for part in parts)
-    for selectors, body in _blocks(_uncommented("\n".join(sheets))):
-        pairs = [(n, v) for n, v in _declared(body) if n in _INVISIBLE or n in (*_INK, *_GROUND)]
+    for selectors, body in _iter_blocks(_strip_comments("\n".join(sheets))):
+        pairs = [
+            (n, v)
+            for n, v in _parse_declarations(body)
+            if n in _INVISIBLE or n in (*_TEXT_COLORS, *_BACKGROUNDS)
+        ]
         for selector in selectors.split(",") if pairs else ():
             match = _SELECTOR.fullmatch(selector.strip()[:200])
             if match and (match[1] or match[2]):
                 marks = re.findall(r"[.#][\w-]+", match[2])
                 rules = found[marks[0] if marks else match[1].lower()]
-                if len(rules) < _MOST:
+                if len(rules) < _MAX_RULES:
                     rules.append((match[1].lower(), frozenset(marks), pairs))
     return found
 
 
-def _blocks(sheet: str) -> Iterator[tuple[str, str]]:
-    """Selectors and bodies of the rules of a sheet that hold on a screen."""
+def _iter_blocks(sheet: str) -> Iterator[tuple[str, str]]:
+    """Yield selectors and bodies of the rules of a sheet that apply on a screen."""
     skipped, prelude = 0, ""
     pieces = re.split(r"([{}])", sheet)
     for text, brace in zip(pieces[::2], pieces[1::2], strict=False):
@@ -262,47 +274,49 @@ def _blocks(sheet: str) -> Iterator[tuple[str, str]]:
         prelude = "" if screen else before
 
 
-def _uncommented(text: str) -> str:
+def _strip_comments(text: str) -> str:
     first, *rest = text.split("/*")
     return first + "".join(part.partition("*/")[2] for part in rest)
 
 
-def _declared(style: str) -> Pairs:
-    """The declarations of a style, in small letters and without escapes."""
-    text = _ESCAPE.sub(_unescaped, _uncommented(style.lower()))
+def _parse_declarations(style: str) -> Pairs:
+    """Parse the declarations of a style, in lower case and without escapes."""
+    text = _ESCAPE.sub(_unescape, _strip_comments(style.lower()))
     pairs = (part.partition(":") for part in text.split(";"))
-    return [(n.strip(), re.sub(r"\s*,\s*|\s+", _blank, v.strip())[:200]) for n, _, v in pairs]
+    return [
+        (n.strip(), re.sub(r"\s*,\s*|\s+", _collapse_space, v.strip())[:200]) for n, _, v in pairs
+    ]
 
 
-def _unescaped(found: re.Match[str]) -> str:
+def _unescape(found: re.Match[str]) -> str:
     return chr(int(found[1], 16) % 0x110000) if found[1] else found[2]
 
 
-def _blank(found: re.Match[str]) -> str:
+def _collapse_space(found: re.Match[str]) -> str:
     return "," if "," in found[0] else " "
 
 
-def _is_lost(value: str, behind: str) -> bool:
-    """Whether a colour is the one that is behind it, or none."""
+def _is_invisible_color(value: str, background: str) -> bool:
+    """Return true if a color is transparent or nearly the background's."""
     value = value.partition("!")[0].strip()
     parts = re.findall(r"\d*\.?\d+", value) if value.startswith(("rgb", "hsl")) else []
     clear = len(parts) == 4 and float(parts[3]) == 0
     clear = clear or bool(re.fullmatch("#(?:...0|.{6}0[0-9a-f])", value))
-    if value == "transparent" or clear or (value and value == behind):
+    if value == "transparent" or clear or (value and value == background):
         return True
-    one, other = _colour(value), _colour(behind)
+    one, other = _parse_color(value), _parse_color(background)
     if one is None or other is None:
         return False
-    return all(abs(a - b) <= _ALIKE for a, b in zip(one, other, strict=True))
+    return all(abs(a - b) <= _MAX_COLOR_STEP for a, b in zip(one, other, strict=True))
 
 
-def _colour(text: str) -> Colour | None:
-    """A colour's red, green and blue, 0 to 255; None if it is not one that is known.
+def _parse_color(text: str) -> Color | None:
+    """Parse a color to red, green and blue, 0 to 255; None if it is unknown.
 
-    >>> _colour("#fff"), _colour("rgb(255 254 253 / 90%)"), _colour("hsl(0,0%,100%)")
+    >>> _parse_color("#fff"), _parse_color("rgb(255 254 253 / 90%)"), _parse_color("hsl(0,0%,100%)")
     ((255, 255, 255), (255, 254, 253), (255, 255, 255))
     """
-    text = _NAMED.get(text, text)
+    text = _COLOR_NAMES.get(text, text)
     if found := re.fullmatch(r"#([0-9a-f]{3,8})", text):
         digits = found[1] if len(found[1]) > 4 else "".join(d * 2 for d in found[1])
         return int(digits[:2], 16), int(digits[2:4], 16), int(digits[4:6] or "0", 16)

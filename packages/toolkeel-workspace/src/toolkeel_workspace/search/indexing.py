@@ -1,4 +1,4 @@
-"""Putting a folder into a store, and keeping it there: only what changed is read again."""
+"""Update a store from a folder: only changed files are read again."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from toolkeel_workspace.search.stores import Source, Store, StoredFile
 
 MAX_BYTES = 20 * 1024 * 1024
 """Largest file that is read."""
-SKIPPED = frozenset(
+SKIPPED_FOLDERS = frozenset(
     {"node_modules", "__pycache__", "venv", "env", "site-packages", "target", "dist", "build"}
 )
-"""Folders that hold what others made; those whose names begin with a dot are skipped, too."""
-BATCH = 1_000_000
-"""Characters that are put in at once."""
+"""Folders with generated files; hidden folders are skipped, too."""
+BATCH_CHARS = 1_000_000
+"""Characters added at once."""
 
-Progress: TypeAlias = Callable[[int, int, str], object]
-Describe: TypeAlias = Callable[[Path], Mapping[str, Any]]
+ProgressCallback: TypeAlias = Callable[[int, int, str], object]
+DescribeFile: TypeAlias = Callable[[Path], Mapping[str, Any]]
 
 
 @record
-class Report:
-    """What was done.
+class IndexReport:
+    """What an update did.
 
     Args:
-        added: Files that were not there before.
-        changed: Files that were read again.
-        unchanged: Files that were what they had been.
-        removed: Files that are gone.
-        skipped: Files that hold no text, or cannot be read, with the reason.
+        added: Number of new files.
+        changed: Number of files read again.
+        unchanged: Number of unchanged files.
+        removed: Number of files that no longer exist.
+        skipped: Files without readable text, with the reason.
     """
 
     added: int
@@ -52,25 +52,24 @@ def index_folder(
     store: Store,
     folder: str | PathLike[str],
     *,
-    on_progress: Progress | None = None,
-    describe: Describe | None = None,
-) -> Report:
-    """Bring a store up to date with a folder.
+    on_progress: ProgressCallback | None = None,
+    describe: DescribeFile | None = None,
+) -> IndexReport:
+    """Update a store from a folder.
 
-    Links are not followed. A file is known by its size and time, and if these differ by its
-    content; one that was put in without vectors is read again if the store makes some now. Files
-    of other folders in the store stay as they are.
+    Links are not followed. A file is compared by size and time, and if these differ by its content; a file
+    without vectors is read again if the store makes vectors now. Files of other folders in the store stay.
 
     Args:
-        store: Where to.
-        folder: What is below it is put in, but for `SKIPPED` and hidden files.
-        on_progress: ``(done, total, name)``, once a file.
-        describe: Gives the attributes of a file that filters compare, besides ``path`` and
+        store: The store.
+        folder: All files below it are added, except `SKIPPED_FOLDERS` and hidden files.
+        on_progress: Called with ``(done, total, name)``, once per file.
+        describe: Returns further attributes of a file for filters, besides ``path`` and
             ``extension``.
 
     Raises:
         SetupError: if there is no such folder.
-        ToolError: if the store's embedder has no vectors; what was done until then stays.
+        ToolError: if the store's embedder fails; what was done until then stays.
     """
     root = Path(folder).resolve()
     if not root.is_dir():
@@ -81,14 +80,16 @@ def index_folder(
 class _Indexer:
     """One pass over one folder."""
 
-    def __init__(self, store: Store, root: Path, describe: Describe | None) -> None:
+    def __init__(self, store: Store, root: Path, describe: DescribeFile | None) -> None:
         self._store = store
         self._root = root
         self._describe = describe
-        known = store.files()
+        known = store.list_files()
         self._known = {file.name: file for file in known if self._is_mine(file)}
-        self._bare = store.without_vectors() if store.embedder is not None else frozenset[str]()
-        self._others = {file.name for file in known} - set(self._known)
+        self._without_vectors = (
+            store.list_without_vectors() if store.embedder is not None else frozenset[str]()
+        )
+        self._other_names = {file.name for file in known} - set(self._known)
         self._batch: list[Source] = []
         self._size = 0
         self._counts = {"added": 0, "changed": 0, "unchanged": 0}
@@ -97,12 +98,12 @@ class _Indexer:
     def _is_mine(self, file: StoredFile) -> bool:
         return file.stamp.startswith(f"{self._root}|")
 
-    def run(self, on_progress: Progress | None) -> Report:
-        """Read what changed, and forget what is gone."""
-        paths = sorted(_files(self._root))
+    def run(self, on_progress: ProgressCallback | None) -> IndexReport:
+        """Read changed files, and remove missing ones."""
+        paths = sorted(_iter_files(self._root))
         seen: set[str] = set()
         for number, path in enumerate(paths):
-            name = self._name(path)
+            name = self._make_name(path)
             if self._add_file(path, name):
                 seen.add(name)
             if on_progress is not None:
@@ -111,30 +112,30 @@ class _Indexer:
         gone = [name for name in self._known if name not in seen]
         if gone:
             self._store.remove(*gone)
-        return Report(**self._counts, removed=len(gone), skipped=self._skipped)
+        return IndexReport(**self._counts, removed=len(gone), skipped=self._skipped)
 
-    def _name(self, path: Path) -> str:
-        """The file's path below the folder, or with the folder where another has that name."""
+    def _make_name(self, path: Path) -> str:
+        """Return the file's path below the folder, with the folder's name if the path is taken."""
         name = path.relative_to(self._root).as_posix()
-        return f"{self._root.name}/{name}" if name in self._others else name
+        return f"{self._root.name}/{name}" if name in self._other_names else name
 
     def _add_file(self, path: Path, name: str) -> bool:
-        """Whether the file is in the store now, or in the batch."""
+        """Add a file if it changed; return true if it is in the store or the batch."""
         known = self._known.get(name)
         try:
             name.encode()  # a name of other bytes than UTF-8 is in no store
             facts = path.lstat()
             stamp = f"{self._root}|{facts.st_size}|{facts.st_mtime_ns}"
-            was = known if name not in self._bare else None
+            was = known if name not in self._without_vectors else None
             if was is not None and was.stamp == stamp:
                 self._counts["unchanged"] += 1
                 return True
             if facts.st_size > MAX_BYTES:
                 raise ToolError(f"it has more than {MAX_BYTES:,} bytes")
-            data = _read(path)
+            data = _read_file(path)
             digest = hashlib.sha256(data).hexdigest()
             if was is not None and was.digest == digest:
-                self._store.touch(name, stamp)
+                self._store.update_stamp(name, stamp)
                 self._counts["unchanged"] += 1
                 return True
             self._add_to_batch(path, data, Source(name, "", stamp=stamp, digest=digest))
@@ -155,7 +156,7 @@ class _Indexer:
         )
         self._batch.append(made)
         self._size += len(document.text)
-        if self._size > BATCH:
+        if self._size > BATCH_CHARS:
             self._flush()
 
     def _flush(self) -> None:
@@ -164,8 +165,8 @@ class _Indexer:
         self._batch, self._size = [], 0
 
 
-def _read(path: Path) -> bytes:
-    """What a regular file holds, and no link or pipe that has taken its place since it was seen."""
+def _read_file(path: Path) -> bytes:
+    """Read a regular file, unless a link or pipe has replaced it since the listing."""
     flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
     with os.fdopen(os.open(path, flags | getattr(os, "O_BINARY", 0)), "rb") as file:
         if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
@@ -176,10 +177,10 @@ def _read(path: Path) -> bytes:
     return data
 
 
-def _files(root: Path) -> Iterator[Path]:
-    """Regular files below a folder that may hold something of its owner's."""
+def _iter_files(root: Path) -> Iterator[Path]:
+    """Yield regular files below a folder, except hidden and generated ones."""
     for folder, folders, names in os.walk(root):
-        folders[:] = [name for name in folders if name not in SKIPPED and name[0] != "."]
+        folders[:] = [name for name in folders if name not in SKIPPED_FOLDERS and name[0] != "."]
         for name in names:
             path = Path(folder, name)
             if name[0] != "." and not path.is_symlink() and path.is_file():

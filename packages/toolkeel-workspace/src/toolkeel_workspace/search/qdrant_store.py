@@ -1,13 +1,13 @@
-"""A store in Qdrant: words as sparse vectors, meaning as dense ones, filters in its own words.
+"""A store in Qdrant: words as sparse vectors, meaning as dense ones, filters as Qdrant's.
 
 ::
 
     store = QdrantStore(QdrantClient("http://host:6333"), "docs", embedder)
 
-A store is two collections: ``docs`` has the passages, ``docs-files`` what is known of their files.
-Qdrant has no transactions, so a file is replaced in this order: its new passages, what is known of
-it, its old passages away. Whoever searches meanwhile may find both; after a crash the file is read
-again, as what is known of it is still the old.
+A store is two collections: ``docs`` with the passages, ``docs-files`` with their files. Qdrant has no
+transactions, so a file is replaced in this order: its new passages are added, its file entry is updated,
+its old passages are deleted. A search meanwhile may find both; after a crash the file is read again,
+because its entry is still the old one.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.search import stores
-from toolkeel_workspace.search.filters import build
+from toolkeel_workspace.search.filters import translate_filter
 from toolkeel_workspace.search.stores import Embedder, Passage, Source, Store, StoredFile
 
 with needs_extra("file search in Qdrant", "qdrant"):
@@ -35,24 +35,24 @@ with needs_extra("file search in Qdrant", "qdrant"):
 
 WORDS: Final = "words"
 MEANING: Final = "meaning"
-BATCH: Final = 200
-"""Points of a request."""
+BATCH_SIZE: Final = 200
+"""Points per request."""
 _LOCKS: Final[WeakKeyDictionary[QdrantClient, RLock]] = WeakKeyDictionary()
 _KEYS: Final = ("file_id", "name", "title", "heading", "start", "text")
 
 
 @checked
 class QdrantStore(Store):
-    """See `Store`; made if it is missing, unless `create` is False.
+    """A `Store`; created if it is missing, unless `create` is False.
 
-    A store that was made without an embedder has no place for vectors and gets none later.
+    A store created without an embedder has no place for vectors and gets none later.
 
     Args:
-        client: Made as its maker's guide says: a server's address and key, or
-            ``QdrantClient(path=...)``, which is meant for some ten thousand passages.
+        client: As in Qdrant's guide: a server's address and key, or ``QdrantClient(path=...)``,
+            which is meant for some ten thousand passages.
         name: Of the store: its collection.
-        embedder: Makes vectors of what is put in and of what is asked; None: words alone.
-        create: Whether to make the store.
+        embedder: Makes vectors of added texts and of queries; None: words alone.
+        create: Create the store.
 
     Raises:
         SetupError: if it cannot be reached, there is no such store, or its vectors are of another
@@ -70,7 +70,7 @@ class QdrantStore(Store):
         self.name, self.embedder = name, embedder
         self._client, self._files = client, f"{name}-files"
         try:
-            with _one_at_a_time(self._client):
+            with _use_client(self._client):
                 self._open(create)
         except ToolError as error:
             raise SetupError(error.text) from None
@@ -98,12 +98,14 @@ class QdrantStore(Store):
         self._client.create_collection(
             self.name, vectors_config=dense, sparse_vectors_config=sparse
         )
-        whole = models.IntegerIndexParams(
+        integer_index = models.IntegerIndexParams(
             type=models.IntegerIndexType.INTEGER, lookup=True, range=False
         )
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # a local one has none, and needs none
-            self._client.create_payload_index(self.name, "terms", whole)
+            warnings.simplefilter(
+                "ignore", UserWarning
+            )  # a local client has no indexes and needs none
+            self._client.create_payload_index(self.name, "terms", integer_index)
             by_file = models.PayloadSchemaType.KEYWORD
             self._client.create_payload_index(self.name, "file_id", by_file)
         notes = {"format": stores.FORMAT, "model": model}
@@ -113,39 +115,41 @@ class QdrantStore(Store):
         return dict(self._client.get_collection(self._files).config.metadata or {})
 
     def close(self) -> None:
-        """Let go of the client."""
+        """Close the client."""
         self._client.close()
 
     @contextmanager
     def view(self, filters: object = None) -> Iterator[_PassageView]:
-        """See `Store`."""
-        within = None if filters is None else build(filters, _comparison, _compound)
-        with _one_at_a_time(self._client):
+        """Open a view of the passages; see `Store`."""
+        within = (
+            None if filters is None else translate_filter(filters, _make_comparison, _make_compound)
+        )
+        with _use_client(self._client):
             yield _PassageView(self._client, self.name, within)
 
-    def model(self) -> str:
-        """See `Store`."""
-        with _one_at_a_time(self._client):
+    def get_model(self) -> str:
+        """Return the embedding model; see `Store`."""
+        with _use_client(self._client):
             return str(self._notes()["model"])
 
     def __len__(self) -> int:
-        """How many passages there are."""
-        with _one_at_a_time(self._client):
+        """Count the passages."""
+        with _use_client(self._client):
             return self._client.count(self.name).count
 
-    def files(self) -> list[StoredFile]:
-        """All files, by name."""
-        with _one_at_a_time(self._client):
-            held = [_stored(one.payload or {}) for one in self._scrolled(self._files)]
+    def list_files(self) -> list[StoredFile]:
+        """List all files, by name."""
+        with _use_client(self._client):
+            held = [_parse_file(one.payload or {}) for one in self._scroll_all(self._files)]
         return sorted(held, key=lambda file: file.name)
 
-    def without_vectors(self) -> frozenset[str]:
-        """See `Store`."""
-        if self.model():
+    def list_without_vectors(self) -> frozenset[str]:
+        """List files without vectors; see `Store`."""
+        if self.get_model():
             return frozenset()
-        return frozenset(file.name for file in self.files())
+        return frozenset(file.name for file in self.list_files())
 
-    def _scrolled(self, collection: str) -> Iterator[models.Record]:
+    def _scroll_all(self, collection: str) -> Iterator[models.Record]:
         place: Any = None
         while True:
             found, place = self._client.scroll(collection, limit=1000, offset=place)
@@ -154,21 +158,21 @@ class QdrantStore(Store):
                 return
 
     def add(self, *sources: Source) -> list[str]:
-        """See `Store`."""
-        with _one_at_a_time(self._client):
-            parts = stores.cut(sources, self.embedder)
+        """Add or replace files; see `Store`."""
+        with _use_client(self._client):
+            parts = stores.split_sources(sources, self.embedder)
             return [self._insert(source, chunks) for source, chunks in parts]
 
     def _insert(self, source: Source, chunks: Sequence[tuple[Any, Any]]) -> str:
-        at = _number(source.name)
+        at = _make_point_id(source.name)
         was = self._client.retrieve(self._files, [at])
         file_id = (was[0].payload or {})["file_id"] if was else f"file-{secrets.token_hex(12)}"
         attributes = dict(source.attributes)
         version = secrets.token_hex(8)
         points = []
         for number, (chunk, vector) in enumerate(chunks):
-            said = stores.weights(source.name, source.title, chunk.heading, chunk.text)
-            sparse = dict(zip(map(_index, said), said.values(), strict=True))
+            said = stores.weigh_terms(source.name, source.title, chunk.heading, chunk.text)
+            sparse = dict(zip(map(_make_term_index, said), said.values(), strict=True))
             vectors: dict[str, Any] = {
                 WORDS: models.SparseVector(indices=list(sparse), values=list(sparse.values()))
             }
@@ -180,43 +184,45 @@ class QdrantStore(Store):
             }  # fmt: skip
             points.append(
                 models.PointStruct(
-                    id=_number(f"{version}{number}"), vector=vectors, payload=payload
+                    id=_make_point_id(f"{version}{number}"), vector=vectors, payload=payload
                 )
             )
-        for first in range(0, len(points), BATCH):
-            self._client.upsert(self.name, points[first : first + BATCH], wait=True)
+        for first in range(0, len(points), BATCH_SIZE):
+            self._client.upsert(self.name, points[first : first + BATCH_SIZE], wait=True)
         known = {"name": source.name, "file_id": file_id, "attributes": attributes}
         known |= {"stamp": source.stamp, "digest": source.digest}
         self._client.upsert(
             self._files, [models.PointStruct(id=at, vector={}, payload=known)], wait=True
         )
-        self._forget(file_id, version)
+        self._delete_passages(file_id, version)
         return file_id
 
-    def _forget(self, file_id: str, but: str = "") -> None:
-        """Take the passages of a file out, but for one version's."""
-        here, there = _equal("file_id", file_id), _equal("version", but)
+    def _delete_passages(self, file_id: str, except_version: str = "") -> None:
+        """Delete the passages of a file, except one version's."""
+        here, there = _make_match("file_id", file_id), _make_match("version", except_version)
         gone = models.Filter(must=[here], must_not=[there])
         self._client.delete(self.name, models.FilterSelector(filter=gone), wait=True)
 
-    def touch(self, name: str, stamp: str) -> None:
-        """See `Store`."""
-        with _one_at_a_time(self._client):
-            self._client.set_payload(self._files, {"stamp": stamp}, [_number(name)], wait=True)
+    def update_stamp(self, name: str, stamp: str) -> None:
+        """Update a file's stamp; see `Store`."""
+        with _use_client(self._client):
+            self._client.set_payload(
+                self._files, {"stamp": stamp}, [_make_point_id(name)], wait=True
+            )
 
     def remove(self, *names: str) -> int:
-        """See `Store`."""
-        with _one_at_a_time(self._client):
-            held = self._client.retrieve(self._files, [_number(name) for name in names])
+        """Remove files; see `Store`."""
+        with _use_client(self._client):
+            held = self._client.retrieve(self._files, [_make_point_id(name) for name in names])
             for one in held:
-                self._forget((one.payload or {})["file_id"])
+                self._delete_passages((one.payload or {})["file_id"])
                 self._client.delete(self._files, models.PointIdsList(points=[one.id]), wait=True)
             return len(held)
 
 
 @contextmanager
-def _one_at_a_time(client: QdrantClient) -> Iterator[None]:
-    """A local client is asked by one thread at a time; whatever it says went wrong is told."""
+def _use_client(client: QdrantClient) -> Iterator[None]:
+    """Allow one thread at a time to use a local client; turn the client's errors into `ToolError`."""
     options = client.init_options
     is_local = options["path"] is not None or options["location"] == ":memory:"
     try:
@@ -227,49 +233,52 @@ def _one_at_a_time(client: QdrantClient) -> Iterator[None]:
         raise ToolError(f"Qdrant cannot be asked ({told:.300}).") from error
 
 
-def _stored(held: Mapping[str, Any]) -> StoredFile:
+def _parse_file(held: Mapping[str, Any]) -> StoredFile:
     return StoredFile(*(held[key] for key in ("file_id", "name", "stamp", "digest", "attributes")))
 
 
-def _number(text: str) -> int:
-    """The id of a point."""
+def _make_point_id(text: str) -> int:
+    """Return the id of a point."""
     return int.from_bytes(hashlib.blake2b(text.encode(), digest_size=8).digest()) >> 1
 
 
-def _index(term: str) -> int:
-    """The dimension of a sparse vector that stands for a term."""
+def _make_term_index(term: str) -> int:
+    """Return the dimension of a term in sparse vectors."""
     return zlib.crc32(term.encode())
 
 
 class _PassageView:
-    """See `PassageView`; what others write meanwhile is seen."""
+    """A `PassageView`; it includes what others write meanwhile."""
 
     def __init__(self, client: QdrantClient, name: str, within: models.Filter | None) -> None:
         self._client, self._name, self._within = client, name, within
 
-    def frequencies(self, asked: Sequence[str]) -> tuple[int, Mapping[str, int]]:
-        held = {term: self._count(_filter(_equal("terms", _index(term)))) for term in asked}
+    def count_terms(self, terms: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        held = {
+            term: self._count(_make_filter(_make_match("terms", _make_term_index(term))))
+            for term in terms
+        }
         return self._count(None), {term: count for term, count in held.items() if count}
 
     def _count(self, within: models.Filter | None) -> int:
         return self._client.count(self._name, within, exact=within is None).count
 
-    def by_words(self, asked: Sequence[str], count: int) -> Mapping[int, float]:
-        indices = sorted(set(map(_index, asked)))
+    def search_words(self, terms: Sequence[str], count: int) -> Mapping[int, float]:
+        indices = sorted(set(map(_make_term_index, terms)))
         sparse = models.SparseVector(indices=indices, values=[1.0] * len(indices))
-        return self._near(sparse, WORDS, count, self._within)
+        return self._query_nearest(sparse, WORDS, count, self._within)
 
-    def by_meaning(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
+    def search_vectors(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
         held = self._client.get_collection(self._name).config.params.vectors
         if not isinstance(held, dict) or MEANING not in held:
             return {}
         asked = vector.tolist()
-        found = self._near(asked, MEANING, count, self._within)
+        found = self._query_nearest(asked, MEANING, count, self._within)
         known = models.Filter(must=[models.HasIdCondition(has_id=list(others))])
-        told = self._near(asked, MEANING, len(others), known) if others else {}
+        told = self._query_nearest(asked, MEANING, len(others), known) if others else {}
         return {id: value for id, value in found.items() if value > 0} | dict(told)
 
-    def _near(
+    def _query_nearest(
         self, query: Any, using: str, count: int, within: models.Filter | None
     ) -> dict[int, float]:
         found = self._client.query_points(
@@ -277,7 +286,7 @@ class _PassageView:
         )
         return {int(one.id): one.score for one in found.points}
 
-    def passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
+    def read_passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
         held = {one.id: one.payload or {} for one in self._client.retrieve(self._name, ids)}
         for id, known in ((id, held[id]) for id in ids if id in held):
             said = {key: known[key] for key in _KEYS}
@@ -287,15 +296,15 @@ class _PassageView:
 # — filters —
 
 
-def _equal(key: str, value: Any) -> models.FieldCondition:
+def _make_match(key: str, value: Any) -> models.FieldCondition:
     return models.FieldCondition(key=key, match=models.MatchValue(value=value))
 
 
-def _filter(*conditions: models.Condition) -> models.Filter:
+def _make_filter(*conditions: models.Condition) -> models.Filter:
     return models.Filter(must=list(conditions))
 
 
-def _key(name: str) -> str:
+def _make_key(name: str) -> str:
     if name in ("file_id", "filename"):
         return name.replace("filename", "name")
     if '"' in name:
@@ -303,27 +312,27 @@ def _key(name: str) -> str:
     return f'attributes."{name}"'
 
 
-def _comparison(kind: str, key: str, value: Any) -> models.Filter:
+def _make_comparison(kind: str, key: str, value: Any) -> models.Filter:
     if kind in ("gt", "gte", "lt", "lte"):
         if isinstance(value, str):
             raise SetupError(f"filters: Qdrant compares numbers alone by {kind!r}, not {value!r}")
         bounds = models.Range(**{kind: value})
-        return _filter(models.FieldCondition(key=_key(key), range=bounds))
+        return _make_filter(models.FieldCondition(key=_make_key(key), range=bounds))
     values = value if kind in ("in", "nin") else [value]
-    same = [_equals(_key(key), one) for one in values]
-    return _any_of(same) if kind in ("eq", "in") else models.Filter(must_not=same)
+    same = [_match_value(_make_key(key), one) for one in values]
+    return _match_any(same) if kind in ("eq", "in") else models.Filter(must_not=same)
 
 
-def _any_of(conditions: list[models.Condition]) -> models.Filter:
-    """One that is true if one of these is; none of none is, which Qdrant sees otherwise."""
+def _match_any(conditions: list[models.Condition]) -> models.Filter:
+    """Return a condition that is true if any of these is; Qdrant would pass everything for none."""
     return models.Filter(should=conditions or [models.HasIdCondition(has_id=[])])
 
 
-def _equals(key: str, value: Any) -> models.Condition:
+def _match_value(key: str, value: Any) -> models.Condition:
     if isinstance(value, str | bool):
-        return _equal(key, value)
+        return _make_match(key, value)
     return models.FieldCondition(key=key, range=models.Range(gte=value, lte=value))
 
 
-def _compound(kind: str, inner: list[models.Filter]) -> models.Filter:
-    return _filter(*inner) if kind == "and" else _any_of([*inner])
+def _make_compound(kind: str, inner: list[models.Filter]) -> models.Filter:
+    return _make_filter(*inner) if kind == "and" else _match_any([*inner])

@@ -1,7 +1,7 @@
-"""What a store of passages is, whichever engine keeps them.
+"""The protocol of a store of passages, whichever engine it uses.
 
-`ranking.py` asks a store through a `PassageView`; files go in and out through a `Store`. The words of a
-passage weigh the same in every engine (BM25), so that what is found does not hang on which one it is.
+`ranking.py` reads a store through a `PassageView`; a `Store` adds and removes files. Terms have the same
+weight in every engine (BM25), so that results do not depend on it.
 """
 
 from __future__ import annotations
@@ -12,32 +12,32 @@ from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any, Final, Protocol, Self
 
-from toolkeel._common.split_words import terms
+from toolkeel._common.split_words import split_terms
 from toolkeel._common.word_index import term_weight
 from toolkeel._records.record import NOTHING, record
 from toolkeel.providers.wire.plain_json import clean, clean_text
-from toolkeel_workspace.search.chunks import Chunk, split
+from toolkeel_workspace.search.chunks import Chunk, split_text
 
 FORMAT: Final = "1"
-"""Changes whenever what stands in an index of words would be made in another way."""
+"""Changes whenever the word index of the same text would differ."""
 
-_AVERAGE: Final = 120.0
-"""Terms of a usual passage. SQLite counts the true mean; an engine that keeps the weight of a term
-with its passage cannot, as every file that is put in would change it."""
+_AVERAGE_TERMS: Final = 120.0
+"""Terms of an average passage. SQLite counts the true mean; an engine that stores the weight of a term
+with its passage cannot, because every added file would change it."""
 _TITLE = 2.0
 
 
 @record
 class Source:
-    """A file that is put into a store.
+    """A file to add to a store.
 
     Args:
         name: Its path or any other name, unique in the store.
-        text: What it says.
-        title: What it is called; found by it, too.
-        attributes: What filters compare: text, numbers and truth values by name.
-        stamp: Tells cheaply whether it may have changed, such as by size and time.
-        digest: Tells surely whether it has changed.
+        text: Its text.
+        title: Its title, which is searched, too.
+        attributes: For filters: text, numbers and truth values by name.
+        stamp: Shows cheaply that it may have changed, such as size and time.
+        digest: Shows reliably that it has changed.
     """
 
     name: str
@@ -50,14 +50,14 @@ class Source:
 
 @record
 class StoredFile:
-    """A file that is in a store.
+    """A file in a store.
 
     Args:
         file_id: Its id.
         name: Its name.
-        stamp: As it was put in.
-        digest: As it was put in.
-        attributes: As they were put in.
+        stamp: As it was added.
+        digest: As it was added.
+        attributes: As they were added.
     """
 
     file_id: str
@@ -69,16 +69,16 @@ class StoredFile:
 
 @record
 class Passage:
-    """A passage that is in a store.
+    """A passage in a store.
 
     Args:
         attributes: Its file's.
         file_id: Its file's id.
         name: Its file's name.
         title: Its file's title.
-        heading: The headings it stands under.
-        start: Where it begins in the file's text, in characters.
-        text: What it says.
+        heading: The headings above it.
+        start: Where it starts in the file's text, in characters.
+        text: Its text.
     """
 
     attributes: Mapping[str, Any]
@@ -95,99 +95,99 @@ class Embedder(Protocol):
 
     @property
     def model(self) -> str:
-        """Whose vectors they are: those of different models cannot be compared."""
+        """The model; vectors of different models cannot be compared."""
         ...
 
     def embed(self, texts: Sequence[str]) -> Any:
-        """A numpy array with one row a text, each of length 1.
+        """Return a numpy array with one row per text, each of length 1.
 
         Raises:
-            ToolError: saying why there are none.
+            ToolError: saying why it failed.
         """
         ...
 
 
 class PassageView(Protocol):
-    """The passages of the files that pass a filter, as they are at one moment."""
+    """The passages of the files that pass a filter, at one moment."""
 
-    def frequencies(self, asked: Sequence[str]) -> tuple[int, Mapping[str, int]]:
-        """How many passages the whole store has, and in how many of them each term is."""
+    def count_terms(self, terms: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+        """Return the number of all passages, and of those with each term."""
         ...
 
-    def by_words(self, asked: Sequence[str], count: int) -> Mapping[int, float]:
-        """The passages with any of these terms that match best, and how well, the best first."""
+    def search_words(self, terms: Sequence[str], count: int) -> Mapping[int, float]:
+        """Return the passages that best match any of these terms, with their value, the best first."""
         ...
 
-    def by_meaning(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
-        """The passages nearest to a vector, and the cosines of these and of `others`.
+    def search_vectors(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
+        """Return the passages nearest to a vector, and the cosines of these and of `others`.
 
-        Those without a vector are left out.
+        Passages without a vector are left out.
         """
         ...
 
-    def passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
-        """Passages by their ids, in the order of these; without those that are gone meanwhile."""
+    def read_passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
+        """Yield passages by id, in this order, without those deleted meanwhile."""
         ...
 
 
 class Store(Protocol):
-    """Files cut into passages, which are found by words, and by meaning if there is an embedder.
+    """Files split into passages, searched by words, and by meaning with an embedder.
 
-    Safe to use from several threads and processes.
+    Thread-safe, and safe to use from several processes.
     """
 
     name: str
     embedder: Embedder | None
 
     def view(self, filters: object = None) -> AbstractContextManager[PassageView]:
-        """See what is there.
+        """Open a consistent view of the passages.
 
         Args:
             filters: Which files: see `toolkeel_workspace.search.filters`; None: all.
 
         Raises:
-            SetupError: if the engine cannot compare like this.
-            ToolError: if it cannot be asked.
+            SetupError: if the engine does not support a comparison.
+            ToolError: if the store cannot be reached.
         """
         ...
 
-    def model(self) -> str:
-        """Whose vectors it has; empty if it has none."""
+    def get_model(self) -> str:
+        """Return the embedding model of its vectors; empty if it has none."""
         ...
 
-    def files(self) -> list[StoredFile]:
-        """All files, by name."""
+    def list_files(self) -> list[StoredFile]:
+        """List all files, by name."""
         ...
 
-    def without_vectors(self) -> frozenset[str]:
-        """Names of the files that have a passage without a vector."""
+    def list_without_vectors(self) -> frozenset[str]:
+        """List the names of files with a passage without a vector."""
         ...
 
     def add(self, *sources: Source) -> list[str]:
-        """Put files in, in the place of those that have their names.
+        """Add files; those with existing names replace them.
 
         Returns:
-            The id of each; a file that was there keeps its own.
+            The id of each; an existing file's id stays.
 
         Raises:
-            ToolError: if the embedder has no vectors; then nothing was changed.
+            ToolError: if the embedder fails; then nothing was changed.
         """
         ...
 
-    def touch(self, name: str, stamp: str) -> None:
-        """Note that a file is still what it was."""
+    def update_stamp(self, name: str, stamp: str) -> None:
+        """Update the stamp of an unchanged file."""
         ...
 
     def remove(self, *names: str) -> int:
-        """Take files out; how many of them there were."""
+        """Remove files; return how many existed."""
         ...
 
     def close(self) -> None:
-        """Let go of it."""
+        """Release the store's resources."""
         ...
 
     def __len__(self) -> int:
-        """How many passages there are."""
+        """Count the passages."""
         ...
 
     def __enter__(self) -> Self:
@@ -197,48 +197,50 @@ class Store(Protocol):
         self.close()
 
 
-def cut(
+def split_sources(
     sources: Sequence[Source], embedder: Embedder | None
 ) -> Iterator[tuple[Source, list[tuple[Chunk, Any]]]]:
-    """Each file as a database can hold it, with its passages and their vectors; None without an embedder.
+    """Split files into passages with vectors, cleaned for databases; vectors are None without an embedder.
 
-    All vectors are made before the first is given.
+    All vectors are made before the first file is yielded.
     """
-    sources = [replace(one, attributes=_clean(one.attributes)) for one in sources]
-    parts = [split(clean_text(source.text)) for source in sources]
+    sources = [replace(one, attributes=_clean_attributes(one.attributes)) for one in sources]
+    parts = [split_text(clean_text(source.text)) for source in sources]
     pairs = [(one, chunk) for one, chunks in zip(sources, parts, strict=True) for chunk in chunks]
     vectors = iter([None] * len(pairs))
     if embedder is not None and pairs:
-        vectors = iter(embedder.embed([_embedded(source, chunk) for source, chunk in pairs]))
+        vectors = iter(
+            embedder.embed([_make_embedding_text(source, chunk) for source, chunk in pairs])
+        )
     made = [[(chunk, next(vectors)) for chunk in chunks] for chunks in parts]
     return zip(sources, made, strict=True)
 
 
-def _clean(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
+def _clean_attributes(attributes: Mapping[str, Any]) -> Mapping[str, Any]:
     return {clean_text(key): clean(value) for key, value in attributes.items()}
 
 
-def _embedded(source: Source, chunk: Chunk) -> str:
-    """What the vector of a passage is made of."""
+def _make_embedding_text(source: Source, chunk: Chunk) -> str:
+    """Return the text of a passage's vector."""
     above = " > ".join(part for part in (source.title, chunk.heading) if part)
     return f"{above}\n{chunk.text}" if above else chunk.text
 
 
-def entry(name: str, title: str, heading: str, text: str) -> tuple[list[str], list[str]]:
-    """What the index of words holds for a passage: what it stands under, and what it says."""
-    return terms(f"{name} {title} {heading}"), terms(text)
+def make_index_terms(name: str, title: str, heading: str, text: str) -> tuple[list[str], list[str]]:
+    """Return the index terms of a passage: of its name and headings, and of its text."""
+    return split_terms(f"{name} {title} {heading}"), split_terms(text)
 
 
-def weights(name: str, title: str, heading: str, text: str) -> dict[str, float]:
-    """How much each term of a passage counts there: BM25 without the rarity of the term.
+def weigh_terms(name: str, title: str, heading: str, text: str) -> dict[str, float]:
+    """Return the weight of each term in a passage: BM25 without the term's rarity.
 
-    >>> said = weights("1", "Walrus", "", "a tusk, a sea, a walrus, a tusk")
-    >>> sorted(sorted(said, key=said.get)[-2:])
+    >>> values = weigh_terms("1", "Walrus", "", "a tusk, a sea, a walrus, a tusk")
+    >>> sorted(sorted(values, key=values.get)[-2:])
     ['a', 'walrus']
     """
-    head, body = entry(name, title, heading, text)
+    head, body = make_index_terms(name, title, heading, text)
     counts = Counter(body)
     for term in head:
         counts[term] += int(_TITLE)
     length = len(head) + len(body)
-    return {term: term_weight(count, length, _AVERAGE) for term, count in counts.items()}
+    return {term: term_weight(count, length, _AVERAGE_TERMS) for term, count in counts.items()}

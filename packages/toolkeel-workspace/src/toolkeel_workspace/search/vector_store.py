@@ -1,8 +1,7 @@
-"""A searchable set of texts in one SQLite file: words by FTS5, meaning by vectors if there are any.
+"""A store in one SQLite file: words by FTS5, meaning by vectors.
 
-The index of words holds no text of its own (it is contentless), only terms made by `split_words.py`;
-what was put in under a row is made again from the row when it is taken out, so the two must not
-part: that is what `FORMAT` is for.
+The word index contains no text (it is contentless), only terms from `split_words.py`. To delete a row,
+its terms are computed again, so the index and the code must agree: `FORMAT` ensures that.
 """
 
 from __future__ import annotations
@@ -25,8 +24,8 @@ from toolkeel_workspace.search.chunks import Chunk
 from toolkeel_workspace.search.filters import FILE_ID, compile_filter
 from toolkeel_workspace.search.stores import Embedder, Passage, Source, Store, StoredFile
 
-FEW = 50
-"""If a filter leaves at most so many passages, each is asked whether it has the words; above that the
+FEW_PASSAGES = 50
+"""If a filter selects at most so many passages, each is checked for the words; above that the
 words are looked for first, and each match is checked against the filter, the best first."""
 
 _SCHEMA = """
@@ -65,16 +64,16 @@ _AMONG_MANY = (
 
 @checked
 class VectorStore(Store):
-    """One SQLite file; safe to use from several threads, and from several processes.
+    """One SQLite file, safe to use from several threads and processes.
 
     Args:
-        path: The file; made if it is missing, unless `create` is False.
-        embedder: Makes vectors of what is put in and of what is asked; None: words alone.
-        create: Whether to make the file.
+        path: The file; created if it is missing, unless `create` is False.
+        embedder: Makes vectors of added texts and of queries; None: words alone.
+        create: Create the file.
 
     Raises:
-        SetupError: if there is no such file, it is none of these, or its vectors are of another
-            model than the embedder's.
+        SetupError: if there is no such file, it is no store, or its vectors are of another model
+            than the embedder's.
     """
 
     def __init__(
@@ -85,7 +84,7 @@ class VectorStore(Store):
         self.embedder = embedder
         self._selection: tuple[object, frozenset[int]] | None = None
         """Which files the temporary table `wanted` holds, and for whom."""
-        self._vectors: _Vectors | None = None
+        self._vectors: _VectorCache | None = None
         self._lock = threading.RLock()
         if not create and not self.path.is_file():
             raise SetupError(f"there is no vector store {str(self.path)!r}; make it with index")
@@ -94,21 +93,21 @@ class VectorStore(Store):
             self.path, timeout=30, isolation_level=None, check_same_thread=False
         )
         # Stores are often left to the garbage collector, which 3.13 warns about if they are open.
-        self._let_go = weakref.finalize(self, self._db.close)
+        self._finalizer = weakref.finalize(self, self._db.close)
         try:
-            self._open()
+            self._open_database()
         except sqlite3.DatabaseError as error:
-            self._let_go()
+            self._finalizer()
             raise SetupError(f"{str(self.path)!r} is no vector store ({error})") from None
         except SetupError:
-            self._let_go()
+            self._finalizer()
             raise
 
-    def _open(self) -> None:
+    def _open_database(self) -> None:
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = NORMAL")
         self._db.execute("PRAGMA temp_store = MEMORY")
-        with self.writing():
+        with self.write_transaction():
             for statement in _SCHEMA.split(";\n"):
                 if statement.strip():
                     self._db.execute(statement)
@@ -116,7 +115,7 @@ class VectorStore(Store):
             if known not in ("", stores.FORMAT):
                 raise SetupError(f"{str(self.path)!r} was made by another version: index it anew")
             self._set_meta("format", stores.FORMAT)
-            model = self.model()
+            model = self.get_model()
             mine = self.embedder.model if self.embedder is not None else ""
             if mine and model and mine != model:
                 raise SetupError(f"{str(self.path)!r} has vectors of {model!r}, not of {mine!r}")
@@ -124,25 +123,25 @@ class VectorStore(Store):
                 self._set_meta("embedding_model", mine)
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
-            self._let_go()
+            self._finalizer()
 
     @contextmanager
     def view(self, filters: object = None) -> Iterator[_PassageView]:
-        """See `Store`."""
-        with self.reading() as db:
-            wanted = None if filters is None else self._wanted(db, filters)
-            yield _PassageView(db, wanted, self._loaded)
+        """Open a view of the passages; see `Store`."""
+        with self.read_transaction() as db:
+            wanted = None if filters is None else self._select_files(db, filters)
+            yield _PassageView(db, wanted, self._load_vectors)
 
-    def _loaded(self) -> _Vectors:
-        """All vectors, read again after a change."""
+    def _load_vectors(self) -> _VectorCache:
+        """Return all vectors, read again after a change."""
         if self._vectors is None or self._vectors.generation != self.generation:
-            self._vectors = _Vectors(self._db, self.generation)
+            self._vectors = _VectorCache(self._db, self.generation)
         return self._vectors
 
-    def _wanted(self, db: sqlite3.Connection, filters: object) -> frozenset[int]:
-        """The files that pass, noted where queries see them; found once for a generation."""
+    def _select_files(self, db: sqlite3.Connection, filters: object) -> frozenset[int]:
+        """Return the ids of files that pass, also in a temporary table; cached until a change."""
         key = (repr(filters), self.generation)
         if self._selection is not None and self._selection[0] == key:
             return self._selection[1]
@@ -159,8 +158,8 @@ class VectorStore(Store):
         return wanted
 
     @contextmanager
-    def reading(self) -> Iterator[sqlite3.Connection]:
-        """The connection, for one thread at a time, and one view of what is there."""
+    def read_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Provide the connection to one thread at a time, with a consistent view."""
         with self._lock:
             self._db.execute("BEGIN")
             try:
@@ -169,8 +168,8 @@ class VectorStore(Store):
                 self._db.execute("COMMIT")
 
     @contextmanager
-    def writing(self) -> Iterator[sqlite3.Connection]:
-        """The connection within a transaction, which is undone if anything goes wrong."""
+    def write_transaction(self) -> Iterator[sqlite3.Connection]:
+        """Provide the connection in a transaction, rolled back on any error."""
         with self._lock:
             self._db.execute("BEGIN IMMEDIATE")
             try:
@@ -187,20 +186,20 @@ class VectorStore(Store):
     def _set_meta(self, key: str, value: str) -> None:
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
-    def model(self) -> str:
-        """See `Store`."""
+    def get_model(self) -> str:
+        """Return the embedding model; see `Store`."""
         return self._meta("embedding_model")
 
     @property
     def generation(self) -> str:
-        """Another one after every change."""
+        """An id that differs after every change."""
         return self._meta("generation")
 
     # — files —
 
-    def files(self) -> list[StoredFile]:
-        """All files, by name."""
-        with self.reading() as db:
+    def list_files(self) -> list[StoredFile]:
+        """List all files, by name."""
+        with self.read_transaction() as db:
             rows = db.execute(
                 "SELECT file_id, name, stamp, digest, attributes FROM files ORDER BY name"
             ).fetchall()
@@ -209,9 +208,9 @@ class VectorStore(Store):
             for file_id, name, stamp, digest, attributes in rows
         ]
 
-    def without_vectors(self) -> frozenset[str]:
-        """Names of the files that have a passage without a vector."""
-        with self.reading() as db:
+    def list_without_vectors(self) -> frozenset[str]:
+        """List the names of files with a passage without a vector."""
+        with self.read_transaction() as db:
             rows = db.execute(
                 "SELECT DISTINCT f.name FROM files f JOIN chunks c ON c.file = f.id"
                 " WHERE c.vector IS NULL"
@@ -219,40 +218,40 @@ class VectorStore(Store):
         return frozenset(row[0] for row in rows)
 
     def __len__(self) -> int:
-        """How many passages there are."""
-        with self.reading() as db:
+        """Count the passages."""
+        with self.read_transaction() as db:
             return int(db.execute("SELECT count(*) FROM chunks").fetchone()[0])
 
     def add(self, *sources: Source) -> list[str]:
-        """Put files in, in the place of those that have their names.
+        """Add files; those with existing names replace them.
 
         Returns:
-            The id of each; a file that was there keeps its own.
+            The id of each; an existing file's id stays.
 
         Raises:
-            ToolError: if the embedder has no vectors; then nothing was changed.
+            ToolError: if the embedder fails; then nothing was changed.
         """
-        parts = stores.cut(sources, self.embedder)
-        with self.writing():
+        parts = stores.split_sources(sources, self.embedder)
+        with self.write_transaction():
             ids = [self._insert(source, chunks) for source, chunks in parts]
             self._set_meta("generation", secrets.token_hex(8))
         return ids
 
-    def touch(self, name: str, stamp: str) -> None:
-        """Note that a file is still what it was."""
-        with self.writing() as db:
+    def update_stamp(self, name: str, stamp: str) -> None:
+        """Update the stamp of an unchanged file."""
+        with self.write_transaction() as db:
             db.execute("UPDATE files SET stamp = ? WHERE name = ?", (stamp, name))
 
     def remove(self, *names: str) -> int:
-        """Take files out; how many of them there were."""
-        with self.writing() as db:
-            removed = sum(self._drop(db, name) is not None for name in names)
+        """Remove files; return how many existed."""
+        with self.write_transaction() as db:
+            removed = sum(self._delete_file(db, name) is not None for name in names)
             self._set_meta("generation", secrets.token_hex(8))
         return removed
 
     def _insert(self, source: Source, chunks: Sequence[tuple[Chunk, Any]]) -> str:
         db = self._db
-        file_id = self._drop(db, source.name) or f"file-{secrets.token_hex(12)}"
+        file_id = self._delete_file(db, source.name) or f"file-{secrets.token_hex(12)}"
         attributes = json.dumps(dict(source.attributes), ensure_ascii=False)
         row = db.execute(
             "INSERT INTO files (file_id, name, title, stamp, digest, attributes)"
@@ -265,12 +264,12 @@ class VectorStore(Store):
                 "INSERT INTO chunks (file, start, heading, text, vector) VALUES (?, ?, ?, ?, ?)",
                 (row, chunk.start, chunk.heading, chunk.text, data),
             ).lastrowid
-            said = _searched_text(source.name, source.title, chunk.heading, chunk.text)
-            db.execute("INSERT INTO terms (rowid, head, body) VALUES (?, ?, ?)", (at, *said))
+            index_terms = _join_terms(source.name, source.title, chunk.heading, chunk.text)
+            db.execute("INSERT INTO terms (rowid, head, body) VALUES (?, ?, ?)", (at, *index_terms))
         return file_id
 
-    def _drop(self, db: sqlite3.Connection, name: str) -> str | None:
-        """Take a file out; its id, if it was there."""
+    def _delete_file(self, db: sqlite3.Connection, name: str) -> str | None:
+        """Delete a file; return its id, or None if it was missing."""
         found = db.execute(
             "SELECT id, file_id, title FROM files WHERE name = ?", (name,)
         ).fetchone()
@@ -280,22 +279,22 @@ class VectorStore(Store):
         for at, heading, text in db.execute(
             "SELECT id, heading, text FROM chunks WHERE file = ?", (row,)
         ).fetchall():
-            said = _searched_text(name, title, heading, text)
+            index_terms = _join_terms(name, title, heading, text)
             db.execute(
                 "INSERT INTO terms (terms, rowid, head, body) VALUES ('delete', ?, ?, ?)",
-                (at, *said),
+                (at, *index_terms),
             )
         db.execute("DELETE FROM chunks WHERE file = ?", (row,))
         db.execute("DELETE FROM files WHERE id = ?", (row,))
         return str(file_id)
 
 
-def _searched_text(name: str, title: str, heading: str, text: str) -> tuple[str, str]:
-    head, body = stores.entry(name, title, heading, text)
+def _join_terms(name: str, title: str, heading: str, text: str) -> tuple[str, str]:
+    head, body = stores.make_index_terms(name, title, heading, text)
     return " ".join(head), " ".join(body)
 
 
-class _Vectors:
+class _VectorCache:
     """All vectors of a store, in memory."""
 
     def __init__(self, db: sqlite3.Connection, generation: str) -> None:
@@ -306,7 +305,7 @@ class _Vectors:
         self.matrix: Any = None
         if not rows:
             return
-        import numpy as np  # there is none without an embedder, which needs it
+        import numpy as np  # only needed with vectors
 
         self.ids = np.array([row[0] for row in rows], np.int64)
         self.files = np.array([row[1] for row in rows], np.int64)
@@ -314,52 +313,55 @@ class _Vectors:
 
 
 class _PassageView:
-    """See `PassageView`."""
+    """A `PassageView` in a read transaction."""
 
     def __init__(
-        self, db: sqlite3.Connection, wanted: frozenset[int] | None, vectors: Callable[[], _Vectors]
+        self,
+        db: sqlite3.Connection,
+        wanted: frozenset[int] | None,
+        vectors: Callable[[], _VectorCache],
     ) -> None:
-        self._db, self._wanted, self._vectors = db, wanted, vectors
+        self._db, self._selected, self._vectors = db, wanted, vectors
 
-    def frequencies(self, asked: Sequence[str]) -> tuple[int, Mapping[str, int]]:
+    def count_terms(self, terms: Sequence[str]) -> tuple[int, Mapping[str, int]]:
         find = "SELECT doc FROM vocabulary WHERE term = ?"
-        rows = ((term, self._db.execute(find, (term,)).fetchone()) for term in asked)
+        rows = ((term, self._db.execute(find, (term,)).fetchone()) for term in terms)
         [total] = self._db.execute("SELECT count(*) FROM chunks").fetchone()
         return total, {term: row[0] for term, row in rows if row}
 
-    def by_words(self, asked: Sequence[str], count: int) -> Mapping[int, float]:
-        match = " OR ".join(f'"{term}"' for term in asked)
+    def search_words(self, terms: Sequence[str], count: int) -> Mapping[int, float]:
+        match = " OR ".join(f'"{term}"' for term in terms)
         rows = self._db.execute(
-            f"SELECT rowid, -rank FROM terms WHERE terms MATCH ? {self._within()} ORDER BY rank LIMIT ?",
+            f"SELECT rowid, -rank FROM terms WHERE terms MATCH ? {self._make_condition()} ORDER BY rank LIMIT ?",
             (match, count),
         )
         return dict(rows.fetchall())
 
-    def _within(self) -> str:
-        """How a query is kept to the wanted files: the cheaper of two ways."""
-        if self._wanted is None:
+    def _make_condition(self) -> str:
+        """Return the SQL that limits a query to the selected files: the cheaper of two ways."""
+        if self._selected is None:
             return ""
-        few = f"SELECT 1 FROM chunks WHERE file IN temp.wanted LIMIT {FEW + 1}"
-        return _AMONG_FEW if len(self._db.execute(few).fetchall()) <= FEW else _AMONG_MANY
+        few = f"SELECT 1 FROM chunks WHERE file IN temp.wanted LIMIT {FEW_PASSAGES + 1}"
+        return _AMONG_FEW if len(self._db.execute(few).fetchall()) <= FEW_PASSAGES else _AMONG_MANY
 
-    def by_meaning(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
-        held = self._vectors()
-        if held.matrix is None or held.matrix.shape[1] != len(vector):
+    def search_vectors(self, vector: Any, count: int, others: Sequence[int]) -> Mapping[int, float]:
+        cache = self._vectors()
+        if cache.matrix is None or cache.matrix.shape[1] != len(vector):
             return {}
         import numpy as np
 
-        near = held.matrix @ vector
-        if self._wanted is not None:
-            near = np.where(np.isin(held.files, list(self._wanted)), near, -1.0)
+        near = cache.matrix @ vector
+        if self._selected is not None:
+            near = np.where(np.isin(cache.files, list(self._selected)), near, -1.0)
         count = min(count, len(near))
         top = np.argpartition(-near, count - 1)[:count]
-        found = {int(held.ids[at]): float(near[at]) for at in top if near[at] > 0}
+        found = {int(cache.ids[at]): float(near[at]) for at in top if near[at] > 0}
         asked = np.array([id for id in others if id not in found], np.int64)
-        places = np.minimum(np.searchsorted(held.ids, asked), len(near) - 1)
-        known = held.ids[places] == asked  # what was put in without an embedder has no vector
-        return found | {int(held.ids[at]): float(near[at]) for at in places[known]}
+        places = np.minimum(np.searchsorted(cache.ids, asked), len(near) - 1)
+        known = cache.ids[places] == asked  # passages added without an embedder have no vector
+        return found | {int(cache.ids[at]): float(near[at]) for at in places[known]}
 
-    def passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
+    def read_passages(self, ids: Sequence[int]) -> Iterator[tuple[int, Passage]]:
         for id in ids:
             row = self._db.execute(
                 "SELECT f.attributes, f.file_id, f.name, f.title, c.heading, c.start, c.text"

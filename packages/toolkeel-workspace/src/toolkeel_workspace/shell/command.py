@@ -1,4 +1,4 @@
-"""Running a shell command for a model: live output, bounded text, and nothing left behind."""
+"""Run a shell command for a model: live output, limited text, and no processes left."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ from toolkeel.call.body.stop_errors import stop_error
 from toolkeel.context import ToolContext
 from toolkeel.effects import Effects, Resource
 from toolkeel.errors import Cancelled, ToolError
-from toolkeel.executors.process_tree import Finished, NotStarted
+from toolkeel.executors.process_tree import CommandNotStarted, CommandResult
 from toolkeel.messages import ToolOutput
-from toolkeel_workspace.files.line_window import human
+from toolkeel_workspace.files.line_window import format_size
 from toolkeel_workspace.sandbox.confine import Sandbox
 from toolkeel_workspace.sandbox.secret_files import SecretFiles
-from toolkeel_workspace.shell.git_identity import git_identity
-from toolkeel_workspace.shell.output_tail import Tail
+from toolkeel_workspace.shell.git_identity import read_git_identity
+from toolkeel_workspace.shell.output_tail import OutputTail
 
 TIMEOUT = 120.0
-"""Seconds a command may take unless it is said otherwise."""
+"""Default timeout of a command, in seconds."""
 MAX_TIMEOUT = 600.0
-"""Most seconds that may be asked for."""
-PLAIN = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat"}
+"""Highest timeout, in seconds."""
+NO_TERMINAL_ENV = {"TERM": "dumb", "NO_COLOR": "1", "PAGER": "cat", "GIT_PAGER": "cat"}
 """Variables that tell programs there is no terminal."""
 MAX_OUTPUT = 64 << 20
 """Bytes of output after which a command is ended."""
 
 
 def without_terminal(sandbox: Sandbox) -> Sandbox:
-    """The same sandbox, whose commands know that nobody looks at colours, and who commits."""
+    """Return a copy of a sandbox whose commands print no colors and have a git identity."""
     made = copy.copy(sandbox)
-    who = git_identity(sandbox.roots[0]) if sandbox.backend != "none" else {}
-    made.env = {**PLAIN, **who, **sandbox.env}
+    who = read_git_identity(sandbox.roots[0]) if sandbox.backend != "none" else {}
+    made.env = {**NO_TERMINAL_ENV, **who, **sandbox.env}
     return made
 
 
 async def run_command(
     sandbox: Sandbox,
-    words: list[str],
+    argv: list[str],
     *,
     timeout: float | None = None,
     cwd: str | None = None,
-    tail: Tail | None = None,
+    tail: OutputTail | None = None,
     context: ToolContext | None = None,
 ) -> ToolOutput:
-    """Run a command to its end and say what came of it.
+    """Run a command to its end and return its output.
 
     Args:
         sandbox: What it may do.
-        words: The command.
+        argv: The command.
         timeout: Seconds; `TIMEOUT` by default, `MAX_TIMEOUT` at most.
         cwd: Where it starts.
-        tail: What takes its output.
-        context: The call's; else what came until it is cancelled is told to nobody.
+        tail: Receives its output.
+        context: The call's; without it, the output of a cancelled command is lost.
 
     Raises:
         ToolError: if it failed, was killed, or took too long: its output first, then why.
@@ -64,58 +64,58 @@ async def run_command(
     allowed = min(TIMEOUT if timeout is None else timeout, MAX_TIMEOUT)
     if allowed <= 0:
         raise ToolError("timeout counts from 1, in seconds.")
-    tail = tail or Tail(lambda text: None)
-    read = _reading(sandbox, words, context)
+    tail = tail or OutputTail(lambda text: None)
+    read = _make_read_detector(sandbox, argv, context)
     try:
         finished = await without_terminal(sandbox).run(
-            words, timeout=allowed, cwd=cwd, sink=tail.add, max_output=MAX_OUTPUT
+            argv, timeout=allowed, cwd=cwd, sink=tail.add, max_output=MAX_OUTPUT
         )
-    except NotStarted as error:
+    except CommandNotStarted as error:
         raise ToolError(f"The command could not be started: {error.strerror}.") from None
     except asyncio.CancelledError:
         if context is None or not context.cancel.cancelled:
             raise
-        raise _cancelled(tail, context, read) from None
+        raise _make_cancelled(tail, context, read) from None
     finally:
         tail.close()
-    text, notice = tail.text()
-    why = _why(finished, allowed)
+    text, notice = tail.render()
+    why = _describe_failure(finished, allowed)
     parts = [text, f"[{notice}]" if notice else "", why]
     shown = "\n\n".join(part for part in parts if part)
-    details = {**_details(finished, tail, bool(notice), sandbox), **read(shown)}
+    details = {**_make_details(finished, tail, bool(notice), sandbox), **read(shown)}
     if why:
         raise ToolError(shown, details)
     return ToolOutput(shown or "(no output)", details=details)
 
 
-def _reading(
-    sandbox: Sandbox, words: list[str], context: ToolContext | None
+def _make_read_detector(
+    sandbox: Sandbox, argv: list[str], context: ToolContext | None
 ) -> Callable[[str], dict[str, object]]:
-    """What tells, of what a command said, which files with secrets it has read."""
-    line = words[-1] if _TELLING in words else " ".join(words)
+    """Return a function that labels which files with secrets a command's output shows."""
+    line = argv[-1] if _REPORTING_SCRIPT in argv else " ".join(argv)
     name = context.tool_name if context else ""
-    return functools.partial(SecretFiles.below(*sandbox.roots).read_by, line, tool=name)
+    return functools.partial(SecretFiles.find_below(*sandbox.roots).label_reads, line, tool=name)
 
 
-def _cancelled(
-    tail: Tail, context: ToolContext, read: Callable[[str], dict[str, object]]
+def _make_cancelled(
+    tail: OutputTail, context: ToolContext, read: Callable[[str], dict[str, object]]
 ) -> Cancelled:
-    """What is told of a command that was cancelled: its output so far first."""
+    """Build the error of a cancelled command: its output so far first."""
     tail.close()
-    text, notice = tail.text()
+    text, notice = tail.render()
     stopped = stop_error(context, "cancelled", None, "stopped")
     shown = "\n\n".join(filter(None, [text, notice and f"[{notice}]", stopped.text]))
-    kept = {"truncated": bool(notice), "full_output_path": tail.path or None}
-    return Cancelled(shown, {**stopped.details, **kept, **read(shown)})
+    details = {"truncated": bool(notice), "full_output_path": tail.path or None}
+    return Cancelled(shown, {**stopped.details, **details, **read(shown)})
 
 
-def _details(
-    finished: Finished, tail: Tail, truncated: bool, sandbox: Sandbox
+def _make_details(
+    finished: CommandResult, tail: OutputTail, truncated: bool, sandbox: Sandbox
 ) -> dict[str, object]:
     return {
-        "exit_code": finished.code,
+        "exit_code": finished.exit_code,
         "signal": finished.signal or None,
-        "ended": finished.ended,
+        "ended": finished.end_reason,
         "seconds": round(finished.seconds, 3),
         "total_bytes": tail.bytes,
         "total_lines": tail.lines,
@@ -125,23 +125,23 @@ def _details(
     }
 
 
-def _why(finished: Finished, allowed: float) -> str:
-    """Why it counts as failed; empty if it does not."""
-    if finished.ended == "timeout":
+def _describe_failure(finished: CommandResult, allowed: float) -> str:
+    """Return why a command counts as failed; empty if it does not."""
+    if finished.end_reason == "timeout":
         return f"Command timed out after {allowed:g} seconds; it and all it started were killed."
-    if finished.ended == "output":
-        return f"Command was killed after {human(MAX_OUTPUT)} of output."
-    if finished.ended == "memory":
+    if finished.end_reason == "output":
+        return f"Command was killed after {format_size(MAX_OUTPUT)} of output."
+    if finished.end_reason == "memory":
         return "Command was killed: its processes took more memory than they may have together."
     if finished.signal:
-        return f"Command was killed by {finished.signal} (exit code {finished.code})."
-    return f"Command exited with code {finished.code}." if finished.code else ""
+        return f"Command was killed by {finished.signal} (exit code {finished.exit_code})."
+    return f"Command exited with code {finished.exit_code}." if finished.exit_code else ""
 
 
-def command_effects(sandbox: Sandbox) -> Effects:
-    """What a command in a sandbox can do: it writes all of the roots, or reads them.
+def derive_effects(sandbox: Sandbox) -> Effects:
+    """Derive a command's effects from its sandbox: it writes all of the roots, or reads them.
 
-    Without walls it may touch any file. With a network it may bring anybody's text.
+    Without confinement it may change any file. With a network its output may be anyone's text.
     """
     walls = sandbox.backend != "none"
     roots = tuple(Resource(f"file:{root}") for root in sandbox.roots)
@@ -151,8 +151,8 @@ def command_effects(sandbox: Sandbox) -> Effects:
     return Effects(read_only=reads, open_world=outside, resources=files, stranger=outside)
 
 
-def described(sandbox: Sandbox) -> str:
-    """What a command has there, for the description of the tool that runs it."""
+def describe_sandbox(sandbox: Sandbox) -> str:
+    """Describe the command's environment, for the description of the tool that runs it."""
     if sandbox.backend == "none":
         return "It runs without a sandbox, with the person's own files and network."
     changes = "can be changed" if sandbox.mode == "workspace" else "can be read, not changed"
@@ -165,11 +165,11 @@ def described(sandbox: Sandbox) -> str:
         network = f"Over http and https, by the proxy in HTTPS_PROXY, it reaches {hosts}."
     return (
         f"It runs in a sandbox: {roots} {changes}, the system's programs can be run. HOME and "
-        f"TMPDIR are an empty folder that is gone when the command has ended. {network}"
+        f"TMPDIR are an empty folder that is deleted when the command ends. {network}"
     )
 
 
-_TELLING = """exec 3>&2 2>/dev/null
+_REPORTING_SCRIPT = """exec 3>&2 2>/dev/null
 "$0" -c "$1" 2>&3 3>&-
 code=$? left=
 for each in /proc/[0-9]*; do
@@ -184,18 +184,18 @@ exit $code
 """
 
 
-def shell_words(command: str) -> list[str]:
-    """The words that run a line of shell: in bash where there is one."""
+def make_shell_argv(command: str) -> list[str]:
+    """Return the argv that runs a line of shell, in bash if it is installed."""
     bash = next((path for path in ("/bin/bash", "/usr/bin/bash") if os.path.exists(path)), "")
     return [bash or "/bin/sh", "-c", command]
 
 
-def telling_words(sandbox: Sandbox, command: str) -> list[str]:
-    """The same, by a shell that says at the end what the command has left running.
+def make_reporting_argv(sandbox: Sandbox, command: str) -> list[str]:
+    """Return the argv of a shell that also reports what processes the command left running.
 
-    That can be told only where the command's processes are by themselves.
+    That works only where the command has its own pid namespace.
     """
-    shell, option, line = shell_words(command)
+    shell, option, line = make_shell_argv(command)
     if sandbox.backend != "bubblewrap":
         return [shell, option, line]
-    return [shell, option, _TELLING, shell, line]
+    return [shell, option, _REPORTING_SCRIPT, shell, line]

@@ -1,7 +1,7 @@
-r"""What a terminal would show of a command's output: no escape sequences, progress lines once.
+"""Output as a terminal would show it: without escape sequences, progress lines once.
 
-Colours, titles and cursor moves are taken out. Of a line that a program has written over with
-carriage returns, its last state stays. Bytes come in pieces, cut anywhere.
+Colors, titles and cursor moves are removed. Of a line overwritten with carriage returns, the last state
+stays. Bytes arrive in pieces, split anywhere.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ import re
 _ESCAPE = re.compile(
     rb"\x1b(?:\[[0-?]*[ -/]*[@-~]|[\]PX^_][^\x07\x1b]*(?:\x07|\x1b\\)|[ -/]*[0-NQ-WYZ`-~])"
 )
-_BEGUN = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
+_UNFINISHED = re.compile(rb"\x1b(?:\[[0-?]*[ -/]*|[\]PX^_][^\x07\x1b]*\x1b?|[ -/]*)?\Z")
 _CONTROLS = bytes({*range(32), 127} - set(b"\t\n\r\b"))
 _BACK = re.compile(rb"[^\x08]\x08")
 MAX_PENDING = 1 << 16
-"""Longest line that is held back until it ends, in bytes; a longer one is let through in pieces."""
+"""Longest line buffered until it ends, in bytes; a longer one is returned in pieces."""
 
 
 class TerminalOutput:
     r"""Output as it comes, without what only a terminal understands.
 
     >>> plain = TerminalOutput()
-    >>> plain.feed(b"\x1b[1mone\x1b[0m\n10%\r90%\rdo") + plain.feed(b"ne\n") + plain.end()
+    >>> plain.feed(b"\x1b[1mone\x1b[0m\n10%\r90%\rdo") + plain.feed(b"ne\n") + plain.flush()
     b'one\ndone\n'
     """
 
@@ -33,35 +33,35 @@ class TerminalOutput:
     @property
     def line(self) -> bytes:
         """The line that has not ended yet."""
-        return _last_state(self._pending)
+        return _apply_overwrites(self._pending)
 
     def feed(self, piece: bytes) -> bytes:
-        """Take a piece; the whole lines there are now."""
+        """Add a piece of output; return the lines that are complete."""
         data = self._raw + piece
         self._raw = b""
         if b"\x1b" in data:
             data = _ESCAPE.sub(b"", data)
-            if (begun := _BEGUN.search(data)) and len(begun[0]) <= MAX_PENDING:
-                data, self._raw = data[: begun.start()], begun[0]
+            if (unfinished := _UNFINISHED.search(data)) and len(unfinished[0]) <= MAX_PENDING:
+                data, self._raw = data[: unfinished.start()], unfinished[0]
         data = self._pending + data.translate(None, _CONTROLS)
         lines, end, self._pending = data.rpartition(b"\n")
         plain = lines + end
         if b"\r" in plain or b"\b" in plain:
-            plain = b"\n".join(map(_last_state, plain.split(b"\n")))
+            plain = b"\n".join(map(_apply_overwrites, plain.split(b"\n")))
         if len(self._pending) > MAX_PENDING:
             self._pending = self._pending[self._pending.rstrip(b"\r").rfind(b"\r") + 1 :]
         if len(self._pending) > MAX_PENDING and b"\r" not in self._pending:
             plain, self._pending = plain + self._pending, b""
         return plain
 
-    def end(self) -> bytes:
-        """What is left when no more comes."""
-        held, self._pending, self._raw = self._pending, b"", b""
-        return _last_state(held)
+    def flush(self) -> bytes:
+        """Return what is left at the end."""
+        rest, self._pending, self._raw = self._pending, b"", b""
+        return _apply_overwrites(rest)
 
 
-def _last_state(line: bytes) -> bytes:
-    """A line as it stands when all that overwrites its beginning has come."""
+def _apply_overwrites(line: bytes) -> bytes:
+    """Return a line's final state after carriage returns and backspaces."""
     if b"\r" in line:
         line = line.rstrip(b"\r").rpartition(b"\r")[2]
     while b"\b" in line:

@@ -1,4 +1,4 @@
-"""The person's name and address for commits that a model makes in a sandbox, which has no home."""
+"""The person's name and address for commits made in a sandbox, which has no home folder."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ import subprocess
 from functools import cache
 from pathlib import Path
 
-from toolkeel_workspace.sandbox.secret_files import start_of
+from toolkeel_workspace.sandbox.secret_files import read_start
 
-_PLACES = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
+_SEARCH_PATH = "/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin"
 
 
-def git_identity(root: Path) -> dict[str, str]:
-    """Variables by which git knows who commits below a folder; none if its repository says it.
+def read_git_identity(root: Path) -> dict[str, str]:
+    """Return variables that tell git who commits; none if the repository's own config does.
 
     Args:
         root: The folder.
     """
-    own = start_of(root / ".git" / "config")  # which a command may have made a pipe of
-    name, email = _global("user.name"), _global("user.email")
+    own = read_start(root / ".git" / "config")  # a command may have replaced it by a pipe
+    name, email = _read_global_setting("user.name"), _read_global_setting("user.email")
     if not own or "[user]" in own or not (name and email):
         return {}
     return {
@@ -30,9 +30,9 @@ def git_identity(root: Path) -> dict[str, str]:
 
 
 @cache
-def _global(key: str) -> str:
-    """A setting of the person's own, not of any repository."""
-    git = shutil.which("git", path=_PLACES)
+def _read_global_setting(key: str) -> str:
+    """Read a setting of the person's own git config, not of a repository."""
+    git = shutil.which("git", path=_SEARCH_PATH)
     if git is None:
         return ""
     words = [git, "config", "--global", "--get", key]

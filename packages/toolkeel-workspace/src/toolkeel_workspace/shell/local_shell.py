@@ -1,8 +1,8 @@
-"""The shell tools of OpenAI's models, run here, on any model.
+"""The shell tools of OpenAI's models, run here, with any model.
 
-``local_shell`` takes the words of one command; ``shell`` takes lines of shell and tells standard
-output, standard error and outcome of each. Their parameters and results have the form of the
-provider's own calls (``action``, ``output``), so that what is written for one works with the other.
+``local_shell`` takes an argv; ``shell`` takes lines of shell and returns standard output, standard error
+and outcome of each. Their parameters and results have the form of the provider's own calls (``action``,
+``output``), so that code written for one works with the other.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import ToolError
-from toolkeel.executors.process_tree import Finished
+from toolkeel.executors.process_tree import CommandResult
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.files.line_window import MAX_BYTES
@@ -27,39 +27,39 @@ from toolkeel_workspace.sandbox.secret_files import SecretFiles
 from toolkeel_workspace.shell.command import (
     MAX_TIMEOUT,
     TIMEOUT,
-    command_effects,
+    derive_effects,
+    make_shell_argv,
     run_command,
-    shell_words,
     without_terminal,
 )
 from toolkeel_workspace.shell.escape_codes import TerminalOutput
-from toolkeel_workspace.shell.output_tail import Tail
+from toolkeel_workspace.shell.output_tail import OutputTail
 
 WIRE: Wire = "openai-responses"
-"""The wire whose own tools these are."""
+"""The wire with hosted counterparts of these tools."""
 
 
 def _action_arguments(arguments: Mapping[str, Any]) -> Mapping[str, object]:
-    """A native call's action as arguments: without the user, which a sandbox has none of."""
-    return {key: value for key, value in _set(arguments).items() if key != "user"}
+    """Convert a native call's action to arguments, without the user, which a sandbox does not have."""
+    return {key: value for key, value in _without_none(arguments).items() if key != "user"}
 
 
-def _set(arguments: Mapping[str, Any]) -> Mapping[str, object]:
+def _without_none(arguments: Mapping[str, Any]) -> Mapping[str, object]:
     return {key: value for key, value in arguments.items() if value is not None}
 
 
 LOCAL_SHELL = Native({"type": "local_shell"}, inward=_action_arguments, here=True)
-SHELL = Native({"type": "shell", "environment": {"type": "local"}}, inward=_set, here=True)
+SHELL = Native({"type": "shell", "environment": {"type": "local"}}, inward=_without_none, here=True)
 
 
-def _running(
+def _make_decorator(
     native: Native, sandbox: Sandbox, where: Where
 ) -> Callable[[Callable[..., Any]], AnyTool]:
-    """What makes a tool of a body that runs commands in a sandbox."""
+    """Return the decorator for a body that runs commands in a sandbox."""
     return tool(
         name=native.type,
         hosted=Hosted({WIRE: native}, where),
-        effects=command_effects(sandbox),
+        effects=derive_effects(sandbox),
         timeout=MAX_TIMEOUT + 60,
         max_output=None,
         approval=sandbox.backend == "none",
@@ -67,15 +67,15 @@ def _running(
 
 
 def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
-    """The tool ``local_shell``: one command by its words.
+    """Create the tool ``local_shell``, which runs one command by its argv.
 
     Args:
-        sandbox: What the command may do. With ``mode="off"`` every call asks first.
+        sandbox: What the command may do. With ``mode="off"`` every call needs approval.
         where: ``local`` sends it as a function even where the provider has a form of its own for
             it; it runs here in any case.
     """
 
-    @_running(LOCAL_SHELL, sandbox, where)
+    @_make_decorator(LOCAL_SHELL, sandbox, where)
     async def run(
         command: list[str],
         timeout_ms: float | None = None,
@@ -100,8 +100,8 @@ def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
             sandbox,
             words,
             timeout=timeout_ms / 1000 if timeout_ms else None,
-            cwd=_below(sandbox, working_directory),
-            tail=Tail(context.progress),
+            cwd=_resolve_folder(sandbox, working_directory),
+            tail=OutputTail(context.progress),
             context=context,
         )
 
@@ -109,15 +109,15 @@ def local_shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
 
 
 def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
-    """The tool ``shell``: lines of shell, one after the other.
+    """Create the tool ``shell``, which runs lines of shell, one after the other.
 
     Args:
-        sandbox: What the commands may do. With ``mode="off"`` every call asks first.
+        sandbox: What the commands may do. With ``mode="off"`` every call needs approval.
         where: ``local`` sends it as a function even where the provider has a form of its own for
             it; it runs here in any case.
     """
 
-    @_running(SHELL, sandbox, where)
+    @_make_decorator(SHELL, sandbox, where)
     async def run(
         commands: list[str],
         timeout_ms: float | None = None,
@@ -132,74 +132,76 @@ def shell(sandbox: Sandbox, where: Where = "auto") -> AnyTool:
             timeout_ms: Milliseconds each may take.
             max_output_length: Most characters of each output to tell.
         """
-        secrets, ended = SecretFiles.below(*sandbox.roots), []
+        secrets, ended = SecretFiles.find_below(*sandbox.roots), []
         for number, line in enumerate(commands, 1):
             context.progress(line, done=number, total=len(commands))
             ended.append(await run_line(sandbox, line, timeout_ms))
-        read = partial(secrets.read_by, "\n".join(commands), tool="shell")
-        return shell_output(commands, ended, max_output_length, read)
+        read = partial(secrets.label_reads, "\n".join(commands), tool="shell")
+        return make_shell_output(commands, ended, max_output_length, read)
 
     return run
 
 
-def shell_output(
+def make_shell_output(
     lines: Iterable[str],
-    ended: Iterable[Finished],
+    results: Iterable[CommandResult],
     max_length: int | None = None,
     read: Callable[[str], Mapping[str, object]] = lambda _: NOTHING,
 ) -> ToolOutput:
-    """What came of lines of shell, in the form of ``shell_call_output``.
+    """Build the result of lines of shell, in the form of ``shell_call_output``.
 
     Args:
-        lines: What was run.
-        ended: How each ended.
-        max_length: Most characters of each output to tell.
-        read: Gives further details by what was said.
+        lines: The lines.
+        results: How each ended.
+        max_length: Characters of each output.
+        read: Returns further details for the text.
     """
-    output = [as_output(one, max_length) for one in ended]
-    text = "\n\n".join(_transcript(line, one) for line, one in zip(lines, output, strict=True))
+    output = [make_output_item(one, max_length) for one in results]
+    text = "\n\n".join(
+        _format_transcript(line, one) for line, one in zip(lines, output, strict=True)
+    )
     details = {"output": output, "max_output_length": max_length, **read(text)}
     return ToolOutput((Data(output, text or "(no commands)"),), details=details)
 
 
-async def run_line(sandbox: Sandbox, line: str, timeout_ms: float | None) -> Finished:
-    """Run one line of shell, its two outputs kept apart."""
+async def run_line(sandbox: Sandbox, line: str, timeout_ms: float | None) -> CommandResult:
+    """Run one line of shell, with standard output and error separate."""
     timeout = min(timeout_ms / 1000 if timeout_ms else TIMEOUT, MAX_TIMEOUT)
-    return await without_terminal(sandbox).run(shell_words(line), timeout=timeout)
+    return await without_terminal(sandbox).run(make_shell_argv(line), timeout=timeout)
 
 
-def as_output(finished: Finished, max_length: int | None = None) -> dict[str, Any]:
-    """How a command ended, in the form of an item of ``shell_call_output``.
+def make_output_item(result: CommandResult, max_length: int | None = None) -> dict[str, Any]:
+    """Convert a command's result to an item of ``shell_call_output``.
 
     Args:
-        finished: How it ended.
-        max_length: Most characters of each output; what is in the middle goes.
+        result: How it ended.
+        max_length: Characters of each output; the middle is left out.
     """
-    outcome: dict[str, object] = {"type": "exit", "exit_code": finished.code}
-    if finished.ended == "timeout":
+    outcome: dict[str, object] = {"type": "exit", "exit_code": result.exit_code}
+    if result.end_reason == "timeout":
         outcome = {"type": "timeout"}
     return {
-        "stdout": _shortened(finished.stdout, max_length),
-        "stderr": _shortened(finished.stderr, max_length),
+        "stdout": _shorten(result.stdout, max_length),
+        "stderr": _shorten(result.stderr, max_length),
         "outcome": outcome,
     }
 
 
-def _shortened(data: bytes, most: int | None) -> str:
+def _shorten(data: bytes, max_chars: int | None) -> str:
     plain = TerminalOutput()
-    data = plain.feed(data) + plain.end()
+    data = plain.feed(data) + plain.flush()
     text = data.decode("utf-8", "replace")
-    most = MAX_BYTES if most is None or most < 0 else most
-    if len(text) <= most:
+    max_chars = MAX_BYTES if max_chars is None or max_chars < 0 else max_chars
+    if len(text) <= max_chars:
         return text
     name = RESULTS.save(data)
-    whole = f'; all of it is kept: path="{name}"' if name else ""
-    left = f"\n[... {len(text) - most} characters left out{whole} ...]\n"
-    head = most // 2
-    return text[:head] + left + text[len(text) - (most - head) :]
+    saved = f'; all of it is kept: path="{name}"' if name else ""
+    left = f"\n[... {len(text) - max_chars} characters left out{saved} ...]\n"
+    head = max_chars // 2
+    return text[:head] + left + text[len(text) - (max_chars - head) :]
 
 
-def _transcript(line: str, output: Mapping[str, Any]) -> str:
+def _format_transcript(line: str, output: Mapping[str, Any]) -> str:
     outcome = output["outcome"]
     ended = "timed out" if outcome["type"] == "timeout" else f"exit code {outcome['exit_code']}"
     parts = [f"$ {line}", output["stdout"].rstrip("\n")]
@@ -208,11 +210,11 @@ def _transcript(line: str, output: Mapping[str, Any]) -> str:
     return "\n".join(part for part in [*parts, f"[{ended}]"] if part)
 
 
-def _below(sandbox: Sandbox, folder: str | None) -> str | None:
-    """A working directory inside of the sandbox's roots.
+def _resolve_folder(sandbox: Sandbox, folder: str | None) -> str | None:
+    """Resolve a working directory below the sandbox's roots.
 
     Raises:
-        ToolError: it is not below any of them, or not there.
+        ToolError: it is not below any of them, or does not exist.
     """
     if not folder:
         return None

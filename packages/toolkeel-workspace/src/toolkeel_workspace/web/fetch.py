@@ -1,7 +1,7 @@
-"""Read a page of the web: its text as Markdown, or the picture it is.
+"""Read a page of the web: its text as Markdown, or a picture.
 
-Nothing but the public internet is reached (`engines/reachable_hosts.py`), nothing the program's own leaves it
-(`client.py`), and no page costs more than its limits.
+Only the public internet is reachable (`engines/reachable_hosts.py`), nothing of the program leaks
+(`client.py`), and each page is limited.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from toolkeel.errors import ToolError
 from toolkeel.hosted import Hosted, Native, Where, Wire
 from toolkeel.messages import ToolOutput
 from toolkeel_workspace.pictures.too_large import check_picture
-from toolkeel_workspace.sandbox.reachable_hosts import PORTS, Reach, Resolve
+from toolkeel_workspace.sandbox.reachable_hosts import PORTS, HostPolicy, Resolver
 from toolkeel_workspace.search.document_text import Document, read_document
 from toolkeel_workspace.web.client import Page, WebClient, WebLimits
 
-SHOWN = 20_000
+MAX_SHOWN_CHARS = 20_000
 """Most characters of a page shown at once."""
 
 
@@ -33,20 +33,20 @@ class FetchOptions(TypedDict, total=False):
     """How pages are fetched.
 
     Attributes:
-        allow: Hosts, hosts with ports or networks that may be reached although they are not
-            public, such as ``127.0.0.1:8000``.
-        only: If given, nothing but these hosts may be reached; ``*.example.org`` for all below.
-            A provider fetches only if it can be held to it: Anthropic's, if each host is there
-            with all below it.
-        ports: Which ports; 80, 443, 8080 and 8443 by default.
-        auth: Value of the header ``Authorization`` by origin; it goes there and nowhere else.
+        allow: Hosts, hosts with ports or networks that are allowed although they are not public,
+            such as ``127.0.0.1:8000``.
+        only: If set, no other hosts; ``*.example.org`` includes all subdomains. A provider fetches
+            only if it supports this limit: Anthropic does, if each host is listed with all its
+            subdomains.
+        ports: Allowed ports; 80, 443, 8080 and 8443 by default.
+        auth: Value of the header ``Authorization`` by origin; it is sent there only.
         headers: Further headers of every request.
-        limits: How much a page may cost.
-        trusted: Hosts that are reached without approval after private data was read.
-        where: Where pages are fetched: ``auto`` lets a provider do it that can, unless this
+        limits: Limits on a page.
+        trusted: Hosts that need no approval after private data was read.
+        where: Where pages are fetched: ``auto`` lets a capable provider do it, unless this
             program's own network or credentials are needed.
         verify: What certificates are checked with: an `ssl.SSLContext`.
-        resolve: Finds the addresses of a host; the system by default.
+        resolve: Resolves a host to addresses; the system by default.
     """
 
     allow: Iterable[str]
@@ -58,25 +58,25 @@ class FetchOptions(TypedDict, total=False):
     trusted: Iterable[str]
     where: Where
     verify: Any
-    resolve: Resolve
+    resolve: Resolver
 
 
 def fetch_tool(**options: Unpack[FetchOptions]) -> AnyTool:
-    """The tool `fetch`.
+    """Create the tool `fetch`.
 
     Args:
         options: See `FetchOptions`.
 
     Raises:
-        SetupError: naming the option that will not do.
+        SetupError: naming the invalid option.
 
     >>> sorted(fetch_tool().parameters["properties"])
     ['start', 'url']
     """
     allow = tuple(options.get("allow", ()))
-    only = None if (given := options.get("only")) is None else tuple(given)
+    only = None if (hosts := options.get("only")) is None else tuple(hosts)
     auth, headers = options.get("auth", {}), options.get("headers", {})
-    reach = Reach(allow, only, options.get("ports", PORTS), options.get("resolve"))
+    reach = HostPolicy(allow, only, options.get("ports", PORTS), options.get("resolve"))
     client = WebClient(reach, options.get("limits"), auth, headers, options.get("verify", True))
     where, trusted = options.get("where", "auto"), tuple(options.get("trusted", ()))
     if where == "auto" and (allow or auth or headers or "resolve" in options):
@@ -85,9 +85,9 @@ def fetch_tool(**options: Unpack[FetchOptions]) -> AnyTool:
     @tool(
         effects=Effects(read_only=True, stranger=True, target=("url",)),
         max_output=None,
-        timeout=client.limits.total + 30,
+        timeout=client.limits.total_seconds + 30,
         metadata={TRUSTED: trusted},
-        hosted=Hosted(_natives(only), where),
+        hosted=Hosted(_make_natives(only), where),
     )
     async def fetch(url: str, context: ToolContext, start: int = 0) -> ToolOutput:
         """Read a page, file or picture from the web. HTML and PDF are given as text.
@@ -104,46 +104,46 @@ def fetch_tool(**options: Unpack[FetchOptions]) -> AnyTool:
             lambda place: may_follow(context, url, place, trusted),
         )
         if page.status >= 400:
-            raise ToolError(_refusal(page), {"status": page.status, "url": page.url})
-        shown = await asyncio.to_thread(_shown, page, start)
+            raise ToolError(_describe_refusal(page), {"status": page.status, "url": page.url})
+        shown = await asyncio.to_thread(_render_page, page, start)
         action = {"type": "open_page", "url": page.url}
         item = {"type": "web_search_call", "id": context.tool_call_id, "status": "completed"}
-        return ToolOutput(shown, {**item, "action": action}, _details(page))
+        return ToolOutput(shown, {**item, "action": action}, _make_details(page))
 
     return fetch
 
 
 def tools(**options: Unpack[FetchOptions]) -> tuple[AnyTool, ...]:
-    """The tools of this file; see `FetchOptions`."""
+    """Return the tools of this file; see `FetchOptions`."""
     return (fetch_tool(**options),)
 
 
-def _natives(only: tuple[str, ...] | None) -> dict[Wire, Native]:
-    """What providers have in its place; one that cannot be told all of `only` has nothing."""
+def _make_natives(only: tuple[str, ...] | None) -> dict[Wire, Native]:
+    """Return the providers' own tools; a provider that does not support `only` is left out."""
     body: dict[str, object] = {"type": "web_fetch_20250910", "name": "web_fetch"}
     if only is None:
         return {"anthropic": Native(body), "gemini": Native({"url_context": {}})}
     hosts = sorted({host.removeprefix("*.") for host in only})
     if not hosts or {*hosts, *(f"*.{host}" for host in hosts)} != {*only}:
-        return {}  # there, a host stands for itself and for all below it
+        return {}  # Anthropic's hosts include all subdomains
     return {"anthropic": Native({**body, "allowed_domains": hosts})}
 
 
-def _shown(page: Page, start: int) -> tuple[Text | Image, ...]:
+def _render_page(page: Page, start: int) -> tuple[Text | Image, ...]:
     kind = sniff(page.body)
     if kind.startswith("image/"):
         note = check_picture(page.body, kind)
         return Text(f"[{page.url}: {kind}, {note}]"), Image(page.body, kind)
     document = read_document(page.body, page.media_type, page.charset, page.url)
-    return (Text(_part(page, document, start)),)
+    return (Text(_render_part(page, document, start)),)
 
 
-def _part(page: Page, document: Document, start: int) -> str:
-    """A part of the text, with where it is from and how to go on."""
+def _render_part(page: Page, document: Document, start: int) -> str:
+    """Return a part of the text with its source and how to continue."""
     text = document.text
     if start and start >= len(text):
         raise ToolError(f"The page has {len(text)} characters; {start} is past its end.")
-    part = text[start : start + SHOWN]
+    part = text[start : start + MAX_SHOWN_CHARS]
     end = start + len(part)
     lines = [f"URL: {page.url}"]
     if document.title:
@@ -157,20 +157,20 @@ def _part(page: Page, document: Document, start: int) -> str:
     return "\n".join(lines)
 
 
-def _refusal(page: Page) -> str:
+def _describe_refusal(page: Page) -> str:
     try:
         phrase = f" ({HTTPStatus(page.status).phrase})"
     except ValueError:
         phrase = ""
     try:
-        said = read_document(page.body[:20_000], page.media_type, page.charset).text
+        page_text = read_document(page.body[:20_000], page.media_type, page.charset).text
     except ToolError:
-        said = ""
-    excerpt = f" The page says: {' '.join(said.split())[:300]}" if said.strip() else ""
+        page_text = ""
+    excerpt = f" The page says: {' '.join(page_text.split())[:300]}" if page_text.strip() else ""
     return f"{page.url} answered with HTTP status {page.status}{phrase}.{excerpt}"
 
 
-def _details(page: Page) -> dict[str, object]:
+def _make_details(page: Page) -> dict[str, object]:
     return {
         "url": page.url,
         "status": page.status,

@@ -1,6 +1,6 @@
-"""Who searches the web for `WebSearchTool` where no provider does.
+"""Search services for `WebSearchTool` where the provider has no search.
 
-Four services, one question and one form of answer.
+Four services, one form of query and result.
 
 Sources: https://docs.searxng.org/dev/search_api.html,
 https://api-dashboard.search.brave.com/app/documentation/web-search/get-started,
@@ -22,33 +22,33 @@ from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text
-from toolkeel_workspace.sandbox.reachable_hosts import is_below
-from toolkeel_workspace.web.service import json_of, status_and_body
+from toolkeel_workspace.sandbox.reachable_hosts import is_host_match
+from toolkeel_workspace.web.service import parse_json, send_request
 
 BRAVE_URL = "https://api.search.brave.com"
 TAVILY_URL = "https://api.tavily.com"
 
-_SPOKEN = (
+_COUNTRIES_BY_LANGUAGE = (
     "zh CN SG TW HK; de DE AT CH; fr FR BE; es ES MX AR CL CO PE; pt BR PT; ja JP; ko KR; ru RU; "
     "it IT; nl NL; pl PL; sv SE; no NO; da DK; fi FI; tr TR; uk UA; cs CZ; el GR"
 )
 _LANGUAGES = {
     country: language
-    for language, *countries in map(str.split, _SPOKEN.split(";"))
+    for language, *countries in map(str.split, _COUNTRIES_BY_LANGUAGE.split(";"))
     for country in countries
 }
-"""The language most pages of a country are in; English otherwise."""
+"""The main language of a country's pages; else English."""
 
 
 @record
 class SearchQuery:
-    """What is searched for.
+    """A search query.
 
     Args:
         text: As the model wrote it.
-        count: How many results are wanted.
-        country: Two letters (ISO 3166-1), or nothing.
-        allowed: Domains that results must be of; none: any.
+        count: Number of wanted results.
+        country: Two letters (ISO 3166-1), or empty.
+        allowed: Domains that results must be of; empty: any.
         blocked: Domains that results must not be of.
     """
 
@@ -60,7 +60,7 @@ class SearchQuery:
 
     @property
     def language(self) -> str:
-        """Two letters: that of the question if its script says, else that of the country."""
+        """Two letters: by the query's script if it shows the language, else by the country."""
         if re.search("[\u3040-\u30ff]", self.text):
             return "ja"
         if re.search("[\u4e00-\u9fff]", self.text):
@@ -68,32 +68,32 @@ class SearchQuery:
         return _LANGUAGES.get(self.country.upper(), "en")
 
     @property
-    def with_sites(self) -> str:
-        """The text with its domains as operators that search engines know."""
+    def text_with_sites(self) -> str:
+        """The text with its domains as operators of search engines."""
         wanted = " OR ".join(f"site:{domain}" for domain in self.allowed)
         refused = " ".join(f"-site:{domain}" for domain in self.blocked)
         several = f"({wanted})" if len(self.allowed) > 1 else wanted
         return " ".join(part for part in (self.text, several, refused) if part)
 
-    def wants(self, url: str) -> bool:
-        """Whether a result is of a domain that is wanted."""
+    def is_wanted(self, url: str) -> bool:
+        """Return true if a result is of a wanted domain."""
         try:
             host = (urlsplit(url).hostname or "").lower()
-        except ValueError:  # of one result: the others are wanted all the same
+        except ValueError:  # one invalid address does not affect other results
             return False
-        if any(_is_of(host, domain) for domain in self.blocked):
+        if any(_is_in_domain(host, domain) for domain in self.blocked):
             return False
-        return not self.allowed or any(_is_of(host, domain) for domain in self.allowed)
+        return not self.allowed or any(_is_in_domain(host, domain) for domain in self.allowed)
 
 
 @record
-class Found:
+class SearchResult:
     """One result.
 
     Args:
-        url: Where it is.
-        title: What it is called.
-        text: What it says, shortened by the service.
+        url: Its address.
+        title: Its title.
+        text: Its text, shortened by the service.
         date: When it was published, as the service says; often empty.
     """
 
@@ -108,24 +108,24 @@ class SearchBackend(Protocol):
 
     @property
     def name(self) -> str:
-        """For people and errors."""
+        """Name for people and errors."""
         ...
 
-    async def search(self, question: SearchQuery) -> Sequence[Found]:
-        """Results, the best first.
+    async def search(self, question: SearchQuery) -> Sequence[SearchResult]:
+        """Search and return results, the best first.
 
         Raises:
-            ToolError: saying why there are none to be had.
+            ToolError: saying why the search failed.
         """
         ...
 
 
 @checked
 class Ddgs:
-    """Public search engines, through the library `ddgs`: no key, and no promise either.
+    """Public search engines through the library `ddgs`: without key and without guarantees.
 
     Args:
-        engines: Which, as `ddgs` names them: ``auto``, or some of ``duckduckgo,brave,...``.
+        engines: As `ddgs` names them: ``auto``, or some of ``duckduckgo,brave,...``.
         timeout: Seconds.
     """
 
@@ -135,7 +135,7 @@ class Ddgs:
         self._engines = engines
         self._timeout = timeout
 
-    async def search(self, question: SearchQuery) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[SearchResult]:
         """See `SearchBackend`."""
         with needs_extra("web search with ddgs", "web"):
             import ddgs
@@ -144,7 +144,7 @@ class Ddgs:
 
         def ask() -> list[dict[str, Any]]:
             return ddgs.DDGS(timeout=self._timeout).text(
-                question.with_sites,
+                question.text_with_sites,
                 region=f"{country}-{question.language}",
                 max_results=question.count,
                 backend=self._engines,
@@ -158,7 +158,9 @@ class Ddgs:
             why = str(error).partition("(")[0].strip()[:100] or type(error).__name__
             raise ToolError(f"The search engines cannot be asked now ({why}).") from None
         return [
-            Found(as_text(one.get("href")), as_text(one.get("title")), as_text(one.get("body")))
+            SearchResult(
+                as_text(one.get("href")), as_text(one.get("title")), as_text(one.get("body"))
+            )
             for one in results
         ]
 
@@ -168,11 +170,11 @@ class SearXNG:
     """A SearXNG server, which must have JSON among its ``search.formats``.
 
     Args:
-        base_url: Where it is; the environment's ``SEARXNG_URL`` by default.
+        base_url: Its address; by default ``SEARXNG_URL``.
         timeout: Seconds.
 
     Raises:
-        SetupError: if neither says where it is.
+        SetupError: if there is no address.
     """
 
     name = "SearXNG"
@@ -183,18 +185,18 @@ class SearXNG:
             raise SetupError("SearXNG: give base_url=, or set SEARXNG_URL")
         self._timeout = timeout
 
-    async def search(self, question: SearchQuery) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[SearchResult]:
         """See `SearchBackend`."""
         country = question.country.upper()
         params = {
-            "q": question.with_sites,
+            "q": question.text_with_sites,
             "format": "json",
             "language": f"{question.language}-{country}" if country else question.language,
         }
         data = await _fetch_json(
             self.name, "GET", f"{self._url}/search", self._timeout, params=params
         )
-        return _rows_as_found(data.get("results"), "content", "publishedDate")
+        return _parse_results(data.get("results"), "content", "publishedDate")
 
 
 @checked
@@ -202,8 +204,8 @@ class Brave:
     """Brave's search service.
 
     Args:
-        api_key: The environment's ``BRAVE_API_KEY`` by default.
-        base_url: Where it is.
+        api_key: By default ``BRAVE_API_KEY``.
+        base_url: Its address.
         timeout: Seconds.
 
     Raises:
@@ -213,14 +215,14 @@ class Brave:
     name = "Brave"
 
     def __init__(self, api_key: str = "", base_url: str = BRAVE_URL, timeout: float = 10) -> None:
-        self._key = _key("Brave", api_key, "BRAVE_API_KEY")
+        self._key = _require_key("Brave", api_key, "BRAVE_API_KEY")
         self._url = base_url.rstrip("/")
         self._timeout = timeout
 
-    async def search(self, question: SearchQuery) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[SearchResult]:
         """See `SearchBackend`."""
         params = {
-            "q": question.with_sites,
+            "q": question.text_with_sites,
             "count": str(min(question.count, 20)),
             "search_lang": {"zh": "zh-hans", "ja": "jp"}.get(question.language, question.language),
             "text_decorations": "false",
@@ -230,7 +232,7 @@ class Brave:
         headers = {"X-Subscription-Token": self._key, "Accept": "application/json"}
         url, more = f"{self._url}/res/v1/web/search", {"params": params, "headers": headers}
         data = await _fetch_json(self.name, "GET", url, self._timeout, **more)
-        return _rows_as_found(as_dict(data.get("web")).get("results"), "description", "page_age")
+        return _parse_results(as_dict(data.get("web")).get("results"), "description", "page_age")
 
 
 @checked
@@ -238,8 +240,8 @@ class Tavily:
     """Tavily's search service.
 
     Args:
-        api_key: The environment's ``TAVILY_API_KEY`` by default.
-        base_url: Where it is.
+        api_key: By default ``TAVILY_API_KEY``.
+        base_url: Its address.
         timeout: Seconds.
 
     Raises:
@@ -249,11 +251,11 @@ class Tavily:
     name = "Tavily"
 
     def __init__(self, api_key: str = "", base_url: str = TAVILY_URL, timeout: float = 15) -> None:
-        self._key = _key("Tavily", api_key, "TAVILY_API_KEY")
+        self._key = _require_key("Tavily", api_key, "TAVILY_API_KEY")
         self._url = base_url.rstrip("/")
         self._timeout = timeout
 
-    async def search(self, question: SearchQuery) -> Sequence[Found]:
+    async def search(self, question: SearchQuery) -> Sequence[SearchResult]:
         """See `SearchBackend`."""
         body = {
             "query": question.text,
@@ -264,7 +266,7 @@ class Tavily:
         headers = {"Authorization": f"Bearer {self._key}"}
         url, more = f"{self._url}/search", {"json": body, "headers": headers}
         data = await _fetch_json(self.name, "POST", url, self._timeout, **more)
-        return _rows_as_found(data.get("results"), "content", "published_date")
+        return _parse_results(data.get("results"), "content", "published_date")
 
 
 _BACKENDS: Mapping[str, Callable[[], SearchBackend]] = MappingProxyType(
@@ -272,9 +274,10 @@ _BACKENDS: Mapping[str, Callable[[], SearchBackend]] = MappingProxyType(
 )
 
 
-def backend_of(wanted: SearchBackend | str) -> SearchBackend:
-    """The backend itself, or the one of that name; ``auto`` is the first the environment is set
-    up for: Tavily, Brave, SearXNG, else ddgs.
+def resolve_backend(wanted: SearchBackend | str) -> SearchBackend:
+    """Return the backend itself, or the one of that name.
+
+    ``auto`` is the first that the environment configures: Tavily, Brave, SearXNG, else ddgs.
 
     Raises:
         SetupError: if there is none of that name, or its key is missing.
@@ -282,9 +285,9 @@ def backend_of(wanted: SearchBackend | str) -> SearchBackend:
     if not isinstance(wanted, str):
         return wanted
     if wanted == "auto":
-        given: dict[str, Callable[[], SearchBackend]]
-        given = {"TAVILY_API_KEY": Tavily, "BRAVE_API_KEY": Brave, "SEARXNG_URL": SearXNG}
-        ready = (made for name, made in given.items() if os.environ.get(name))
+        configured: dict[str, Callable[[], SearchBackend]]
+        configured = {"TAVILY_API_KEY": Tavily, "BRAVE_API_KEY": Brave, "SEARXNG_URL": SearXNG}
+        ready = (made for name, made in configured.items() if os.environ.get(name))
         return next(ready, Ddgs)()
     if wanted not in _BACKENDS:
         raise SetupError(f"no search backend {wanted!r}; there are auto, {', '.join(_BACKENDS)}")
@@ -292,26 +295,26 @@ def backend_of(wanted: SearchBackend | str) -> SearchBackend:
 
 
 async def _fetch_json(name: str, method: str, url: str, timeout: float, **more: Any) -> Json:
-    """A service's JSON object.
+    """Request a JSON object from a service.
 
     Raises:
-        ToolError: if there is none.
+        ToolError: if the service refuses or sends something else.
     """
-    status, body = await status_and_body(name, method, url, timeout, **more)
+    status, body = await send_request(name, method, url, timeout, **more)
     if status != 200:
-        raise ToolError(f"{name} refused the search: {_reason(status)}.")
-    return as_dict(json_of(name, body))
+        raise ToolError(f"{name} refused the search: {_describe_status(status)}.")
+    return as_dict(parse_json(name, body))
 
 
-def _reason(status: int) -> str:
+def _describe_status(status: int) -> str:
     known = {401: "its key is wrong", 403: "it does not allow it", 429: "too many searches"}
     return f"{known[status]} (HTTP {status})" if status in known else f"HTTP status {status}"
 
 
-def _rows_as_found(results: object, text: str, date: str) -> list[Found]:
+def _parse_results(results: object, text: str, date: str) -> list[SearchResult]:
     rows = [as_dict(one) for one in as_list(results)]
     return [
-        Found(
+        SearchResult(
             as_text(one.get("url")),
             as_text(one.get("title")),
             as_text(one.get(text)),
@@ -322,13 +325,13 @@ def _rows_as_found(results: object, text: str, date: str) -> list[Found]:
     ]
 
 
-def _key(service: str, given: str, variable: str) -> str:
-    key = given or os.environ.get(variable, "")
+def _require_key(service: str, api_key: str, variable: str) -> str:
+    key = api_key or os.environ.get(variable, "")
     if not key:
         raise SetupError(f"{service}: no API key; set {variable} or pass api_key=")
     return key
 
 
-def _is_of(host: str, domain: str) -> bool:
+def _is_in_domain(host: str, domain: str) -> bool:
     domain = domain.lower().strip("/")
-    return host == domain or is_below(host, f"*.{domain}")
+    return host == domain or is_host_match(host, f"*.{domain}")

@@ -1,6 +1,7 @@
-"""Asking a service that the program named: an answer of bounded size, and errors a model can read.
+"""Requests to services that the program names, with limited responses and errors for the model.
 
-The addresses are the program's, so none of `engines/reachable_hosts.py` is needed here; nothing redirects.
+The program chooses the addresses, so `engines/reachable_hosts.py` is not needed. Redirects are not
+followed.
 """
 
 from __future__ import annotations
@@ -11,27 +12,33 @@ from urllib.parse import urlsplit
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import ToolError
-from toolkeel_workspace.web.bounded_decompression import Inflater
+from toolkeel_workspace.web.bounded_decompression import Decompressor
 
-MOST = 8 << 20
-"""Most bytes of an answer, unless more are asked for."""
+MAX_RESPONSE_BYTES = 8 << 20
+"""Default limit of a response's body, in bytes."""
 
 
-async def status_and_body(
-    name: str, method: str, url: str, timeout: float, *, most: int = MOST, **more: Any
+async def send_request(
+    name: str,
+    method: str,
+    url: str,
+    timeout: float,
+    *,
+    max_bytes: int = MAX_RESPONSE_BYTES,
+    **more: Any,
 ) -> tuple[int, bytes]:
-    """Status and body of a service's answer.
+    """Send a request; return the response's status and body.
 
     Args:
-        name: How the service is called in errors.
-        method: Of the request.
-        url: What is asked.
+        name: The service, for errors.
+        method: The HTTP method.
+        url: The address.
         timeout: Seconds to connect, and between two pieces.
-        most: Most bytes of the body.
-        more: What else the request has, as httpx names it.
+        max_bytes: Bytes of the body.
+        more: Further arguments of the request, as httpx names them.
 
     Raises:
-        ToolError: there is no answer, or it is too large.
+        ToolError: there is no response, or it is too large.
     """
     with needs_extra(name, "web"):
         import httpx2
@@ -41,7 +48,7 @@ async def status_and_body(
             httpx2.AsyncClient(timeout=timeout, trust_env=not is_local(url)) as client,
             client.stream(method, url, headers=headers, **more) as response,
         ):
-            body = Inflater(response.headers.get("content-encoding", ""), most)
+            body = Decompressor(response.headers.get("content-encoding", ""), max_bytes)
             pieces = [piece async for data in response.aiter_raw() for piece in body.feed(data)]
             return response.status_code, b"".join(pieces)
     except httpx2.TimeoutException:
@@ -51,15 +58,15 @@ async def status_and_body(
 
 
 def is_local(url: str) -> bool:
-    """Whether a service is on this machine: no proxy of the environment knows it then."""
+    """Return true if a service is on this machine, where proxies of the environment do not apply."""
     return urlsplit(url).hostname in ("127.0.0.1", "::1", "localhost")
 
 
-def json_of(name: str, body: bytes) -> Any:
-    """What a service said.
+def parse_json(name: str, body: bytes) -> Any:
+    """Parse a service's response.
 
     Raises:
-        ToolError: it is no JSON.
+        ToolError: it is not JSON.
     """
     try:
         return json.loads(body)

@@ -1,9 +1,8 @@
-"""What a text is found by: its words, in one spelling, in any script.
+"""Split text into index terms: its words, in one spelling, in any script.
 
-Words are folded to lower case without accents, names in code are also split into their parts, and
-endings of English plurals and verb forms are cut. Chinese, Japanese and Korean have no spaces, so
-each pair of neighbouring characters is a term, which finds words of two characters and more
-without a dictionary.
+Words are folded to lower case without accents, identifiers are also split into their parts, and endings
+of English plurals and verb forms are removed. Chinese, Japanese and Korean have no spaces, so each pair
+of adjacent characters is a term, which finds words of two characters and more without a dictionary.
 """
 
 from __future__ import annotations
@@ -27,18 +26,18 @@ STOPWORDS = frozenset([
     "they", "this", "to", "was", "we", "what", "when", "where", "which", "who", "why", "will",
     "with", "would", "you", "your", "的", "了", "是", "在", "和", "有", "我", "吗", "呢", "吧",
 ])  # fmt: skip
-"""Words that say nothing about what is looked for."""
+"""Words without meaning for a search."""
 
 
-def terms(text: str) -> list[str]:
-    """Every term of a text, in order, repeated as often as they stand there.
+def split_terms(text: str) -> list[str]:
+    """Return every term of a text, in order, with repetitions.
 
-    >>> terms("Parsing the HTTPResponse of 北京天气")
+    >>> split_terms("Parsing the HTTPResponse of 北京天气")
     ['pars', 'the', 'httprespons', 'http', 'respons', 'of', '北京', '京天', '天气']
     """
     found: list[str] = []
     for token in _TOKEN.findall(text):
-        found += _pairs(token) if _IS_CJK.match(token) else _word(token)
+        found += _split_cjk(token) if _IS_CJK.match(token) else _split_word(token)
     return found
 
 
@@ -51,33 +50,33 @@ def cjk_characters(text: str) -> list[str]:
     return _IS_CJK.findall(text)
 
 
-def query_terms(text: str) -> list[str]:
-    """The terms a question is asked by: each once, without those that say nothing.
+def split_query(text: str) -> list[str]:
+    """Return the terms of a query: each once, without stop words.
 
-    >>> query_terms("What is the weather in Oslo?")
+    >>> split_query("What is the weather in Oslo?")
     ['weather', 'oslo']
     """
-    given = list(dict.fromkeys(terms(text)))
-    return [term for term in given if term not in _STOPPED] or given
+    given = list(dict.fromkeys(split_terms(text)))
+    return [term for term in given if term not in _STOPWORD_STEMS] or given
 
 
-def _pairs(run: str) -> list[str]:
-    """Neighbouring characters of a run of them; a single one stands alone."""
+def _split_cjk(run: str) -> list[str]:
+    """Return the pairs of adjacent characters of a run; a single one as it is."""
     return [run] if len(run) == 1 else [run[at : at + 2] for at in range(len(run) - 1)]
 
 
 @lru_cache(maxsize=100_000)
-def _word(token: str) -> tuple[str, ...]:
+def _split_word(token: str) -> tuple[str, ...]:
     found: list[str] = []
     for name in token.split("_"):
-        found.append(stem(_folded(name)))
+        found.append(stem_word(_fold(name)))
         parts = _PARTS.findall(name)
         if len(parts) > 1:
-            found += [stem(_folded(part)) for part in parts]
+            found += [stem_word(_fold(part)) for part in parts]
     return tuple(filter(None, found))
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     word = word.casefold()
     if word.isascii():
         return word
@@ -85,10 +84,10 @@ def _folded(word: str) -> str:
     return "".join(filter(str.isalnum, plain)).casefold()
 
 
-def stem(word: str) -> str:
-    """A word without its ending, as far as that is safe for English.
+def stem_word(word: str) -> str:
+    """Remove a word's ending, as far as that is safe for English.
 
-    >>> [stem(word) for word in ("files", "indexes", "indexing", "queries", "class", "parse")]
+    >>> [stem_word(word) for word in ("files", "indexes", "indexing", "queries", "class", "parse")]
     ['fil', 'index', 'index', 'queri', 'class', 'pars']
     """
     if len(word) < 4 or not word.isascii() or not word.isalpha():
@@ -115,4 +114,4 @@ _ENDINGS = (
     ("ed", ""),
     ("y", "i"),
 )
-_STOPPED = frozenset(stem(word) for word in STOPWORDS) | STOPWORDS
+_STOPWORD_STEMS = frozenset(stem_word(word) for word in STOPWORDS) | STOPWORDS

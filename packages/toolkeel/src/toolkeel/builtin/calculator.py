@@ -1,8 +1,8 @@
 """A calculator for expressions as people and models write them.
 
-Three walls stand between the text and the machine: a tokeniser that knows only numbers,
-arithmetic and our own names; simpleeval, here without attributes, indexes, strings and
-assignments; and operators that refuse a result before it is computed if it would be too long.
+Three layers protect the machine: a tokenizer that knows only numbers, arithmetic and listed names;
+simpleeval without attributes, indexes, strings and assignments; and operators that refuse a result that
+would be too long before computing it.
 """
 
 from __future__ import annotations
@@ -36,21 +36,21 @@ _MAX_BITS = int(MAX_DIGITS / math.log10(2))
 Number = int | float
 
 
-def _checked(value: object) -> Number:
-    """Let only real numbers of bearable length through."""
+def _check_number(value: object) -> Number:
+    """Return a real number of limited length, or raise."""
     if isinstance(value, complex):
         raise ToolError("The result is not a real number.")
     if not isinstance(value, int | float):
         raise ToolError("The expression is not a number. Write one arithmetic expression.")
     if isinstance(value, int):
         if value.bit_length() > _MAX_BITS:
-            raise _too_long()
+            raise _make_too_long_error()
     elif math.isnan(value) or math.isinf(value):
         raise ToolError("The result is too large for a floating-point number.")
     return value
 
 
-def _too_long() -> ToolError:
+def _make_too_long_error() -> ToolError:
     return ToolError(
         f"A whole number here would have more than {MAX_DIGITS} digits. "
         "Use smaller numbers, or a decimal such as 2.0 for an approximate result."
@@ -62,40 +62,42 @@ def _power(base: Number, exponent: Number) -> Number:
         # |base| < 2 ** bit_length, so this bounds the result without computing it.
         longest = (base.bit_length() - 1) * exponent if abs(base) > 1 else 0
         if longest > _MAX_BITS:
-            raise _too_long()
-    return _checked(base**exponent)
+            raise _make_too_long_error()
+    return _check_number(base**exponent)
 
 
-def _no_caret(left: Number, right: Number) -> Number:
+def _reject_caret(left: Number, right: Number) -> Number:
     raise ToolError(
         f"^ is not a power here (in Python it is bitwise xor). "
-        f"Use ** for powers: {_formatted(left):.40}**{_formatted(right):.40}. For xor, use xor(a, b)."
+        f"Use ** for powers: {_format_number(left):.40}**{_format_number(right):.40}. For xor, use xor(a, b)."
     )
 
 
 def _factorial(number: Number) -> int:
-    whole = _integer(number, "factorial")
+    whole = _require_integer(number, "factorial")
     if whole > 449:  # 450! has 1001 digits
-        raise _too_long()
+        raise _make_too_long_error()
     return math.factorial(whole)
 
 
 def _combinations(total: Number, chosen: Number) -> Number:
-    return _checked(math.comb(_integer(total, "comb", 10_000), _integer(chosen, "comb", 10_000)))
+    return _check_number(
+        math.comb(_require_integer(total, "comb", 10_000), _require_integer(chosen, "comb", 10_000))
+    )
 
 
 def _permutations(total: Number, chosen: Number) -> Number:
-    n, k = _integer(total, "perm", 10_000), _integer(chosen, "perm", 10_000)
+    n, k = _require_integer(total, "perm", 10_000), _require_integer(chosen, "perm", 10_000)
     if k > 1 and k <= n and k * math.log2(n) > 4 * _MAX_BITS:
-        raise _too_long()
-    return _checked(math.perm(n, k))
+        raise _make_too_long_error()
+    return _check_number(math.perm(n, k))
 
 
-def _integer(number: Number, what: str, limit: int | None = None) -> int:
+def _require_integer(number: Number, function_name: str, limit: int | None = None) -> int:
     if number != int(number) or number < 0:
-        raise ToolError(f"{what} needs whole numbers that are not negative.")
+        raise ToolError(f"{function_name} needs whole numbers that are not negative.")
     if limit is not None and number > limit:
-        raise ToolError(f"{what} takes numbers up to {limit}.")
+        raise ToolError(f"{function_name} takes numbers up to {limit}.")
     return int(number)
 
 
@@ -105,11 +107,11 @@ def _round(number: Number, digits: int = 0) -> Number:
     return round(number, digits) if digits else round(number)
 
 
-_OF_MATH = (
+_MATH_FUNCTIONS = (
     "acos asin atan atan2 cbrt ceil cos cosh degrees exp floor gcd hypot lcm log log10 log2"
     " radians sin sinh sqrt tan tanh"
 )
-_OWN: dict[str, Callable[..., Any]] = {
+_OWN_FUNCTIONS: dict[str, Callable[..., Any]] = {
     "abs": abs,
     "comb": _combinations,
     "factorial": _factorial,
@@ -125,7 +127,12 @@ _OWN: dict[str, Callable[..., Any]] = {
     "xor": operator.xor,
 }
 FUNCTIONS: dict[str, Callable[..., Number]] = dict(
-    sorted({**{name: getattr(math, name) for name in _OF_MATH.split()}, **_OWN}.items())
+    sorted(
+        {
+            **{name: getattr(math, name) for name in _MATH_FUNCTIONS.split()},
+            **_OWN_FUNCTIONS,
+        }.items()
+    )
 )
 """Every function an expression may use."""
 
@@ -134,8 +141,8 @@ CONSTANTS: dict[str, float] = {"pi": math.pi, "π": math.pi, "e": math.e, "tau":
 
 _OPERATORS: dict[type[ast.AST], Callable[..., object]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Div: operator.truediv,
-    ast.Mult: lambda left, right: _checked(left * right),
-    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power, ast.BitXor: _no_caret,
+    ast.Mult: lambda left, right: _check_number(left * right),
+    ast.FloorDiv: operator.floordiv, ast.Mod: operator.mod, ast.Pow: _power, ast.BitXor: _reject_caret,
     ast.UAdd: operator.pos, ast.USub: operator.neg, ast.Eq: operator.eq, ast.NotEq: operator.ne,
     ast.Lt: operator.lt, ast.LtE: operator.le, ast.Gt: operator.gt, ast.GtE: operator.ge,
 }  # fmt: skip
@@ -188,25 +195,25 @@ def calculator(expression: str) -> str:
     Args:
         expression: The expression to calculate, such as "2 + 2 * (3 - 1)" or "15% of 80".
     """
-    source = _rewrite(_tokens(expression))
+    source = _rewrite(_tokenize(expression))
     try:
         # As an expression: of a file's source, a syntax error would make Python open that file.
         tree = ast.parse(source, mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        raise ToolError(_broken(expression)) from None
-    if _depth(tree) > MAX_DEPTH:
+        raise ToolError(_describe_syntax_error(expression)) from None
+    if _measure_depth(tree) > MAX_DEPTH:
         raise ToolError(f"Nested deeper than {MAX_DEPTH} levels.")
-    return _formatted(_evaluate(source, tree))
+    return _format_number(_evaluate(source, tree))
 
 
 def tools() -> tuple[AnyTool, ...]:
-    """The tools of this file."""
+    """Return the tools of this file."""
     return (calculator,)
 
 
 def _evaluate(source: str, tree: ast.expr) -> Number:
     try:
-        return _checked(_EVALUATOR.eval(source, tree))
+        return _check_number(_EVALUATOR.eval(source, tree))
     except ZeroDivisionError:
         raise ToolError("Division by zero.") from None
     except OverflowError:
@@ -214,11 +221,11 @@ def _evaluate(source: str, tree: ast.expr) -> Number:
     except ValueError:
         raise ToolError("A function was given a number outside its domain.") from None
     except (TypeError, simpleeval.InvalidExpression):
-        raise ToolError(_broken(source)) from None
+        raise ToolError(_describe_syntax_error(source)) from None
 
 
-def _tokens(expression: str) -> list[str]:
-    """Cut the text into numbers, names and signs; refuse everything else by name."""
+def _tokenize(expression: str) -> list[str]:
+    """Split the text into numbers, names and operators; refuse everything else."""
     if len(expression) > MAX_LENGTH:
         raise ToolError(f"The expression is longer than {MAX_LENGTH} characters. Split it.")
     text = expression.translate(_SIGNS).strip().rstrip("=? ")
@@ -252,33 +259,33 @@ def _check_name(name: str) -> None:
 
 
 def _rewrite(tokens: list[str]) -> str:
-    """Spell percentages, factorials and the letter x as times in plain arithmetic."""
+    """Rewrite percentages, factorials and the letter x as plain arithmetic."""
     out: list[str] = []
     for index, token in enumerate(tokens):
         after = tokens[index + 1] if index + 1 < len(tokens) else ""
         if token == "%" and after == "of":
             out.append("/100*")
         elif token == "%" and (not after or after in _BINARY):
-            start = _operand_start(out)
+            start = _find_operand_start(out)
             out[start:] = ["(", *out[start:], "/100", ")"]
         elif token == "!":
-            start = _operand_start(out)
+            start = _find_operand_start(out)
             out[start:] = ["factorial(", *out[start:], ")"]
         elif token == "of":
             if index == 0 or tokens[index - 1] != "%":
                 raise ToolError('"of" only follows a percentage, as in "15% of 80".')
         else:
-            out.append("*" if token == "x" else _plain(token))
+            out.append("*" if token == "x" else _strip_leading_zeros(token))
     return " ".join(out)
 
 
-def _plain(token: str) -> str:
-    """A whole number without the leading zeros that Python refuses."""
+def _strip_leading_zeros(token: str) -> str:
+    """Strip the leading zeros of a whole number, which Python refuses."""
     return token.lstrip("0") or "0" if token.isdigit() else token
 
 
-def _operand_start(out: list[str]) -> int:
-    """Where the operand begins that ends here: a number, a name, or a bracket with its function."""
+def _find_operand_start(out: list[str]) -> int:
+    """Return where the operand that ends here starts: a number, a name, or a bracket with its function."""
     index, depth = len(out) - 1, 0
     while index > 0:
         depth += out[index].count(")") - out[index].count("(")
@@ -290,8 +297,8 @@ def _operand_start(out: list[str]) -> int:
     return max(index, 0)
 
 
-def _depth(tree: ast.AST) -> int:
-    """Levels of the tree, counted without recursion."""
+def _measure_depth(tree: ast.AST) -> int:
+    """Count the levels of the tree, without recursion."""
     depth, level = 0, [tree]
     while level and depth <= MAX_DEPTH:
         level = [child for node in level for child in ast.iter_child_nodes(node)]
@@ -299,7 +306,7 @@ def _depth(tree: ast.AST) -> int:
     return depth
 
 
-def _broken(expression: str) -> str:
+def _describe_syntax_error(expression: str) -> str:
     short = expression if len(expression) <= 60 else f"{expression[:57]}..."
     return (
         f"Cannot read {short!r} as an expression. Check that every bracket is closed and that "
@@ -307,8 +314,8 @@ def _broken(expression: str) -> str:
     )
 
 
-def _formatted(value: Number) -> str:
-    """Whole numbers exactly, others to 15 significant digits, which hides binary noise."""
+def _format_number(value: Number) -> str:
+    """Format whole numbers exactly, others to 15 significant digits, which hides binary noise."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):

@@ -1,4 +1,4 @@
-"""The tools that come along, by name; each is imported only when asked for."""
+"""The builtins by name; each is imported on demand."""
 
 from __future__ import annotations
 
@@ -27,52 +27,52 @@ def builtin_names() -> tuple[str, ...]:
     return (*BUILTINS, *installed("toolkeel.builtins"))
 
 
-ELSEWHERE: Mapping[str, str] = MappingProxyType(
+REMOTE_FACTORIES: Mapping[str, str] = MappingProxyType(
     {
         "mcp": "toolkeel.mcp.named_servers:load_tools",
         "mcp-server": "toolkeel.mcp.named_servers:make_server",
     }
 )
-"""What makes tools, or a provider of them, of a text that names something outside this process."""
+"""Factories of tools, or of a tool source, for something outside this process."""
 
 
-def load_from(kind: str, text: str, **options: object) -> Any:
-    """The tools of something outside this process.
+def load_remote(kind: str, text: str, **options: object) -> Any:
+    """Load the tools of something outside this process.
 
     Args:
-        kind: A key of `ELSEWHERE`.
-        text: Names it, such as an address.
-        options: What the function takes.
+        kind: A key of `REMOTE_FACTORIES`.
+        text: What identifies it, such as an address.
+        options: Passed to the factory.
 
     Raises:
         SetupError: it cannot be used.
         MissingExtraError: it needs a package that is not installed.
     """
-    module, _, factory = ELSEWHERE[kind].partition(":")
+    module, _, factory = REMOTE_FACTORIES[kind].partition(":")
     with needs_extra("an MCP server", "mcp"):
         make = getattr(import_module(module), factory)
     return make(text, **options)
 
 
-BY_NAME = frozenset(
+EXPLICIT_ONLY = frozenset(
     ["workspace", "fetch", "web_search", "file_search", "code_interpreter", "image_generation"]
 )
-"""Those that come only when they are named: they write, reach out, cost money, need an option or a
+"""Builtins loaded only by name: they write, use the network, cost money, need an option or a
 large package, or have names that others have too."""
 
 
-def load(name: str, **options: object) -> tuple[AnyTool, ...]:
-    """The tools of one builtin.
+def load_builtin(name: str, **options: object) -> tuple[AnyTool, ...]:
+    """Load the tools of one builtin.
 
     Args:
         name: One of `builtin_names`.
-        options: What its `tools` function takes, such as ``root`` for ``files``.
+        options: Passed to its `tools` function, such as ``root`` for ``files``.
 
     Raises:
         SetupError: if there is no such builtin.
         MissingExtraError: if it needs a package that is not installed.
 
-    >>> [tool.name for tool in load("clock")]
+    >>> [tool.name for tool in load_builtin("clock")]
     ['now']
     """
     if name in BUILTINS:

@@ -1,4 +1,4 @@
-"""The date and the time, here or elsewhere."""
+"""The date and time in any time zone."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.effects import Effects
 from toolkeel.errors import ToolError
 
-_PLACES = {
+_CITIES_BY_ZONE = {
     "Asia/Shanghai": "北京 上海 广州 深圳 中国 beijing guangzhou shenzhen china",
     "Asia/Hong_Kong": "香港",
     "Asia/Taipei": "台北",
@@ -31,7 +31,9 @@ _PLACES = {
     "America/Los_Angeles": "洛杉矶 旧金山 san_francisco seattle",
 }
 _CITY_ZONES = {
-    place.replace("_", " "): zone for zone, places in _PLACES.items() for place in places.split()
+    place.replace("_", " "): zone
+    for zone, places in _CITIES_BY_ZONE.items()
+    for place in places.split()
 }
 """Places people name that the IANA database has no zone for; only used in hints."""
 
@@ -43,7 +45,7 @@ def clock(timezone: str = "local") -> dict[str, str]:
     Args:
         timezone: IANA time zone such as "Asia/Shanghai" or "UTC"; "local" is this machine's.
     """
-    zone = _zone(timezone)
+    zone = _find_zone(timezone)
     now = datetime.now(zone) if zone else datetime.now().astimezone()
     return {
         "date": now.strftime("%Y-%m-%d"),
@@ -55,28 +57,28 @@ def clock(timezone: str = "local") -> dict[str, str]:
 
 
 def tools() -> tuple[AnyTool, ...]:
-    """The tools of this file."""
+    """Return the tools of this file."""
     return (clock,)
 
 
-def _zone(name: str) -> tzinfo | None:
-    """The zone called `name`; None is the machine's own."""
+def _find_zone(name: str) -> tzinfo | None:
+    """Return the time zone of a name; None for the machine's own."""
     if name.strip().lower() in ("local", ""):
         return None
     try:
         return ZoneInfo(name.strip())
     except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise ToolError(_unknown(name.strip())) from None
+        raise ToolError(_describe_unknown_zone(name.strip())) from None
 
 
-def _unknown(name: str) -> str:
-    near = _nearest(name)
+def _describe_unknown_zone(name: str) -> str:
+    near = _suggest_zones(name)
     hint = f"Did you mean {' or '.join(near)}?" if near else 'Use a name such as "Asia/Tokyo".'
     return f"There is no time zone {name[:60]!r}. {hint}"
 
 
-def _nearest(name: str) -> list[str]:
-    """Up to three zones that `name` may stand for: a place, the zone's city, or a near spelling."""
+def _suggest_zones(name: str) -> list[str]:
+    """Return up to three likely zones: for a place, a zone's city, or a similar spelling."""
     key = " ".join(name.lower().replace("_", " ").split())
     if key in _CITY_ZONES:
         return [_CITY_ZONES[key]]

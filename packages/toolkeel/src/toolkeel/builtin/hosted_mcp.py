@@ -1,4 +1,4 @@
-"""An MCP server that a provider may talk to by itself, and whose calls a function may approve."""
+"""An MCP server that a provider may connect to itself; a function can approve its calls."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import NOTHING
-from toolkeel.builtin.catalog import load_from
+from toolkeel.builtin.catalog import load_remote
 from toolkeel.content import Data
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
@@ -21,10 +21,10 @@ from toolkeel.effects import UNKNOWN
 from toolkeel.errors import Denied, SetupError
 from toolkeel.hosted import Hosted, Native
 
-Approve: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext], Any]
+ApprovalFunction: TypeAlias = Callable[[str, Mapping[str, Any], ToolContext], Any]
 """``(tool, arguments, context)`` gives ``{"approve": ..., "reason": ...}``; may be async."""
 _BETA = "mcp-client-2025-11-20"
-_ASKED = {
+_APPROVAL_SCHEMA = {
     "type": "object",
     "properties": {"name": {"type": "string"}, "arguments": {}},
     "required": ["name"],
@@ -34,25 +34,25 @@ log = logging.getLogger("toolkeel")
 
 @checked
 class HostedMCP:
-    """The tools of an MCP server, from wherever it is talked to.
+    """The tools of an MCP server, called by the provider or from here.
 
-    OpenAI's own Responses API talks to the server by itself and asks about each call; so does
-    Anthropic's own API, but it cannot ask, so it does so only if there is nothing to be asked.
-    Everywhere else the server is talked to from here, as `toolkeel.mcp.client.MCPServer` does.
+    OpenAI's own Responses API connects to the server itself and asks for approval of each call. Anthropic's
+    own API also connects itself, but cannot ask, so it does only if no approval is needed. With any other
+    model the server is called from here, as with `toolkeel.mcp.client.MCPServer`.
 
     Args:
-        url: Where it is.
-        connector: In place of an address: a service that OpenAI alone can reach.
-        name: What it is called; its host by default.
+        url: The server's address.
+        connector: Instead of an address: a service that only OpenAI can reach.
+        name: The server's name; its host by default.
         token: Sent as a bearer token.
-        only: Names of the tools to take; all by default.
-        trust: Whether nobody is asked about its calls; or names of tools for which that holds.
-        approve: Approves each call; see `Approve`. Without it the run's approver is asked.
-        openai: Further fields of what OpenAI is sent, such as ``headers``.
+        only: Names of the tools to use; all by default.
+        trust: True if no call needs approval; or names of tools whose calls need none.
+        approve: Approves each call; see `ApprovalFunction`. Without it the run's approver is asked.
+        openai: Further fields of OpenAI's tool, such as ``headers``.
         where: ``auto`` as above, ``local`` always from here.
 
     Raises:
-        SetupError: there is neither an address nor a connector, or both.
+        SetupError: without address and connector, or with both.
     """
 
     def __init__(
@@ -64,7 +64,7 @@ class HostedMCP:
         token: str | None = None,
         only: Sequence[str] | None = None,
         trust: bool | Sequence[str] = False,
-        approve: Approve | None = None,
+        approve: ApprovalFunction | None = None,
         openai: Mapping[str, Any] = NOTHING,
         where: Literal["auto", "local"] = "auto",
     ) -> None:
@@ -73,70 +73,76 @@ class HostedMCP:
         self.url, self.connector = url, connector
         self.server_name = name or connector or str(urlsplit(url).hostname)
         self._token, self._only, self._approve = token, only, approve
-        self._trusted = frozenset(() if isinstance(trust, bool) else trust)
-        self._asks_nobody = trust is True and approve is None
-        self._more, self._where = openai, where
+        self._trusted_tools = frozenset(() if isinstance(trust, bool) else trust)
+        self._needs_no_approval = trust is True and approve is None
+        self._openai_fields, self._where = openai, where
         self._server: Any = None
 
     @property
     def prefix(self) -> str:
-        """What is put before names that another source of tools has, too."""
+        """The prefix of tool names that another source has, too."""
         return f"{self.server_name}_"
 
     async def get_tools(self, run: RunContext) -> list[AnyTool]:
-        """The server's tools, or the one that stands for them at a provider that hosts them.
+        """Return the server's tools, or one tool that represents the server at a provider.
 
         Raises:
-            SetupError: the server cannot be reached, or from OpenAI alone.
+            SetupError: if the server cannot be reached, or only from OpenAI.
         """
         hosts = getattr(getattr(run.agent, "model", None), "hosts", "")
         if self._where == "auto" and hosts == "openai-responses":
-            return [self._passed(Hosted({"openai-responses": self._openai()}))]
-        if self._where == "auto" and hosts == "anthropic" and self._asks_nobody:
-            return [self._passed(Hosted({"anthropic": self._anthropic()}))]
+            return [
+                self._make_approval_tool(Hosted({"openai-responses": self._make_openai_native()}))
+            ]
+        if self._where == "auto" and hosts == "anthropic" and self._needs_no_approval:
+            return [self._make_approval_tool(Hosted({"anthropic": self._make_anthropic_native()}))]
         if self.connector:
             raise SetupError(
                 f"the connector {self.connector!r} is reached by OpenAI's Responses API alone"
             )
-        return await self._local()
+        return await self._load_local_tools()
 
     # — at a provider —
 
-    def _passed(self, hosted: Hosted) -> AnyTool:
-        """What stands for the server: it is called when the provider asks about a call."""
+    def _make_approval_tool(self, hosted: Hosted) -> AnyTool:
+        """Create the tool that represents the server; the provider calls it to ask for approval."""
 
-        async def approve(context: ToolContext, given: dict[str, Any]) -> Data:
+        async def approve(context: ToolContext, call: dict[str, Any]) -> Data:
             answer: dict[str, object] = {"approve": True}
             if self._approve is not None:
-                answer = await self._answer(given["name"], _arguments(given), context)
+                answer = await self._call_approve(call["name"], _parse_arguments(call), context)
             return Data(answer, json.dumps(answer, ensure_ascii=False))
 
         return Tool.from_schema(
             re.sub(r"\W+", "_", self.server_name),
             f"Approve a call of the MCP server {self.server_name}.",
-            _ASKED,
+            _APPROVAL_SCHEMA,
             approve,
             approval=self._approve is None,
             timeout=None,
             hosted=hosted,
         )
 
-    def _openai(self) -> Native:
-        never = {"never": {"tool_names": sorted(self._trusted)}} if self._trusted else "always"
+    def _make_openai_native(self) -> Native:
+        never = (
+            {"never": {"tool_names": sorted(self._trusted_tools)}}
+            if self._trusted_tools
+            else "always"
+        )
         body: dict[str, Any] = {
             "type": "mcp",
             "server_label": re.sub(r"[^A-Za-z0-9_-]+", "_", self.server_name),
             "server_url": self.url or None,
             "connector_id": self.connector or None,
-            "require_approval": "never" if self._asks_nobody else never,
+            "require_approval": "never" if self._needs_no_approval else never,
             "allowed_tools": self._only,
             "authorization": self._token or None,
-            **self._more,
+            **self._openai_fields,
         }
-        given = {key: value for key, value in body.items() if value is not None}
-        return Native(given, here=True)
+        fields = {key: value for key, value in body.items() if value is not None}
+        return Native(fields, here=True)
 
-    def _anthropic(self) -> Native:
+    def _make_anthropic_native(self) -> Native:
         server = {"type": "url", "name": self.server_name, "url": self.url}
         if self._token:
             server["authorization_token"] = self._token
@@ -148,68 +154,70 @@ class HostedMCP:
 
     # — from here —
 
-    async def _local(self) -> list[AnyTool]:
+    async def _load_local_tools(self) -> list[AnyTool]:
         if self._server is None:
-            self._server = load_from(
+            self._server = load_remote(
                 "mcp-server",
                 self.url,
                 name=self.server_name,
-                trust=bool(self._approve or self._trusted) or self._asks_nobody,
+                trust=bool(self._approve or self._trusted_tools) or self._needs_no_approval,
                 headers={"Authorization": f"Bearer {self._token}"} if self._token else None,
                 only=self._only,
             )
         tools: list[AnyTool] = await self._server.get_tools()
-        return [self._asking(tool) for tool in tools]
+        return [self._with_approval(tool) for tool in tools]
 
-    def _asking(self, tool: AnyTool) -> AnyTool:
-        """A tool that asks about its calls, unless nobody is asked about them."""
-        if own_name(tool) in self._trusted:
+    def _with_approval(self, tool: AnyTool) -> AnyTool:
+        """Return a tool whose calls need approval, unless it is trusted."""
+        if get_mcp_name(tool) in self._trusted_tools:
             return replace(tool, effects=UNKNOWN)
-        steps = tool.steps if self._approve is None else (self._approved, *tool.steps)
-        asks = True if self._trusted and self._approve is None else tool.approval
-        return replace(tool, effects=UNKNOWN, steps=steps, approval=asks)
+        steps = tool.steps if self._approve is None else (self._approve_call, *tool.steps)
+        approval = True if self._trusted_tools and self._approve is None else tool.approval
+        return replace(tool, effects=UNKNOWN, steps=steps, approval=approval)
 
-    async def _approved(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """Let a call through that the function approves.
+    async def _approve_call(
+        self, prepared: Prepared, context: ToolContext, proceed: Proceed
+    ) -> object:
+        """Run a call if the function approves it.
 
         Raises:
-            Denied: it does not, or it failed.
+            Denied: it does not approve, or it failed.
         """
-        name = own_name(prepared.tool)
-        answer = await self._answer(name, dict(prepared.arguments), context)
+        name = get_mcp_name(prepared.tool)
+        answer = await self._call_approve(name, dict(prepared.arguments), context)
         if answer["approve"] is not True:
             raise Denied(f"The call of {prepared.tool.name!r} was not approved: {answer['reason']}")
         return await proceed(prepared)
 
-    async def _answer(
+    async def _call_approve(
         self, name: str, arguments: Mapping[str, Any] | None, context: ToolContext
     ) -> dict[str, object]:
-        """What the function says; anything but a clear yes means no."""
+        """Call the approval function; anything but a clear yes means no."""
         assert self._approve is not None
         if arguments is None:
             return {"approve": False, "reason": "the arguments are no JSON object"}
         try:
-            said = self._approve(name, arguments, context)
-            said = await said if isawaitable(said) else said
+            answer = self._approve(name, arguments, context)
+            answer = await answer if isawaitable(answer) else answer
         except Exception as error:
             log.exception("the approval function of %s failed", self.server_name)
             why = f"the approval function failed ({type(error).__name__})"
             return {"approve": False, "reason": why}
-        given = said if isinstance(said, Mapping) else {}
-        if given.get("approve") is True:
+        decision = answer if isinstance(answer, Mapping) else {}
+        if decision.get("approve") is True:
             return {"approve": True}
-        return {"approve": False, "reason": str(given.get("reason") or "no reason was given")}
+        return {"approve": False, "reason": str(decision.get("reason") or "no reason was given")}
 
 
-def own_name(tool: AnyTool) -> str:
-    """What its MCP server calls a tool."""
+def get_mcp_name(tool: AnyTool) -> str:
+    """Return a tool's name on its MCP server."""
     known = tool.metadata.get("mcp")
     return str(known.get("tool") if isinstance(known, Mapping) else tool.name)
 
 
-def _arguments(given: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """The arguments of a call that is asked about; None if they cannot be read."""
-    arguments = given.get("arguments")
+def _parse_arguments(call: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Parse the arguments of a call that needs approval; None if they are not a JSON object."""
+    arguments = call.get("arguments")
     if isinstance(arguments, str):
         try:
             arguments = json.loads(arguments or "{}")

@@ -1,4 +1,4 @@
-"""The tools in a user's module or object, without losing what stands around them."""
+"""The tools in a user's module or object, with the steps and rules of their toolsets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from toolkeel.errors import SetupError
 
 Part: TypeAlias = AnyTool | Toolset
 
-LISTED = 12
-"""Most names listed where no near one is found."""
+MAX_LISTED = 12
+"""Names listed if none is similar."""
 
 
-def merge(parts: Iterable[Part]) -> Toolset:
-    """One set of all parts. A toolset that is the only part stays what it is.
+def merge_parts(parts: Iterable[Part]) -> Toolset:
+    """Merge all parts into one toolset. A single toolset is returned unchanged.
 
     Raises:
         DuplicateToolError: if different tools have one name.
@@ -36,16 +36,16 @@ def merge(parts: Iterable[Part]) -> Toolset:
         return parts[0]
     items: dict[int, AnyTool] = {}
     for part in parts:
-        for item in flat(part):
+        for item in flatten(part):
             items.setdefault(id(item), item)
     return Toolset(items.values())
 
 
-def flat(part: Part) -> Iterator[AnyTool]:
-    """A part's tools, each with the steps that its toolset puts around it.
+def flatten(part: Part) -> Iterator[AnyTool]:
+    """Yield a part's tools, each with the steps its toolset adds.
 
     Raises:
-        SetupError: if the toolset has rules, which hold for a whole set or not at all.
+        SetupError: if the toolset has rules, which apply to all of it or not at all.
     """
     if isinstance(part, Tool):
         yield part
@@ -66,18 +66,22 @@ def flat(part: Part) -> Iterator[AnyTool]:
 # — modules —
 
 
-def tools_in(module: types.ModuleType) -> list[Part]:
-    """What a module brings.
+def find_tools(module: types.ModuleType) -> list[Part]:
+    """Return the tools a module provides.
 
-    Its public toolsets; if it has none, its public tools; if it has none, its own public functions
-    that have docstrings.
+    Its public toolsets; without any, its public tools; without any, its own public functions that have
+    docstrings.
     """
-    public = {id(value): value for value in public_of(module).values()}.values()
+    public = {id(value): value for value in list_public(module).values()}.values()
     sets: list[Part] = [value for value in public if isinstance(value, Toolset)]
-    return sets or _tools(public) or [tool(each) for each in functions_of(module) if each.__doc__]
+    return (
+        sets
+        or _pick_tools(public)
+        or [tool(each) for each in list_functions(module) if each.__doc__]
+    )
 
 
-def _tools(values: Iterable[object]) -> list[Part]:
+def _pick_tools(values: Iterable[object]) -> list[Part]:
     found: list[Part] = []
     for value in values:
         if isinstance(value, BaseTool):
@@ -87,79 +91,79 @@ def _tools(values: Iterable[object]) -> list[Part]:
     return found
 
 
-def public_of(module: types.ModuleType) -> Mapping[str, object]:
-    """What a module offers: ``__all__`` if it has one, else all without a leading underscore."""
+def list_public(module: types.ModuleType) -> Mapping[str, object]:
+    """Map a module's public names to values: by ``__all__``, else all without a leading underscore."""
     listed = getattr(module, "__all__", None)
     if listed is not None:
         return {name: getattr(module, name) for name in listed if hasattr(module, name)}
     return {name: value for name, value in vars(module).items() if not name.startswith("_")}
 
 
-def functions_of(module: types.ModuleType) -> list[types.FunctionType]:
-    """Public functions that the module itself defines."""
+def list_functions(module: types.ModuleType) -> list[types.FunctionType]:
+    """List the public functions that the module itself defines."""
     return [
         value
-        for value in public_of(module).values()
+        for value in list_public(module).values()
         if inspect.isfunction(value) and value.__module__ == module.__name__
     ]
 
 
-def is_own(part: Part, module: types.ModuleType) -> bool:
-    """Whether the module made it, rather than imported it from a neighbour."""
+def is_defined_in(part: Part, module: types.ModuleType) -> bool:
+    """Return true if the module defines a part, rather than imports it."""
     if isinstance(part, Toolset):
         bare = not part.steps and part.rules is None
-        return not bare or any(is_own(item, module) for item in part)
+        return not bare or any(is_defined_in(item, module) for item in part)
     return getattr(part.function, "__module__", module.__name__) == module.__name__
 
 
 # — values —
 
 
-def collect(value: object, where: str) -> list[Part]:
-    """The tools that a named value stands for.
+def collect_tools(value: object, label: str) -> list[Part]:
+    """Collect the tools of a value.
 
     Args:
         value: A tool, toolset, function, module or provider; a list or dict of them; or an object
             whose methods are tools.
-        where: Its name, for errors.
+        label: Its name, for errors.
 
     Raises:
         SetupError: if it is none of these.
     """
     if isinstance(value, Toolset):
         return [value]
-    if found := _tools([value]):
+    if found := _pick_tools([value]):
         return found
     match value:
         case types.ModuleType():
-            return tools_in(value)
+            return find_tools(value)
         case Mapping():
-            return [_renamed(item, key, where) for key, item in value.items()]
+            return [_rename_tool(item, key, label) for key, item in value.items()]
         case list() | tuple() | set() | frozenset():
-            return [item for each in value for item in collect(each, where)]
+            return [item for each in value for item in collect_tools(each, label)]
     if isinstance(value, ToolSource) and is_tool_source(value):
         source = value
         return [run_sync(lambda: gather_tools([source], Toolset(), RunContext()))]
-    return _of_object(value, where)
+    return _collect_from_object(value, label)
 
 
-def _of_object(value: object, where: str) -> list[Part]:
+def _collect_from_object(value: object, label: str) -> list[Part]:
     if isinstance(value, Tool | type):
         what = "a method" if isinstance(value, Tool) else "a class"
-        raise SetupError(f"{where} is {what}; name an object of the class instead")
+        raise SetupError(f"{label} is {what}; name an object of the class instead")
     names = [name for name in dir(type(value)) if not name.startswith("_")]
     methods = [name for name in names if isinstance(getattr(type(value), name, None), Tool)]
     if methods:
         return [getattr(value, name) for name in methods]
     if callable(value):
         return [tool(value)]
-    raise SetupError(f"{where} is {type(value).__name__!r}, which is no tool and holds none")
+    raise SetupError(f"{label} is {type(value).__name__!r}, which is no tool and holds none")
 
 
-def _renamed(value: object, name: object, where: str) -> AnyTool:
-    found = list(merge(collect(value, where)))
+def _rename_tool(value: object, name: object, label: str) -> AnyTool:
+    found = list(merge_parts(collect_tools(value, label)))
     if len(found) != 1:
-        raise SetupError(f"{where}[{name!r}] holds {len(found)} tools; give one for each name")
+        raise SetupError(f"{label}[{name!r}] holds {len(found)} tools; give one for each name")
     return found[0] if found[0].name == name else dataclasses.replace(found[0], name=str(name))
 
 
@@ -167,7 +171,7 @@ def _renamed(value: object, name: object, where: str) -> AnyTool:
 
 
 def did_you_mean(wrong: str, names: Iterable[str]) -> str:
-    """A hint at what could have been meant, or else at what there is.
+    """Return a hint with similar names, or else with the existing ones.
 
     >>> did_you_mean("serch", ["search", "read"]), did_you_mean("x", ["search", "read"])
     ("did you mean 'search'?", 'there is search, read')
@@ -175,5 +179,5 @@ def did_you_mean(wrong: str, names: Iterable[str]) -> str:
     known: Sequence[str] = [name for name in names if not name.startswith("__")]
     if near := nearest_names(wrong, known):
         return f"did you mean {' or '.join(map(repr, near))}?"
-    more = " ..." if len(known) > LISTED else ""
-    return f"there is {', '.join(known[:LISTED])}{more}" if known else "there is none"
+    more = " ..." if len(known) > MAX_LISTED else ""
+    return f"there is {', '.join(known[:MAX_LISTED])}{more}" if known else "there is none"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable, Mapping
 
-from toolkeel._common.split_words import cjk_characters, terms
+from toolkeel._common.split_words import cjk_characters, split_terms
 from toolkeel._common.word_index import WordIndex
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
@@ -22,7 +22,7 @@ def words(text: str) -> list[str]:
     >>> words("getHTTPWeather_now cities' 天气")
     ['gethttpweather', 'get', 'http', 'weather', 'now', 'citi', '天气', '天', '气']
     """
-    return [*terms(text), *cjk_characters(text)]
+    return [*split_terms(text), *cjk_characters(text)]
 
 
 class Index:

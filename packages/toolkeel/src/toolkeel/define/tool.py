@@ -51,7 +51,7 @@ Needs: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
 those and the `ToolContext`; it may refuse the call itself by raising `Denied`."""
 EXECUTOR = Kind(
     lambda value: not isinstance(value, type),
-    f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(width=4) of toolkeel.executors",
+    f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(max_concurrency=4) of toolkeel.executors",
 )
 DEADLINE = 30.0
 OUTPUT_LIMIT = 50_000

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from toolkeel.executors.command_limits import Limits as Limits
     from toolkeel.executors.executor import Capabilities as Capabilities
     from toolkeel.executors.executor import Executor as Executor
-    from toolkeel.executors.executor import placed as placed
+    from toolkeel.executors.executor import with_executors as with_executors
     from toolkeel.executors.futures import Futures as Futures
     from toolkeel.executors.local import Inline as Inline
     from toolkeel.executors.local import Thread as Thread
@@ -34,7 +34,7 @@ else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
-            "toolkeel.executors.executor": "Capabilities Executor placed",
+            "toolkeel.executors.executor": "Capabilities Executor with_executors",
             "toolkeel.executors.futures": "Futures",
             "toolkeel.executors.local": "Inline Thread",
             "toolkeel.executors.worker_request": "ProcessError",

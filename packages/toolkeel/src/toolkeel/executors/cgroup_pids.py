@@ -1,7 +1,7 @@
-"""A number of processes that even root cannot exceed: a control group of the kernel.
+"""A limit on a command's number of processes that holds for root, too: a Linux control group.
 
-Ordinary users are held to `RLIMIT_NPROC`. Root is exempt from it, also inside of namespaces, so
-where the library runs as root, as it does in many containers, a command gets a group of its own.
+`RLIMIT_NPROC` limits ordinary users. Root is exempt, in namespaces too. So where toolkeel runs as root,
+as in many containers, each command gets a control group.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from pathlib import Path
 _V1, _V2 = Path("/sys/fs/cgroup/pids"), Path("/sys/fs/cgroup")
 _ENTER = 'echo 0 > "$1/cgroup.procs" && shift && exec "$@" || exit 125'
 _NAME = "toolkeel-"
-_left: list[Path] = []
+_pending_removal: list[Path] = []
 
 
-def needed() -> bool:
-    """Whether the kernel holds this process to no number of others."""
+def is_needed() -> bool:
+    """Return true if `RLIMIT_NPROC` does not limit this process."""
     return os.geteuid() == 0
 
 
-def tasks_of_user() -> int:
-    """How many processes and threads our user has: what `RLIMIT_NPROC` counts, all of them."""
+def count_user_tasks() -> int:
+    """Count our user's processes and threads, as `RLIMIT_NPROC` does."""
     number, user = 0, os.getuid()
     for name in os.listdir("/proc") if os.path.isdir("/proc/self/task") else ():
         if name.isdigit():
@@ -35,48 +35,48 @@ def tasks_of_user() -> int:
     return number
 
 
-def possible() -> bool:
-    """Whether a group can be made here; tried for real."""
-    group = make(1)
+def can_create_group() -> bool:
+    """Return true if a group can be created here, by creating one."""
+    group = create_group(1)
     if group is not None:
-        remove(group)
+        remove_group(group)
     return group is not None
 
 
-def make(processes: int) -> Path | None:
-    """A group for one command; None where none can be made.
+def create_group(max_tasks: int) -> Path | None:
+    """Create a group for one command; None if this system does not allow it.
 
     Args:
-        processes: Most processes and threads in it.
+        max_tasks: Limit of processes and threads in it.
     """
-    _sweep()
-    base = _base()
+    _remove_pending()
+    base = _find_base()
     if base is None:
         return None
-    _sweep_after_others(base)
+    _remove_stale_groups(base)
     group = base / f"{_NAME}{os.getpid()}-{secrets.token_hex(6)}"
     try:
         group.mkdir()
-        (group / "pids.max").write_text(str(processes))
+        (group / "pids.max").write_text(str(max_tasks))
     except OSError:
-        remove(group)
+        remove_group(group)
         return None
     return group
 
 
-def entering(group: Path, argv: list[str]) -> list[str]:
-    """The words that start a command inside a group."""
+def wrap_command(group: Path, argv: list[str]) -> list[str]:
+    """Return the argv that starts a command inside a group."""
     return ["/bin/sh", "-c", _ENTER, "sh", str(group), *argv]
 
 
-def remove(group: Path) -> None:
-    """Remove a group; now, or when its last process has gone and the next one is made."""
-    _left.append(group)
-    _sweep()
+def remove_group(group: Path) -> None:
+    """Remove a group; if processes are still in it, when the next one is created."""
+    _pending_removal.append(group)
+    _remove_pending()
 
 
-def _sweep_after_others(base: Path) -> None:
-    """Remove what processes left that are gone; a group with a process in it stays anyway."""
+def _remove_stale_groups(base: Path) -> None:
+    """Remove groups left by processes that no longer exist, unless processes are in them."""
     for group in base.glob(f"{_NAME}*"):
         owner = group.name.removeprefix(_NAME).partition("-")[0]
         if not os.path.exists(f"/proc/{owner}"):
@@ -85,27 +85,27 @@ def _sweep_after_others(base: Path) -> None:
 
 
 @atexit.register
-def _sweep_last() -> None:
+def _remove_at_exit() -> None:
     for _ in range(20):
-        _sweep()
-        if not _left:
+        _remove_pending()
+        if not _pending_removal:
             return
-        time.sleep(0.01)  # what was killed last is about to go
+        time.sleep(0.01)  # processes killed last are about to exit
 
 
-def _sweep() -> None:
-    for group in list(_left):
+def _remove_pending() -> None:
+    for group in list(_pending_removal):
         try:
             group.rmdir()
         except FileNotFoundError:
             pass
         except OSError:
             continue
-        with suppress(ValueError):  # a sweep in another thread has done it
-            _left.remove(group)
+        with suppress(ValueError):  # another thread has removed it
+            _pending_removal.remove(group)
 
 
-def _base() -> Path | None:
+def _find_base() -> Path | None:
     if (_V1 / "cgroup.procs").exists():
         return _V1
     try:

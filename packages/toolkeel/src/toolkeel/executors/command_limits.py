@@ -1,8 +1,8 @@
-"""How much a command may use: memory, time, files, processes.
+"""Resource limits of a command: memory, time, files, processes.
 
-Those of the kernel are set by a shell in front of the command (bubblewrap) or by the supervisor
-(`supervise`); the tree of processes is watched for what they use together (`process_tree`), and a
-control group counts root's (`cgroup_pids`).
+Kernel limits are set by a shell before the command (bubblewrap) or by the supervisor (`supervise`). The
+memory of all its processes together is watched (`process_tree`), and a control group limits root's
+processes (`cgroup_pids`).
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from toolkeel._records.record import record
 @checked
 @record
 class Limits:
-    """What a command, and each process it starts, may use at most; None for no limit.
+    """Resource limits of a command and each process it starts; None for no limit.
 
     Args:
         cpu: Processor time of one process, in seconds.
-        memory: Memory of one process, in bytes: what it may write to, not what it reserves.
-        total_memory: Memory of all its processes together, in bytes; looked at four times a second
-            while `Sandbox.run` waits for it.
+        memory: Memory of one process that it may write to, in bytes.
+        total_memory: Memory of all its processes together, in bytes; checked four times a second
+            while `Sandbox.run` waits.
         file_size: Size of a file it writes, in bytes.
-        processes: Processes and threads at once; root is held to it by a control group.
+        processes: Processes and threads at once; for root by a control group.
         open_files: Open files of one process.
-        tmp_size: Size of the folder for temporary files, in bytes; bubblewrap alone holds it.
+        tmp_size: Size of the folder for temporary files, in bytes; only with bubblewrap.
     """
 
     cpu: int | None = 3600
@@ -37,8 +37,8 @@ class Limits:
     open_files: int | None = 4096
     tmp_size: int = 1 << 30
 
-    def values(self) -> dict[str, int]:
-        """Names of the `resource` module and numbers, none above what this process may set."""
+    def to_rlimits(self) -> dict[str, int]:
+        """Map names of the `resource` module to values, none above what this process may set."""
         wanted = {
             "RLIMIT_CPU": self.cpu,
             "RLIMIT_DATA": self.memory,
@@ -57,8 +57,8 @@ class Limits:
         return found
 
 
-def shell_setting(limits: Mapping[str, int]) -> list[str]:
-    """The words before a command that set its limits, in a shell that then becomes the command.
+def make_ulimit_argv(limits: Mapping[str, int]) -> list[str]:
+    """Return the argv of a shell that sets limits and then executes the command after it.
 
     Args:
         limits: Names of `resource` to numbers.

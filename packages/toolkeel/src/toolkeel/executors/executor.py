@@ -1,14 +1,14 @@
-"""Executors: where a tool's body runs, under one protocol, and what each of them can do.
+"""The executor protocol: where a tool's body runs, and what each executor can do.
 
 ::
 
     @tool(executor=Process(), timeout=10)
     def crunch(data: str) -> str: ...
 
-An executor is given a call whose arguments passed validation, and gives the body's value. Everything
-else (steps, approval, locks, the deadline, what the model is told) stays with the run, so a tool moves
-from one to another by a word. What an executor cannot do stands in its `capabilities`, and a tool that
-needs it is refused when it is registered.
+An executor gets a call with validated arguments and returns the body's value. Everything else (steps,
+approval, locks, the deadline, the messages to the model) stays with the run, so that one word moves a
+tool to another executor. `capabilities` lists what an executor can do; a tool that needs more is refused
+when it is registered.
 """
 
 from __future__ import annotations
@@ -33,27 +33,27 @@ class Capabilities:
     """What an executor can do.
 
     Args:
-        kills: A body is gone when its call was stopped, at the deadline or by a cancel; else it is
-            left behind, and the model is told that it may still take effect.
-        streams: Progress and emitted values are told while the body runs; else when it has ended.
-        isolates: A body that crashes its process, or fills it, harms no other call and no run.
-        injects: Everything can be injected; else the call's id and what of `ToolContext` can cross.
-        queues: It waits for room only so long, if it is told how long, and says so.
-        resources: It places bodies by what they need, such as a GPU.
-        remote: Bodies may run on other machines.
+        can_kill: A stopped body is ended, at the deadline and by a cancel. Otherwise it keeps running,
+            and the result says that it may still take effect.
+        can_stream: Progress and emitted values arrive while the body runs, otherwise with its result.
+        is_isolated: A body that crashes its process or fills its memory affects no other call.
+        can_inject: Every injected parameter works; otherwise the call's id and parts of `ToolContext`.
+        has_queue_timeout: Calls can be refused after waiting too long for a free slot.
+        has_resources: Bodies are placed by the resources they need, such as a GPU.
+        is_remote: Bodies may run on other machines.
     """
 
-    kills: bool = False
-    streams: bool = False
-    isolates: bool = False
-    injects: bool = False
-    queues: bool = False
-    resources: bool = False
-    remote: bool = False
+    can_kill: bool = False
+    can_stream: bool = False
+    is_isolated: bool = False
+    can_inject: bool = False
+    has_queue_timeout: bool = False
+    has_resources: bool = False
+    is_remote: bool = False
 
 
 class Executor(Protocol):
-    """Where a body runs. A plain function of the same call will do where nothing is asked of it."""
+    """Where a body runs. A plain function with the signature of `__call__` is enough, without guarantees."""
 
     @property
     def capabilities(self) -> Capabilities:
@@ -61,10 +61,10 @@ class Executor(Protocol):
         ...
 
     def check_tool(self, tool: AnyTool) -> None:
-        """See that it can run a tool; called when the tool is registered.
+        """Check that the executor can run a tool; called when the tool is registered.
 
         Raises:
-            SetupError: naming what is in the way.
+            SetupError: naming the obstacle.
         """
         ...
 
@@ -72,45 +72,46 @@ class Executor(Protocol):
         """Run the body.
 
         Returns:
-            Its value; or a `ToolMessage`, if nobody can know what became of it.
+            Its value; or a `ToolMessage` if the outcome is unknown.
 
         Raises:
-            CallError: what the body raised, or that it was never started.
-            asyncio.CancelledError: it was stopped, and has ended by now.
+            CallError: the body raised it, or it never started.
+            asyncio.CancelledError: the call was cancelled, and the body has ended.
         """
         ...
 
 
-def placed(
-    tools: Toolset | Iterable[Toolish], where: Mapping[str, Executor | ExecutorName]
+def with_executors(
+    tools: Toolset | Iterable[Toolish], executors: Mapping[str, Executor | ExecutorName]
 ) -> Toolset:
-    """The same tools, their bodies where a policy puts them.
+    """Return the tools with executors assigned by name.
 
     Args:
-        tools: Any; what one says of its executor itself gives way.
-        where: Executors, or their names, by names of tools, in which ``*`` stands for any part; the
-            first that fits.
+        tools: Tools of any kind; their own ``executor=`` is overridden.
+        executors: Executors, or their names, by tool name; ``*`` matches any part of a name. The
+            first match counts.
 
     Raises:
-        SetupError: a name fits no tool, or an executor cannot run one.
+        SetupError: if a name matches no tool, or an executor cannot run one.
 
     >>> from toolkeel import tool
     >>> @tool
     ... def add(a: int, b: int) -> int:
     ...     "Add."
     ...     return a + b
-    >>> placed([add], {"a*": "inline"})["add"].executor is not None
+    >>> with_executors([add], {"a*": "inline"})["add"].executor is not None
     True
     """
     toolset = as_toolset(tools)
-    if lost := [name for name in where if "*" not in name and name not in toolset]:
-        raise SetupError(f"cannot place {', '.join(lost)}: not in {toolset!r}")
-    executors = {
-        name: executor_named(one) if isinstance(one, str) else one for name, one in where.items()
+    if lost := [name for name in executors if "*" not in name and name not in toolset]:
+        raise SetupError(f"with_executors: no tool {', '.join(lost)} in {toolset!r}")
+    by_pattern = {
+        name: executor_named(one) if isinstance(one, str) else one
+        for name, one in executors.items()
     }
 
     def placed_item(item: AnyTool) -> AnyTool:
-        fits = (executor for name, executor in executors.items() if fnmatchcase(item.name, name))
+        fits = (executor for name, executor in by_pattern.items() if fnmatchcase(item.name, name))
         executor = next(fits, None)
         return item if executor is None else dataclasses.replace(item, executor=executor)
 

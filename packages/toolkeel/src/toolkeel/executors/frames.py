@@ -1,4 +1,4 @@
-"""Messages between a process and its workers: JSON, each behind its length, over one socket."""
+"""Length-prefixed JSON messages between a process and its workers, over one socket."""
 
 from __future__ import annotations
 
@@ -9,65 +9,65 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, TypeAlias
 
 Message: TypeAlias = dict[str, Any]
-MOST: Final = 64 << 20
-"""Bytes of one message."""
+MAX_MESSAGE_BYTES: Final = 64 << 20
+"""Most bytes of one message."""
 _HEAD = struct.Struct(">I")
 
 
-class TooLarge(Exception):
-    """A message is longer than `MOST`."""
+class MessageTooLarge(Exception):
+    """A message is longer than `MAX_MESSAGE_BYTES`."""
 
 
-def pack(message: Mapping[str, object]) -> bytes:
-    """A message as bytes; what no UTF-8 can carry is escaped.
+def pack_message(message: Mapping[str, object]) -> bytes:
+    """Encode a message with its length; lone surrogates are escaped.
 
     Raises:
-        TooLarge: nobody would take it.
+        MessageTooLarge: the receiver would refuse it.
 
-    >>> list(Frames().feed(pack({"图": 1})))
+    >>> list(FrameDecoder().feed(pack_message({"图": 1})))
     [{'图': 1}]
     """
     body = json.dumps(message).encode()
-    if len(body) > MOST:
-        raise TooLarge
+    if len(body) > MAX_MESSAGE_BYTES:
+        raise MessageTooLarge
     return _HEAD.pack(len(body)) + body
 
 
 def is_outcome(message: Message) -> bool:
-    """Whether a worker's message is what became of the body, and so the last of its order."""
+    """Return true if a worker's message is the body's outcome, the last of its request."""
     return "kind" in message or "value" in message or "message" in message
 
 
-class Frames:
-    """Cuts a stream of bytes into messages, as they are complete."""
+class FrameDecoder:
+    """Splits a stream of bytes into messages."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def feed(self, data: bytes) -> Iterator[Message]:
-        """The messages that end in these bytes.
+        """Yield the messages that these bytes complete.
 
         Raises:
-            TooLarge: one is longer than any may be.
-            ValueError: it is no JSON object.
+            MessageTooLarge: a message is longer than allowed.
+            ValueError: a message is not a JSON object.
         """
-        self._held += data
-        while len(self._held) >= _HEAD.size:
-            [length] = _HEAD.unpack_from(self._held)
-            if length > MOST:
-                raise TooLarge
-            if len(self._held) < (end := _HEAD.size + length):
+        self._buffer += data
+        while len(self._buffer) >= _HEAD.size:
+            [length] = _HEAD.unpack_from(self._buffer)
+            if length > MAX_MESSAGE_BYTES:
+                raise MessageTooLarge
+            if len(self._buffer) < (end := _HEAD.size + length):
                 return
-            message = json.loads(self._held[_HEAD.size : end])
-            del self._held[:end]
+            message = json.loads(self._buffer[_HEAD.size : end])
+            del self._buffer[:end]
             if not isinstance(message, dict):
-                raise ValueError("a message is no JSON object")
+                raise ValueError("a message is not a JSON object")
             yield message
 
 
-def receive(line: socket.socket) -> Message | None:
-    """Wait for the next message; None when the other side has gone, or says nothing for long."""
-    frames = Frames()
+def receive_message(line: socket.socket) -> Message | None:
+    """Wait for the next message; None if the peer closed the socket or its timeout passed."""
+    frames = FrameDecoder()
     try:
         while data := line.recv(1 << 16):
             for message in frames.feed(data):

@@ -1,4 +1,4 @@
-"""An executor over any pool of the `concurrent.futures` form: processes, MPI, Dask, a cloud's.
+"""An executor for any pool with the interface of `concurrent.futures`: processes, MPI, Dask, a cloud.
 
 ::
 
@@ -7,8 +7,8 @@
     @tool(executor=Futures(ProcessPoolExecutor(4)))
     def crunch(data: str) -> str: ...
 
-What crosses is one function of this library, named by its import path, and JSON. So the library, and the
-module the tool is in, must be installed where the pool runs its work.
+The pool gets one function of toolkeel, by its import path, and JSON. So toolkeel and the tool's module
+must be installed where the pool runs its work.
 """
 
 from __future__ import annotations
@@ -26,100 +26,105 @@ from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError
 from toolkeel.executors.executor import Capabilities
 from toolkeel.executors.frames import Message
-from toolkeel.executors.warm_pool import Room
-from toolkeel.executors.worker import run_order
-from toolkeel.executors.worker_request import check_sendable, order_of, tell, unknown, value_of
+from toolkeel.executors.warm_pool import CrossLoopSemaphore
+from toolkeel.executors.worker import run_request
+from toolkeel.executors.worker_request import (
+    check_sendable,
+    forward_report,
+    make_request,
+    make_unknown_outcome,
+    read_outcome,
+)
 
-WIDTH = 64
+MAX_CONCURRENCY = 64
 
 
-class Promise(Protocol):
-    """What a pool gives for work it was handed: a future."""
+class PoolFuture(Protocol):
+    """The future a pool returns for submitted work."""
 
     def cancel(self) -> object:
-        """Cancel it if it has not begun; whether it will not begin."""
+        """Cancel the work; return true if it will not start."""
         ...
 
     def result(self) -> Any:
-        """What became of it, once it is done."""
+        """Return the result of finished work, or raise its error."""
         ...
 
     def add_done_callback(self, fn: Callable[[Any], Any], /) -> object:
-        """Have a function called when it is done, in whatever thread."""
+        """Call a function when the work is done, in any thread."""
         ...
 
 
 class Pool(Protocol):
     """Anything with the ``submit`` of `concurrent.futures.Executor`."""
 
-    def submit(self, fn: Callable[[Message], Message], order: Message, /) -> Promise:
-        """Have a function called somewhere."""
+    def submit(self, fn: Callable[[Message], Message], request: Message, /) -> PoolFuture:
+        """Call a function with a request somewhere."""
         ...
 
 
 @checked
 class Futures:
-    """An executor: a pool of somebody else's.
+    """An executor that submits bodies to a pool the program owns.
 
-    Such a pool cannot end what it has begun, nor tell of it before it has ended: a body whose call was
-    stopped runs on, and progress comes with the result. A pool that breaks leaves it unknown whether the
-    body took effect.
+    Such a pool cannot stop work it has started, nor report before the work is done: a stopped body runs on,
+    and progress arrives with the result. If the pool breaks, the outcome is unknown.
 
     Args:
-        pool: Anything with ``submit(function, argument)`` that gives a future.
-        width: How many calls the pool has at once; further ones wait here, under their deadline.
+        pool: Anything with ``submit(function, argument)`` that returns a future.
+        max_concurrency: Calls the pool has at once; further ones wait here, within their deadline.
 
     >>> from concurrent.futures import ThreadPoolExecutor
-    >>> Futures(ThreadPoolExecutor(1)).capabilities.kills
+    >>> Futures(ThreadPoolExecutor(1)).capabilities.can_kill
     False
     """
 
-    capabilities = Capabilities(remote=True)
+    capabilities = Capabilities(is_remote=True)
 
-    def __init__(self, pool: Pool, *, width: int = WIDTH) -> None:
-        if width < 1:
-            raise SetupError(f"Futures(width={width}) has room for no call; give 1 or more")
+    def __init__(self, pool: Pool, *, max_concurrency: int = MAX_CONCURRENCY) -> None:
+        if max_concurrency < 1:
+            raise SetupError(f"Futures(max_concurrency={max_concurrency}): it must be 1 or more")
         self._pool = pool
-        self._room = Room(width)
+        self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """See `Executor`."""
+        """Check that another process can find and run the tool; see `Executor`."""
         check_sendable(tool, "Futures(...)")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """See `Executor`."""
+        """Run the body in the pool; see `Executor`."""
         body, context.body_state = (
             context.body_state,
             "" if context.body_state == "runs" else context.body_state,
         )
-        await self._room.enter()
+        await self._slots.acquire()
         context.body_state = body
         try:
             return await self._run(prepared, context)
         finally:
-            self._room.leave()
+            self._slots.release()
 
     async def _run(self, prepared: Prepared, context: ToolContext) -> object:
         tool, loop = prepared.tool, asyncio.get_running_loop()
         done = asyncio.Event()
 
         def wake(_: object) -> None:
-            with suppress(RuntimeError):  # the loop has closed: nobody waits for it any more
+            with suppress(RuntimeError):  # the loop is closed: no call is waiting
                 loop.call_soon_threadsafe(done.set)
 
-        promise: Promise | None = None
+        promise: PoolFuture | None = None
         try:
-            promise = self._pool.submit(run_order, order_of(prepared, context))
+            promise = self._pool.submit(run_request, make_request(prepared, context))
             promise.add_done_callback(wake)
             await done.wait()
             outcome: Message = promise.result()
         except BrokenExecutor:
-            return unknown(tool, "died", {})
+            return make_unknown_outcome(tool, "died", {})
         except asyncio.CancelledError:
             if promise is not None and promise.cancel():
                 context.body_state = "" if context.body_state == "runs" else context.body_state
                 raise
             raise detached_error(context, tool.timeout) from None
         for message in outcome["reported"]:
-            tell(message, context)
-        return value_of(tool, outcome)
+            forward_report(message, context)
+        return read_outcome(tool, outcome)

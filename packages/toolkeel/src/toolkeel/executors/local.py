@@ -1,4 +1,4 @@
-"""Executors of this process: on the event loop itself, or in threads of its own number."""
+"""Executors in this process: on the event loop, or in a thread pool of their own."""
 
 from __future__ import annotations
 
@@ -20,32 +20,35 @@ from toolkeel.errors import SetupError
 from toolkeel.executors.executor import Capabilities
 
 
-class _Here:
-    """Runs bodies in this process. What makes the tool one without an executor is done once."""
+class _LocalExecutor:
+    """Base class of executors in this process. It caches each tool's copy without executor."""
 
     def __init__(self) -> None:
         self._tools: WeakKeyDictionary[AnyTool, AnyTool] = WeakKeyDictionary()
 
-    def _moved(self, prepared: Prepared, context: ToolContext) -> Prepared:
-        """The call as it runs here; its deadline is kept around it."""
+    def _without_executor(self, prepared: Prepared, context: ToolContext) -> Prepared:
+        """Return the call for the tool's copy; set its deadline in the context."""
         tool = self._tools.get(prepared.tool)
         if tool is None:
-            tool = self._tools[prepared.tool] = moved(prepared.tool)
+            tool = self._tools[prepared.tool] = without_executor(prepared.tool)
         if prepared.tool.timeout is not None:
             context.set_deadline(prepared.tool.timeout)
         return Prepared(prepared.call, tool, prepared.arguments, prepared.changes)
 
 
-def moved(tool: AnyTool, **changes: Any) -> AnyTool:
-    """The tool as it runs where its executor runs it."""
+def without_executor(tool: AnyTool, **changes: Any) -> AnyTool:
+    """Copy a tool without executor and timeout, to be run where its executor runs it."""
     return dataclasses.replace(tool, executor=None, timeout=None, inline=True, **changes)
 
 
-def run_by_hand(prepared: Prepared, context: ToolContext) -> object:
-    """Run a sync body in this thread. It never waits and needs no loop, so it may make one itself."""
+def run_without_loop(prepared: Prepared, context: ToolContext) -> object:
+    """Run a sync body in this thread, without an event loop.
+
+    A sync body never awaits, so one `send` runs the coroutine to its end. The body may start a loop itself.
+    """
     tool = prepared.tool
     if tool.body == "sync":
-        function = partial(_run_to_end, tool.function)
+        function = partial(_call_and_await, tool.function)
         prepared = Prepared(
             prepared.call, dataclasses.replace(tool, function=function), prepared.arguments
         )
@@ -56,8 +59,8 @@ def run_by_hand(prepared: Prepared, context: ToolContext) -> object:
     raise AssertionError("a sync body waits for nothing")
 
 
-def _run_to_end(function: Callable[..., Any], *args: Any, **values: Any) -> object:
-    """What a sync function gives; an awaitable is awaited."""
+def _call_and_await(function: Callable[..., Any], *args: Any, **values: Any) -> object:
+    """Call a sync function; if it returns an awaitable, run that to its end."""
     value = function(*args, **values)
     return asyncio.run(_await(value)) if inspect.isawaitable(value) else value
 
@@ -66,8 +69,8 @@ async def _await(value: Awaitable[object]) -> object:
     return await value
 
 
-class Inline(_Here):
-    """An executor: on the event loop itself; for bodies that never block.
+class Inline(_LocalExecutor):
+    """An executor: on the event loop itself, for bodies that never block.
 
     >>> from toolkeel import tool
     >>> @tool(executor=Inline())
@@ -78,53 +81,55 @@ class Inline(_Here):
     3
     """
 
-    capabilities = Capabilities(streams=True, injects=True)
+    capabilities = Capabilities(can_stream=True, can_inject=True)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """It runs any."""
+        """Accept any tool."""
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """See `Executor`."""
-        return await invoke(self._moved(prepared, context), context)
+        """Run the body on the loop; see `Executor`."""
+        return await invoke(self._without_executor(prepared, context), context)
 
 
 @checked
-class Thread(_Here):
-    """An executor: sync bodies in threads of its own, so many at once.
+class Thread(_LocalExecutor):
+    """An executor: sync bodies in a thread pool of its own.
 
-    What a library that is no good for many threads needs (``Thread(1)``), or what shall not hold up
-    other tools. A thread cannot be ended: a body whose call was stopped runs on, and is counted.
+    Use it for a library that is not thread-safe (``Thread(1)``), or for work that must not take the threads
+    of other tools. A thread cannot be killed: a stopped body runs on, and is counted.
 
     Args:
-        size: Threads at once; further calls wait, under their deadline.
-        leaks: Calls that may be given up and still run before further ones are refused.
+        max_concurrency: Number of threads; further calls wait, within their deadline.
+        max_abandoned: Stopped bodies that may still run before further calls are refused.
     """
 
-    capabilities = Capabilities(streams=True, injects=True)
+    capabilities = Capabilities(can_stream=True, can_inject=True)
 
-    def __init__(self, size: int = 8, *, leaks: int = MAX_ABANDONED) -> None:
+    def __init__(self, max_concurrency: int = 8, *, max_abandoned: int = MAX_ABANDONED) -> None:
         super().__init__()
-        if size < 1:
-            raise SetupError(f"Thread({size}) has no thread; give 1 or more")
-        self._pool = ThreadPool(size, leaks)
+        if max_concurrency < 1:
+            raise SetupError(f"Thread({max_concurrency}): max_concurrency must be 1 or more")
+        self._pool = ThreadPool(max_concurrency, max_abandoned)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """See `Executor`: an async body belongs to its loop."""
+        """Refuse async bodies, which belong to their loop; see `Executor`."""
         if tool.body in ("async", "async_generator"):
             raise SetupError(
                 f"{tool.name}: its body is async, and Thread() runs sync ones; leave out executor="
             )
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """See `Executor`."""
-        job = self._pool.submit(partial(run_by_hand, self._moved(prepared, context), context))
+        """Run the body in a thread; see `Executor`."""
+        job = self._pool.submit(
+            partial(run_without_loop, self._without_executor(prepared, context), context)
+        )
         try:
             return await job.future
         except asyncio.CancelledError:
-            begun = job.started
+            has_started = job.started
             self._pool.abandon(job)
-            if not begun:
+            if not has_started:
                 raise
             raise detached_error(context, prepared.tool.timeout) from None
         finally:
-            del job  # an error would hold itself, by its traceback, this frame and the future
+            del job  # else an error's traceback would keep this frame and the future alive

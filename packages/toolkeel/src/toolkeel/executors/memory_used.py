@@ -1,7 +1,7 @@
-"""How much memory a command and all that it started use together.
+"""The memory of a command and all its descendants.
 
-The kernel holds each process to its own limit. A limit for all of them is a matter of control
-groups, which only root can make as a rule; so they are added up several times a second instead.
+The kernel limits each process on its own. A limit for all of them together needs a control group, which
+usually only root can create. So their sum is measured several times a second instead.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from contextlib import suppress
 _PAGE = os.sysconf("SC_PAGE_SIZE") if hasattr(os, "sysconf") else 4096
 
 
-def used_below(ancestor: int) -> int:
-    """Bytes of memory of a process and its descendants, what they share with files left out.
+def measure_tree_memory(ancestor: int) -> int:
+    """Return the bytes of memory of a process and its descendants, without memory shared with files.
 
-    Always 0 where there is no ``/proc``.
+    Always 0 without ``/proc``.
 
     Args:
-        ancestor: Its number.
+        ancestor: The process id.
     """
     children: dict[int, list[int]] = {}
     for name in os.listdir("/proc") if sys.platform.startswith("linux") else ():

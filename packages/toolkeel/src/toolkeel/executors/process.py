@@ -1,15 +1,13 @@
-"""Tools whose body runs in a process of its own, so that its deadline truly ends it.
+"""The process executor: bodies in worker processes that are killed at their deadline.
 
 ::
 
     @tool(executor=Process(), timeout=10)
     def crunch(data: str) -> str: ...
 
-A body in a thread can only be left behind when its time is up: Python has no way to end a thread
-that is inside of C code, such as a regular expression without end. A process is killed, with all
-that it started. The first call costs the start of a Python, some tenths of a second; then the process
-stays warm for the next. What the body may be given: arguments and results cross as JSON, never
-pickled, and of its context what can cross.
+Python cannot end a thread that runs C code, such as a regular expression that backtracks forever. A
+process is killed with all its children. The first call pays for starting Python, some tenths of a
+second; then the process stays warm. Arguments, results and reports cross as JSON, never pickled.
 """
 
 from __future__ import annotations
@@ -27,42 +25,50 @@ from toolkeel.errors import SetupError
 from toolkeel.executors import warm_pool
 from toolkeel.executors.command_limits import Limits
 from toolkeel.executors.executor import Capabilities
-from toolkeel.executors.frames import Message, pack
-from toolkeel.executors.process_tree import Finished
+from toolkeel.executors.frames import Message, pack_message
+from toolkeel.executors.process_tree import CommandResult
 from toolkeel.executors.supervised import Confinement, Unconfined
-from toolkeel.executors.warm_pool import Room, Worker
+from toolkeel.executors.warm_pool import CrossLoopSemaphore, Worker
 from toolkeel.executors.worker import TOO_LARGE
-from toolkeel.executors.worker_request import DIED, check_sendable, order_of, tell, value_of
+from toolkeel.executors.worker_request import (
+    DIED,
+    check_sendable,
+    forward_report,
+    make_request,
+    read_outcome,
+)
 
-WIDTH = 8
-MAX_CALLS = 1000
-"""Calls that a worker serves before a fresh one takes its place."""
-_START = "import sys; sys.path = sys.argv[1:]; from toolkeel.executors.worker import main; main()"
+MAX_CONCURRENCY = 8
+MAX_CALLS_PER_WORKER = 1000
+"""Calls a worker serves before a fresh one replaces it."""
+_START_CODE = (
+    "import sys; sys.path = sys.argv[1:]; from toolkeel.executors.worker import main; main()"
+)
 _LIBRARY = Path(__file__).parents[2]
-_FRESH_STARTS = 3  # of workers that end before a body has begun
+_MAX_FAILED_STARTS = 3  # workers in a row that end before a body starts
 
 
 @checked
 class Process:
-    """An executor: bodies in worker processes that stay warm, each killed at its call's deadline.
+    """An executor: bodies in warm worker processes, each killed at its call's deadline.
 
-    The tool must be a name at the top of a module or script, where the process finds it again.
-    All `Process()` of the same limits share their workers. A worker keeps what its modules keep, from
-    call to call; one that a body has left anything running in serves no other call.
+    The tool must be a module-level name of a module or script, where the process can find it. All
+    `Process()` with the same limits share their workers. Module globals persist in a worker from call to
+    call; a worker in which a body left child processes serves no further call.
 
     Args:
-        sandbox: What confines the process; by default nothing but `limits` does. Files of the
-            library and of the tool can be read in it, too.
-        limits: What it may use at most; for a process without a sandbox.
-        width: How many calls may run at once; further ones wait, under their deadline.
-        max_calls: How many calls a worker serves; ``1`` is a fresh process for each call, which is
+        sandbox: Confines the process; by default only `limits` apply. The files of toolkeel and of the
+            tool are readable inside, too.
+        limits: Resource limits of a process without sandbox.
+        max_concurrency: Calls that run at once; further ones wait, within their deadline.
+        max_calls_per_worker: Calls a worker serves; ``1`` starts a fresh process for each call, which is
             also the default with a sandbox.
-        queue_timeout: Seconds a call may wait for room; then it is refused, and has not started.
-        max_retries: How often a call is run again whose process died; only of tools whose effects
-            are declared `read_only` or `idempotent`. All others run once.
+        queue_timeout: Seconds a call may wait for a slot; then it is refused, and has not started.
+        max_retries: How often to repeat a call whose process died; only for tools whose effects are
+            declared `read_only` or `idempotent`. All others run once.
 
     Raises:
-        SetupError: if there is no way here to start such processes (on Windows).
+        SetupError: if this system cannot start such processes (Windows).
 
     >>> from toolkeel import tool
     >>> @tool(executor=Process(), timeout=10)
@@ -70,108 +76,117 @@ class Process:
     ...     "Work hard."
     """
 
-    capabilities = Capabilities(kills=True, streams=True, isolates=True, queues=True)
+    capabilities = Capabilities(
+        can_kill=True, can_stream=True, is_isolated=True, has_queue_timeout=True
+    )
 
     def __init__(
         self,
         sandbox: Confinement | None = None,
         *,
         limits: Limits | None = None,
-        width: int = WIDTH,
-        max_calls: int | None = None,
+        max_concurrency: int = MAX_CONCURRENCY,
+        max_calls_per_worker: int | None = None,
         queue_timeout: float | None = None,
         max_retries: int = 0,
     ) -> None:
-        self._walls = None if sandbox is None or sandbox.mode == "off" else sandbox
+        self._sandbox = None if sandbox is None or sandbox.mode == "off" else sandbox
         self._unconfined = Unconfined(sandbox.limits if sandbox else limits)
-        self._max_calls = max_calls or (MAX_CALLS if self._walls is None else 1)
+        self._max_calls_per_worker = max_calls_per_worker or (
+            MAX_CALLS_PER_WORKER if self._sandbox is None else 1
+        )
         self._queue_timeout = queue_timeout
         self._max_retries = max_retries
-        if width < 1:
-            raise SetupError(f"Process(width={width}) has room for no call; give 1 or more")
-        self._room = Room(width)
+        if max_concurrency < 1:
+            raise SetupError(f"Process(max_concurrency={max_concurrency}): it must be 1 or more")
+        self._slots = CrossLoopSemaphore(max_concurrency)
 
     def check_tool(self, tool: AnyTool) -> None:
-        """See `Executor`."""
+        """Check that a worker can find and run the tool; see `Executor`."""
         check_sendable(tool, "Process()")
 
     async def __call__(self, prepared: Prepared, context: ToolContext) -> object:
-        """Run the body; when this is cancelled, the process is killed before it ends."""
+        """Run the body in a worker; a cancel kills the worker first."""
         body, context.body_state = (
             context.body_state,
             "" if context.body_state == "runs" else context.body_state,
         )
-        await self._room.enter_within(self._queue_timeout, prepared.tool.name)
+        await self._slots.acquire_within(self._queue_timeout, prepared.tool.name)
         context.body_state = body
         tool = prepared.tool
         tries = 1 + (self._max_retries if tool.effects.repeatable else 0)
         try:
-            outcome = await self.carry_out(
-                order_of(prepared, context), tries, lambda message: tell(message, context)
+            outcome = await self.run_request(
+                make_request(prepared, context),
+                tries,
+                lambda message: forward_report(message, context),
             )
         finally:
-            self._room.leave()
-        return value_of(tool, outcome)
+            self._slots.release()
+        return read_outcome(tool, outcome)
 
-    async def carry_out(
-        self, order: Message, tries: int, hear: Callable[[Message], object]
+    async def run_request(
+        self, request: Message, max_starts: int, report: Callable[[Message], object]
     ) -> Message:
-        """Have an order carried out by a worker; a worker that ended before it began is replaced.
+        """Run a request in a worker; replace a worker that ended before the body started.
 
         Args:
-            order: See `toolkeel.executors.worker_request.order_of`.
-            tries: How often a body may begin.
-            hear: Takes what it reports.
+            request: See `toolkeel.executors.worker_request.make_request`.
+            max_starts: How often the body may start.
+            report: Called with each report of the body.
 
         Returns:
-            What `toolkeel.executors.worker_request.value_of` takes.
+            An outcome for `toolkeel.executors.worker_request.read_outcome`.
         """
-        starts = _FRESH_STARTS
-        kind = self._kind(order)
-        folder = str(self._walls.roots[0]) if self._walls else os.getcwd()
-        packed = pack({**order, "folder": folder})
+        starts = _MAX_FAILED_STARTS
+        kind = self._worker_key(request)
+        folder = str(self._sandbox.roots[0]) if self._sandbox else os.getcwd()
+        packed = pack_message({**request, "folder": folder})
         while True:
-            worker = warm_pool.take(kind)
+            worker = warm_pool.take_idle(kind)
             fresh = worker is None
             if worker is None:
-                worker = self._start(order["file"])
-            outcome = await worker.ask(packed, hear)
-            said = worker.said()
-            await self._put_back(kind, worker, outcome)
+                worker = self._start_worker(request["file"])
+            outcome = await worker.send_request(packed, report)
+            printed = worker.read_output()
+            await self._release_worker(kind, worker, outcome)
             if outcome is not None:
-                return {**outcome, "said": said}
-            if worker.ended == "output":
+                return {**outcome, "printed": printed}
+            if worker.end_reason == "output":
                 return {"kind": TOO_LARGE}
-            if worker.begun:
-                tries -= 1
+            if worker.body_started:
+                max_starts -= 1
             elif fresh:
                 starts -= 1
-            if not (tries and starts):
-                return _died(worker, said)
+            if not (max_starts and starts):
+                return _died_outcome(worker, printed)
 
-    def _kind(self, order: Message) -> Hashable:
-        """What tells workers apart: who is given another's has what it would have started itself."""
-        if self._walls is None:
+    def _worker_key(self, request: Message) -> Hashable:
+        """Return a key equal for requests that may share a worker: same limits, sandbox and path."""
+        if self._sandbox is None:
             return repr(self._unconfined.limits), tuple(sys.path)
-        return self._walls, Path(order["file"]).parent, tuple(sys.path)
+        return self._sandbox, Path(request["file"]).parent, tuple(sys.path)
 
-    def _start(self, file: str) -> Worker:
-        words = [sys.executable, "-I", "-c", _START, *map(os.path.abspath, sys.path)]
-        if self._walls is None:
-            return Worker(self._unconfined.command(words), self._unconfined.limits.total_memory)
-        inside = self._walls.reading(_LIBRARY, Path(file).parent)
-        return Worker(inside.command(words), inside.limits.total_memory)
+    def _start_worker(self, file: str) -> Worker:
+        argv = [sys.executable, "-I", "-c", _START_CODE, *map(os.path.abspath, sys.path)]
+        if self._sandbox is None:
+            command = self._unconfined.build_command(argv)
+            return Worker(command, self._unconfined.limits.total_memory)
+        sandbox = self._sandbox.with_readable(_LIBRARY, Path(file).parent)
+        return Worker(sandbox.build_command(argv), sandbox.limits.total_memory)
 
-    async def _put_back(self, kind: Hashable, worker: Worker, outcome: Message | None) -> None:
+    async def _release_worker(
+        self, kind: Hashable, worker: Worker, outcome: Message | None
+    ) -> None:
         if outcome is None:
             return
-        spent = outcome.get("spent", True) or worker.calls >= self._max_calls
-        if spent or not warm_pool.keep(kind, worker):
+        is_worn_out = outcome.get("retire", True) or worker.calls >= self._max_calls_per_worker
+        if is_worn_out or not warm_pool.put_idle(kind, worker):
             await asyncio.shield(worker.end())
 
 
-def _died(worker: Worker, said: str) -> Message:
-    found = Finished(worker.code, worker.ended, b"", b"", 0.0)
-    how = f"was killed by {found.signal}" if found.signal else f"exited ({found.code})"
-    details = {"exit_code": found.code, "signal": found.signal, "stderr": said}
+def _died_outcome(worker: Worker, printed: str) -> Message:
+    found = CommandResult(worker.exit_code, worker.end_reason, b"", b"", 0.0)
+    how = f"was killed by {found.signal}" if found.signal else f"exited ({found.exit_code})"
+    details = {"exit_code": found.exit_code, "signal": found.signal, "stderr": printed}
     return {"kind": DIED, "text": how, "details": details}

@@ -1,4 +1,4 @@
-"""A process that is started, fed, read, and ended with all that it started."""
+"""Start a command, feed it, read it, and end it with all its descendants."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from toolkeel._records.record import record
 from toolkeel.executors import cgroup_pids, memory_used
 
 Sink = Callable[[bytes], object]
-Ended = Literal["exit", "timeout", "output", "memory"]
-_PIECE = 1 << 16
-_LOOK = 0.25  # seconds between looks at the memory
-_PATIENCE = 10.0  # seconds for a supervisor to end what it supervises
+EndReason = Literal["exit", "timeout", "output", "memory"]
+_CHUNK_SIZE = 1 << 16
+_CHECK_INTERVAL = 0.25  # seconds between checks of the memory
+_SUPERVISOR_SECONDS = 10.0  # seconds for a supervisor to kill what it supervises
 
 
-class NotStarted(OSError):
-    """A command could not be started: no process of it has begun."""
+class CommandNotStarted(OSError):
+    """A command could not be started; no process was created."""
 
 
-def memory_file(data: bytes) -> int:
-    """A descriptor to read data from, that is in no folder."""
+def open_memory_file(data: bytes) -> int:
+    """Return a descriptor to read data from, of a file without a name."""
     if hasattr(os, "memfd_create"):
         descriptor = os.memfd_create("toolkeel")
         os.write(descriptor, data)
@@ -41,21 +41,21 @@ def memory_file(data: bytes) -> int:
 
 
 class Command:
-    """A confined command, ready to be started; keep it open until the process has ended.
+    """A confined command, ready to start; keep it open until the process has ended.
 
     ::
 
-        with sandbox.command(["python3", "-c", "print(1)"]) as command:
+        with sandbox.build_command(["python3", "-c", "print(1)"]) as command:
             subprocess.run(command.argv, env=command.env, pass_fds=command.pass_fds)
 
     Args:
-        argv: The words to start.
-        env: The whole environment to start them with.
-        pass_fds: Open descriptors the process needs.
-        lifeline: Descriptor whose closing ends the command and all it started; -1 if killing the
+        argv: The program and its arguments.
+        env: Its complete environment.
+        pass_fds: Open descriptors the process inherits.
+        lifeline: Descriptor that ends the command with its descendants when closed; -1 if killing the
             process does that.
-        ends: What is called at the end.
-        group: Control group it starts in, to remove at the end.
+        on_close: Called when the command is closed.
+        group: Control group it starts in, removed when it is closed.
     """
 
     def __init__(
@@ -64,15 +64,15 @@ class Command:
         env: dict[str, str],
         pass_fds: tuple[int, ...],
         lifeline: int = -1,
-        ends: Sequence[Callable[[], object]] = (),
+        on_close: Sequence[Callable[[], object]] = (),
         group: Path | None = None,
     ) -> None:
-        self.argv = argv if group is None else cgroup_pids.entering(group, argv)
+        self.argv = argv if group is None else cgroup_pids.wrap_command(group, argv)
         self._group = group
         self.env = env
         self.pass_fds = pass_fds
         self._lifeline = lifeline
-        self._ends = list(ends)
+        self._on_close = list(on_close)
 
     def __enter__(self) -> Command:
         return self
@@ -80,16 +80,15 @@ class Command:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def started(self) -> None:
-        """Close this side of what the process was given; `close` does it, too."""
+    def close_passed_fds(self) -> None:
+        """Close our copies of the inherited descriptors, after the start; `close` does it, too."""
         for descriptor in self.pass_fds:
             with suppress(OSError):
                 os.close(descriptor)
         self.pass_fds = ()
 
     def stop(self) -> bool:
-        """Have the command and all its descendants killed; False if that is up to the caller,
-        by killing the process."""
+        """Kill the command with its descendants; False if the caller must kill the process instead."""
         if self._lifeline < 0:
             return False
         os.close(self._lifeline)
@@ -97,30 +96,30 @@ class Command:
         return True
 
     def close(self) -> None:
-        """End the command if it still runs, and give back what it held."""
-        self.started()
+        """End the command if it still runs, and release its resources."""
+        self.close_passed_fds()
         self.stop()
-        while self._ends:
-            self._ends.pop()()
+        while self._on_close:
+            self._on_close.pop()()
         if self._group is not None:
-            cgroup_pids.remove(self._group)
+            cgroup_pids.remove_group(self._group)
             self._group = None
 
 
 @record
-class Finished:
+class CommandResult:
     """How a command ended.
 
     Args:
-        code: Its exit code; 128 and the signal's number if a signal killed it.
-        ended: What ended it: itself, the timeout, or too much output or memory.
-        stdout: Its standard output, unless a sink was given it.
-        stderr: Its standard error, unless a sink was given it.
-        seconds: How long it took.
+        exit_code: 128 plus the signal's number if a signal killed it.
+        end_reason: ``exit`` by itself, or what ended it: the timeout, or too much output or memory.
+        stdout: Its standard output, unless a sink received it.
+        stderr: Its standard error, unless a sink received it.
+        seconds: How long it ran.
     """
 
-    code: int
-    ended: Ended
+    exit_code: int
+    end_reason: EndReason
     stdout: bytes
     stderr: bytes
     seconds: float
@@ -129,86 +128,88 @@ class Finished:
     def signal(self) -> str:
         """Name of the signal that killed the command, such as ``SIGKILL``; empty for none."""
         with suppress(ValueError):
-            return signal.Signals(self.code - 128).name if self.code > 128 else ""
+            return signal.Signals(self.exit_code - 128).name if self.exit_code > 128 else ""
         return ""
 
 
 @record
-class Running:
-    """A command that has been started.
+class RunningCommand:
+    """A started command.
 
     Args:
         process: The process.
         command: What it was started from; `stop` ends it.
-        begun: When, as `time.perf_counter` tells it.
+        started_at: By `time.perf_counter`.
     """
 
     process: Process
     command: Command
-    begun: float
+    started_at: float
 
     def kill(self) -> None:
-        """Have it killed with all that it started, without waiting for that."""
+        """Kill it with its descendants, without waiting."""
         if not self.command.stop():
             _kill(self.process)
 
     async def stop(self) -> None:
-        """Kill it with all that it started, and wait until that is done."""
+        """Kill it with its descendants, and wait until all have exited."""
         self.kill()
         pipes = [pipe for pipe in (self.process.stdout, self.process.stderr) if pipe is not None]
-        rest = asyncio.gather(self.process.wait(), *(_read(pipe, _ignore) for pipe in pipes))
+        rest = asyncio.gather(
+            self.process.wait(), *(_read_stream(pipe, _discard) for pipe in pipes)
+        )
         try:
-            await asyncio.wait_for(rest, _PATIENCE)
+            await asyncio.wait_for(rest, _SUPERVISOR_SECONDS)
         except TimeoutError:  # its supervisor hangs
             _kill(self.process)
             await self.process.wait()
 
 
-async def start(command: Command, *, merged: bool = False) -> Running:
+async def start_command(command: Command, *, merge_stderr: bool = False) -> RunningCommand:
     """Start a command with pipes for its streams.
 
     Args:
-        command: What to start; it must be kept open until the process has ended.
-        merged: Whether its standard error goes where its standard output does.
+        command: What to start; keep it open until the process has ended.
+        merge_stderr: Send standard error to standard output.
 
     Raises:
         OSError: if it cannot be started.
     """
-    begun = perf_counter()
+    started_at = perf_counter()
     process = await asyncio.create_subprocess_exec(
         *command.argv,
         env=command.env,
         pass_fds=command.pass_fds,
         stdin=PIPE,
         stdout=PIPE,
-        stderr=STDOUT if merged else PIPE,
+        stderr=STDOUT if merge_stderr else PIPE,
         start_new_session=True,
     )
-    command.started()
-    return Running(process, command, begun)
+    command.close_passed_fds()
+    return RunningCommand(process, command, started_at)
 
 
-async def finish(
-    running: Running,
+async def finish_command(
+    running: RunningCommand,
     *,
     stdin: bytes = b"",
     timeout: float | None = None,
     sink: Sink | None = None,
     max_output: int,
     max_memory: int | None = None,
-) -> Finished:
-    """Feed a started command, read it, and see to its end, however that comes."""
+) -> CommandResult:
+    """Feed a started command, read its output and wait for its end, under the limits."""
     process = running.process
-    kept: tuple[list[bytes], list[bytes]] = ([], [])
-    budget = _Budget(max_output, running.kill)
+    collected: tuple[list[bytes], list[bytes]] = ([], [])
+    budget = _OutputBudget(max_output, running.kill)
     timed_out = False
     guard = asyncio.create_task(_limit_memory(running, max_memory))
     try:
         async with asyncio.timeout(timeout):
             await asyncio.gather(
-                _feed(process, stdin),
-                _read(process.stdout, budget.within(sink or kept[0].append)),
-                _read(process.stderr, budget.within(kept[1].append)),
+                _write_stdin(process, stdin),
+                _read_stream(process.stdout, budget.limit_sink(sink or collected[0].append)),
+                _read_stream(process.stderr, budget.limit_sink(collected[1].append)),
                 process.wait(),
             )
     except TimeoutError:
@@ -217,53 +218,53 @@ async def finish(
         guard.cancel()
         await asyncio.shield(running.stop())
     code = process.returncode if process.returncode is not None else -signal.SIGKILL
-    ended: Ended = "output" if budget.spent else "timeout" if timed_out else "exit"
+    ended: EndReason = "output" if budget.is_exceeded else "timeout" if timed_out else "exit"
     if guard.done() and not guard.cancelled() and guard.result():
         ended = "memory"
-    seconds = perf_counter() - running.begun
-    stdout, stderr = (b"".join(pieces) for pieces in kept)
-    return Finished(code if code >= 0 else 128 - code, ended, stdout, stderr, seconds)
+    seconds = perf_counter() - running.started_at
+    stdout, stderr = (b"".join(pieces) for pieces in collected)
+    return CommandResult(code if code >= 0 else 128 - code, ended, stdout, stderr, seconds)
 
 
-async def _limit_memory(running: Running, most: int | None) -> bool:
-    """End a command once all its processes use too much memory together; true then."""
-    if most is None:
+async def _limit_memory(running: RunningCommand, max_memory: int | None) -> bool:
+    """Kill a command when its processes exceed a limit of memory together; return true then."""
+    if max_memory is None:
         return False
     while True:
-        await asyncio.sleep(_LOOK)
-        if memory_used.used_below(running.process.pid) > most:
+        await asyncio.sleep(_CHECK_INTERVAL)
+        if memory_used.measure_tree_memory(running.process.pid) > max_memory:
             running.kill()
             return True
 
 
-class _Budget:
-    """How much output there may still be, of both streams together.
+class _OutputBudget:
+    """The output that both streams together may still have.
 
     Args:
-        left: In bytes.
-        spend: Called when more has come.
+        limit: In bytes.
+        on_exceeded: Called once when there is more.
     """
 
-    def __init__(self, left: int, spend: Callable[[], object]) -> None:
-        self._left = left
-        self._spend = spend
-        self.spent = False
+    def __init__(self, limit: int, on_exceeded: Callable[[], object]) -> None:
+        self._remaining = limit
+        self._on_exceeded = on_exceeded
+        self.is_exceeded = False
 
-    def within(self, sink: Sink) -> Sink:
-        """Hand a sink as much as fits."""
+    def limit_sink(self, sink: Sink) -> Sink:
+        """Wrap a sink so that it gets only what fits in the budget."""
 
         def within_budget(piece: bytes) -> None:
-            if self._left:
-                sink(piece[: self._left])
-            if len(piece) > self._left and not self.spent:
-                self.spent = True
-                self._spend()
-            self._left = max(self._left - len(piece), 0)
+            if self._remaining:
+                sink(piece[: self._remaining])
+            if len(piece) > self._remaining and not self.is_exceeded:
+                self.is_exceeded = True
+                self._on_exceeded()
+            self._remaining = max(self._remaining - len(piece), 0)
 
         return within_budget
 
 
-async def _feed(process: Process, data: bytes) -> None:
+async def _write_stdin(process: Process, data: bytes) -> None:
     assert process.stdin is not None
     with suppress(BrokenPipeError, ConnectionResetError):  # it ended without reading all
         process.stdin.write(data)
@@ -271,13 +272,13 @@ async def _feed(process: Process, data: bytes) -> None:
     process.stdin.close()
 
 
-async def _read(stream: asyncio.StreamReader | None, sink: Sink) -> None:
-    while stream is not None and (piece := await stream.read(_PIECE)):
+async def _read_stream(stream: asyncio.StreamReader | None, sink: Sink) -> None:
+    while stream is not None and (piece := await stream.read(_CHUNK_SIZE)):
         sink(piece)
 
 
-def _ignore(piece: bytes) -> None:
-    """For output that nobody wants any more."""
+def _discard(piece: bytes) -> None:
+    """Ignore output."""
 
 
 def _kill(process: Process) -> None:

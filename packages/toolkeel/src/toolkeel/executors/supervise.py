@@ -1,11 +1,21 @@
-"""The parent of a command: sets its limits, confines it, and ends everything it started.
+"""The supervisor: the parent program of a command. It sets limits, confines the command and ends it.
 
-This file is a program of its own and imports nothing of the library: it is started with an empty
-environment, so that what the library's process holds is nowhere to be read. Beside its commands'
-standard streams it has two descriptors, given as arguments: a file with the order, as JSON, and a
-pipe from the library's process. When that pipe ends, because the library closed it or died, or when
-the command itself has ended, every process that descends from the command is killed: on Linux this
-program adopts orphans (a "child subreaper"), so a daemon of a daemon is found as well.
+This file is a separate program and imports nothing of toolkeel: it starts with an empty environment, so
+that the secrets of toolkeel's process cannot be read from it.
+
+Theory of operation. The library starts the supervisor with two descriptors as arguments: a file with the
+spec as JSON, and the read end of a pipe, the *lifeline*. The supervisor forks; the child sets limits,
+confines itself and executes the command. The supervisor waits for either of two events: the command
+exits, or the lifeline closes because the library closed it or died. Both lead to the same end: it kills
+every descendant of the command. On Linux it is a *child subreaper*, so that the kernel makes it the
+parent of orphans, and a daemon of a daemon is found as well. It kills in rounds until `waitpid` reports
+that no child is left, because a descendant may fork between the listing and the kill.
+
+::
+
+    start ── read spec, fork ──> waiting ──command exits──> killing ──no child left──> exit like the command
+               │                    └──lifeline closes────────^
+               └─ the child: limits, Landlock, seccomp, exec; a failure exits with 125, 126 or 127
 """
 
 from __future__ import annotations
@@ -27,19 +37,19 @@ LANDLOCK_CREATE, LANDLOCK_ADD, LANDLOCK_RESTRICT = 444, 445, 446
 _PR_SET_PDEATHSIG, _PR_SET_SECCOMP, _PR_CAPBSET_DROP = 1, 22, 24
 _PR_SET_SECUREBITS, _PR_SET_CHILD_SUBREAPER, _PR_SET_NO_NEW_PRIVS = 28, 36, 38
 _NOROOT = 0b1111  # SECBIT_NOROOT and SECBIT_NO_SETUID_FIXUP, both locked
-_FILE_RIGHTS = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000  # execute, write, read, truncate, ioctl
-NOT_CONFINED = 125
-"""Exit code when the order could not be carried out; nothing has run then."""
+_SINGLE_FILE_RIGHTS = 0x1 | 0x2 | 0x4 | 0x4000 | 0x8000  # execute, write, read, truncate, ioctl
+EXIT_NOT_CONFINED = 125
+"""Exit code when the command could not be confined; it has not run then."""
 
 _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
-class Order:
+class CommandSpec:
     """What to run and how, as the library wrote it.
 
     Args:
         fields: Of the JSON object: ``argv``, ``env``, ``cwd``, ``limits`` (names of `resource`
-            to numbers), ``session`` (whether the command gets its own), ``landlock`` (None, or
+            to numbers), ``session`` (true for a session of its own), ``landlock`` (None, or
             ``handled`` rights and ``rules``: pairs of path and rights), ``seccomp`` (hex or "").
     """
 
@@ -53,84 +63,84 @@ class Order:
         self.seccomp = bytes.fromhex(fields["seccomp"])
 
 
-def main(order_file: int, lifeline: int) -> NoReturn:
-    """Run the order until it ends or the lifeline does, and exit as it did."""
-    for descriptor in (order_file, lifeline):
+def main(spec_file: int, lifeline: int) -> NoReturn:
+    """Run the command until it exits or the lifeline closes, kill its descendants, and exit as it did."""
+    for descriptor in (spec_file, lifeline):
         os.set_inheritable(descriptor, False)
-    with os.fdopen(order_file, "rb") as file:
-        order = Order(json.load(file))
+    with os.fdopen(spec_file, "rb") as file:
+        spec = CommandSpec(json.load(file))
     wake, woken = os.pipe()
     os.set_blocking(woken, False)
     signal.signal(signal.SIGCHLD, lambda *_: None)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # at a terminal it is meant for the command
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # at a terminal, Ctrl-C is for the command
     signal.set_wakeup_fd(woken, warn_on_full_buffer=False)
     if sys.platform == "linux":
         _prctl(_PR_SET_CHILD_SUBREAPER, 1)
     child = os.fork()
     if child == 0:
-        _become(order, os.getppid())
+        _exec_command(spec, os.getppid())
     _close_streams()
-    status = _wait(child, wake, lifeline)
-    _end_all(child)
+    status = _wait_for_command(child, wake, lifeline)
+    _kill_descendants(child)
     _exit_like(status)
 
 
 # — the command's side —
 
 
-def _become(order: Order, parent: int) -> NoReturn:
-    """Turn this process into the command; what fails on the way ends it."""
+def _exec_command(spec: CommandSpec, parent: int) -> NoReturn:
+    """Turn this process into the command; any failure on the way ends it."""
     try:
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGCHLD, signal.SIGPIPE, signal.SIGINT):
             signal.signal(number, signal.SIG_DFL)
-        if order.session:
+        if spec.session:
             os.setsid()
         if sys.platform == "linux":
             _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
             if os.getppid() != parent:
-                os._exit(NOT_CONFINED)
-        os.chdir(order.cwd)
-        for name, value in order.limits.items():
-            _limit(getattr(resource, name), value)
-        _confine(order)
+                os._exit(EXIT_NOT_CONFINED)
+        os.chdir(spec.cwd)
+        for name, value in spec.limits.items():
+            _set_limit(getattr(resource, name), value)
+        _confine(spec)
     except BaseException as error:
-        _give_up(f"cannot confine the command: {error}", NOT_CONFINED)
+        _exit_with_message(f"cannot confine the command: {error}", EXIT_NOT_CONFINED)
     try:
-        os.execvpe(order.argv[0], order.argv, order.env)
+        os.execvpe(spec.argv[0], spec.argv, spec.env)
     except FileNotFoundError:
-        _give_up(f"{order.argv[0]}: command not found", 127)
+        _exit_with_message(f"{spec.argv[0]}: command not found", 127)
     except OSError as error:
-        _give_up(f"{order.argv[0]}: {error.strerror}", 126)
+        _exit_with_message(f"{spec.argv[0]}: {error.strerror}", 126)
 
 
-def _give_up(text: str, code: int) -> NoReturn:
+def _exit_with_message(text: str, code: int) -> NoReturn:
     os.write(2, f"toolkeel: {text}\n".encode("utf-8", "backslashreplace"))
     os._exit(code)
 
 
-def _limit(what: int, value: int) -> None:
-    hard = resource.getrlimit(what)[1]
+def _set_limit(resource_number: int, value: int) -> None:
+    hard = resource.getrlimit(resource_number)[1]
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
-    resource.setrlimit(what, (value, value))
+    resource.setrlimit(resource_number, (value, value))
 
 
-def _confine(order: Order) -> None:
-    if order.landlock is None and not order.seccomp:
+def _confine(spec: CommandSpec) -> None:
+    if spec.landlock is None and not spec.seccomp:
         return
     if os.geteuid() == 0:
         _drop_capabilities()
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
-    if order.landlock is not None:
-        restrict(order.landlock["handled"], order.landlock["rules"])
-    if order.seccomp:
-        instructions = ctypes.create_string_buffer(order.seccomp, len(order.seccomp))
-        filter_ = struct.pack("HxxxxxxP", len(order.seccomp) // 8, ctypes.addressof(instructions))
+    if spec.landlock is not None:
+        restrict_with_landlock(spec.landlock["handled"], spec.landlock["rules"])
+    if spec.seccomp:
+        instructions = ctypes.create_string_buffer(spec.seccomp, len(spec.seccomp))
+        filter_ = struct.pack("HxxxxxxP", len(spec.seccomp) // 8, ctypes.addressof(instructions))
         _prctl(_PR_SET_SECCOMP, 2, ctypes.c_char_p(filter_))
 
 
 def _drop_capabilities() -> None:
-    """Root's rights go, for this process and whatever it executes."""
+    """Drop root's capabilities for this process and whatever it executes."""
     _prctl(_PR_SET_SECUREBITS, _NOROOT)
     for capability in range(64):
         try:
@@ -142,31 +152,30 @@ def _drop_capabilities() -> None:
         raise OSError(ctypes.get_errno(), "capset failed")
 
 
-def restrict(handled: Iterable[int], rules: Iterable[tuple[str | int, int]]) -> None:
-    """Confine this process by Landlock, for good.
+def restrict_with_landlock(handled: Iterable[int], rules: Iterable[tuple[str | int, int]]) -> None:
+    """Confine this process by Landlock, permanently.
 
     Args:
         handled: Rights that need a rule: of files, of the network, and scopes; as many of these
             as the kernel knows.
-        rules: Paths, or open handles, and the rights below each; a path that is not there is left
-            out.
+        rules: Paths or open handles, and the rights below each; a missing path is skipped.
     """
     attributes = b"".join(value.to_bytes(8, sys.byteorder) for value in handled)
-    ruleset = _system(LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
+    ruleset = _syscall(LANDLOCK_CREATE, attributes, ctypes.c_size_t(len(attributes)), 0)
     for path, rights in rules:
         try:
             place = path if isinstance(path, int) else os.open(path, os.O_PATH | os.O_CLOEXEC)
         except OSError:
             continue
         if not stat.S_ISDIR(os.fstat(place).st_mode):
-            rights &= _FILE_RIGHTS
-        _system(LANDLOCK_ADD, ruleset, 1, struct.pack("=Qi", rights, place), 0)
+            rights &= _SINGLE_FILE_RIGHTS
+        _syscall(LANDLOCK_ADD, ruleset, 1, struct.pack("=Qi", rights, place), 0)
         os.close(place)
-    _system(LANDLOCK_RESTRICT, ruleset, 0)
+    _syscall(LANDLOCK_RESTRICT, ruleset, 0)
     os.close(ruleset)
 
 
-def _system(number: int, *arguments: object) -> int:
+def _syscall(number: int, *arguments: object) -> int:
     longs = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     result = int(_LIBC.syscall(ctypes.c_long(number), *longs))
     if result < 0:
@@ -186,14 +195,14 @@ def _prctl(option: int, value: int, pointer: object = None) -> None:
 
 
 def _close_streams() -> None:
-    """The command alone holds its output, so that a reader sees its end."""
+    """Close the standard streams, so that readers see the end of the command's output."""
     null = os.open(os.devnull, os.O_RDWR)
     for stream in (0, 1, 2):
         os.dup2(null, stream)
 
 
-def _wait(child: int, wake: int, lifeline: int) -> int:
-    """Wait for the command; its status, or that of a killed one when the lifeline ends first."""
+def _wait_for_command(child: int, wake: int, lifeline: int) -> int:
+    """Wait for the command and return its status; SIGKILL if the lifeline closes first."""
     poll = select.poll()
     poll.register(wake, select.POLLIN)
     poll.register(lifeline, select.POLLIN)
@@ -211,14 +220,14 @@ def _wait(child: int, wake: int, lifeline: int) -> int:
             return int(signal.SIGKILL)
 
 
-def _end_all(child: int) -> None:
-    """Kill until no descendant is left; without a subreaper, the command's group."""
+def _kill_descendants(child: int) -> None:
+    """Kill until no descendant is left; without a subreaper, kill the command's process group."""
     if sys.platform != "linux":
         with contextlib.suppress(OSError):
             os.killpg(child, signal.SIGKILL)
         return
     while True:
-        for pid in _descendants(os.getpid()):
+        for pid in _find_descendants(os.getpid()):
             with contextlib.suppress(OSError):
                 os.kill(pid, signal.SIGKILL)
         try:
@@ -229,8 +238,8 @@ def _end_all(child: int) -> None:
             return
 
 
-def _descendants(ancestor: int) -> set[int]:
-    """Every process below one, by the parents that /proc names."""
+def _find_descendants(ancestor: int) -> set[int]:
+    """Return the ids of all processes below one, by the parents in /proc."""
     parents: dict[int, int] = {}
     for name in os.listdir("/proc"):
         if name.isdigit():

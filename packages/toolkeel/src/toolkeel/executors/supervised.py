@@ -1,4 +1,4 @@
-"""Commands under a supervisor, which bounds them and ends all that they started.
+"""Commands under a supervisor, which limits them and kills all their descendants.
 
 `Confinement` is what an executor needs of a sandbox; a sandbox comes with toolkeel-workspace.
 """
@@ -16,91 +16,98 @@ from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.executors import cgroup_pids
 from toolkeel.executors.command_limits import Limits
-from toolkeel.executors.process_tree import Command, memory_file
+from toolkeel.executors.process_tree import Command, open_memory_file
 
-SUPERVISOR = Path(__file__).parent / "supervise.py"
+SUPERVISOR_SCRIPT = Path(__file__).parent / "supervise.py"
 """The program that starts a command and outlives it."""
 
 
 class Confinement(Protocol):
-    """Walls around commands, such as a `Sandbox`."""
+    """A sandbox around commands, such as `Sandbox`."""
 
     mode: str
     limits: Limits
     roots: tuple[Path, ...]
 
-    def reading(self, *more: Path) -> Confinement:
-        """Return a copy in which more places can be read."""
+    def with_readable(self, *more: Path) -> Confinement:
+        """Return a copy in which more paths are readable."""
         ...
 
-    def command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
-        """Prepare a command; its words are looked up inside the walls."""
+    def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
+        """Build a command; its program is looked up inside the sandbox."""
         ...
 
 
 @record
-class Walls:
+class SupervisorConfinement:
     """Confinement that the supervisor itself applies before it starts a command.
 
     Args:
         env: The complete environment of the command.
         landlock: Rules for the kernel's Landlock; None for none.
         seccomp: A filter program for system calls, in hexadecimal; empty for none.
-        descriptors: Open descriptors that the rules refer to.
-        ends: Called when the command has ended.
+        pass_fds: Open descriptors that the rules refer to.
+        on_close: Called when the command is closed.
     """
 
     env: Mapping[str, str]
     landlock: Mapping[str, object] | None = None
     seccomp: str = ""
-    descriptors: tuple[int, ...] = ()
-    ends: tuple[Callable[[], object], ...] = ()
+    pass_fds: tuple[int, ...] = ()
+    on_close: tuple[Callable[[], object], ...] = ()
 
 
-def supervised(
-    argv: Sequence[str], cwd: str, limits: Limits, walls: Walls, *, terminal: bool = False
+def build_supervised_command(
+    argv: Sequence[str],
+    cwd: str,
+    limits: Limits,
+    confinement: SupervisorConfinement,
+    *,
+    terminal: bool = False,
 ) -> Command:
-    """Prepare a command that the supervisor starts.
+    """Build a command that the supervisor starts.
 
     Args:
-        argv: The command's words.
+        argv: The program and its arguments.
         cwd: The folder that it starts in.
-        limits: What it may use at most.
-        walls: Its environment and confinement.
+        limits: Resource limits.
+        confinement: Its environment and confinement.
         terminal: True if it shares this process's terminal.
     """
-    bounds = limits.values()
+    bounds = limits.to_rlimits()
     if "RLIMIT_NPROC" in bounds:  # without a namespace all processes of the user count
-        bounds["RLIMIT_NPROC"] += cgroup_pids.tasks_of_user()
-    order = {
+        bounds["RLIMIT_NPROC"] += cgroup_pids.count_user_tasks()
+    spec = {
         "argv": list(argv),
         "cwd": cwd,
         "session": not terminal,
         "limits": bounds,
-        "env": dict(walls.env),
-        "landlock": walls.landlock,
-        "seccomp": walls.seccomp,
+        "env": dict(confinement.env),
+        "landlock": confinement.landlock,
+        "seccomp": confinement.seccomp,
     }
-    order_file = memory_file(json.dumps(order).encode())
+    spec_file = open_memory_file(json.dumps(spec).encode())
     ends, lifeline = os.pipe()
-    words = [sys.executable, "-I", "-S", str(SUPERVISOR), str(order_file), str(ends)]
+    argv_ = [sys.executable, "-I", "-S", str(SUPERVISOR_SCRIPT), str(spec_file), str(ends)]
     env = {k: v for k, v in os.environ.items() if k == "LD_LIBRARY_PATH"}
-    descriptors = (order_file, ends, *walls.descriptors)
-    return Command(words, env, descriptors, lifeline, walls.ends, process_group(limits))
+    descriptors = (spec_file, ends, *confinement.pass_fds)
+    return Command(
+        argv_, env, descriptors, lifeline, confinement.on_close, create_process_group(limits)
+    )
 
 
-def process_group(limits: Limits) -> Path | None:
-    """Make the control group that bounds the number of processes, where the kernel's limit does not."""
-    if limits.processes is None or not cgroup_pids.needed():
+def create_process_group(limits: Limits) -> Path | None:
+    """Create the control group that limits the number of processes; None if `RLIMIT_NPROC` does."""
+    if limits.processes is None or not cgroup_pids.is_needed():
         return None
-    return cgroup_pids.make(limits.processes)
+    return cgroup_pids.create_group(limits.processes)
 
 
 class Unconfined:
-    """Commands without walls, bounded by limits alone.
+    """Commands without confinement, under limits alone.
 
     Args:
-        limits: What each may use at most.
+        limits: Resource limits of each.
 
     Raises:
         SetupError: on Windows, where commands cannot be supervised.
@@ -111,7 +118,7 @@ class Unconfined:
             raise SetupError("commands cannot be run on Windows; they can in WSL")
         self.limits = limits or Limits()
 
-    def command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
-        """Prepare a command in this process's environment."""
-        walls = Walls(dict(os.environ))
-        return supervised(argv, cwd or os.getcwd(), self.limits, walls)
+    def build_command(self, argv: Sequence[str], *, cwd: str | None = None) -> Command:
+        """Build a command in this process's environment."""
+        confinement = SupervisorConfinement(dict(os.environ))
+        return build_supervised_command(argv, cwd or os.getcwd(), self.limits, confinement)

@@ -1,8 +1,8 @@
-"""A warm pool of worker processes: started when needed, kept for the next call, ended whole.
+"""Worker processes that stay warm for the next call.
 
-A worker is a command like any other: a supervisor stands above it that ends it, with all that it
-started, when we say so or die. It is asked over a socket that belongs to no event loop, so it serves
-calls of all loops of this process, one at a time.
+A worker is a supervised command: when we close its lifeline or die, the supervisor kills it with all its
+children. It is called over a socket that belongs to no event loop, so it can serve the calls of all loops
+of this process, one at a time.
 """
 
 from __future__ import annotations
@@ -20,41 +20,47 @@ from typing import Final
 
 from toolkeel.errors import LimitReached
 from toolkeel.executors import memory_used
-from toolkeel.executors.frames import MOST, Frames, Message, TooLarge, is_outcome
-from toolkeel.executors.process_tree import Command, Ended, memory_file
+from toolkeel.executors.frames import (
+    MAX_MESSAGE_BYTES,
+    FrameDecoder,
+    Message,
+    MessageTooLarge,
+    is_outcome,
+)
+from toolkeel.executors.process_tree import Command, EndReason, open_memory_file
 
-_LOOK = 0.25  # seconds between looks at memory and output
-_GOING = 2.0  # seconds for a process that has let go of its line to be gone
-_PATIENCE = 10.0  # seconds for a supervisor to end what it supervises
-KEPT: Final = 16
-"""Workers of one kind that wait for a call; more are ended."""
+_CHECK_INTERVAL = 0.25  # seconds between checks of memory and output
+_EXIT_SECONDS = 2.0  # seconds for a process that closed its socket to exit
+_SUPERVISOR_SECONDS = 10.0  # seconds for a supervisor to kill what it supervises
+MAX_IDLE_WORKERS: Final = 16
+"""Idle workers of one kind; more are ended."""
 
 
 class Worker:
-    """One process that runs bodies, one after the other.
+    """A process that runs bodies, one after the other.
 
     Args:
         command: Starts it; its standard input is the socket.
-        most_memory: Bytes of all its processes together; None for no limit.
+        max_memory: Bytes of all its processes together; None for no limit.
 
     Attributes:
-        calls: How many it was asked for.
-        begun: Whether the last body has begun.
-        ended: What ended it, if we did.
-        code: Its exit code, once it has ended; 128 and the signal's number if a signal killed it.
+        calls: Requests sent to it.
+        body_started: True once the last request's body started.
+        end_reason: Why we ended it; ``exit`` if it ended by itself.
+        exit_code: Its exit code, once it has ended; 128 plus the number of the signal that killed it.
     """
 
-    def __init__(self, command: Command, most_memory: int | None) -> None:
+    def __init__(self, command: Command, max_memory: int | None) -> None:
         self.calls = 0
-        self.begun = False
-        self.ended: Ended = "exit"
-        self.code = 0
+        self.body_started = False
+        self.end_reason: EndReason = "exit"
+        self.exit_code = 0
         self._killed = False
         self._command = command
-        self._most_memory = most_memory
-        self._line, theirs = socket.socketpair()
-        self._line.setblocking(False)
-        self._said = memory_file(b"")
+        self._max_memory = max_memory
+        self._socket, theirs = socket.socketpair()
+        self._socket.setblocking(False)
+        self._output_file = open_memory_file(b"")
         try:
             with theirs:
                 self._process = subprocess.Popen(
@@ -62,143 +68,148 @@ class Worker:
                     env=command.env,
                     pass_fds=command.pass_fds,
                     stdin=theirs.fileno(),
-                    stdout=self._said,
-                    stderr=self._said,
+                    stdout=self._output_file,
+                    stderr=self._output_file,
                     start_new_session=True,
                 )
         except BaseException:
             self._close()
             raise
-        command.started()
+        command.close_passed_fds()
 
-    async def ask(self, order: bytes, tell: Callable[[Message], object]) -> Message | None:
-        """Have an order carried out; None if the process ended first.
+    async def send_request(
+        self, request: bytes, report: Callable[[Message], object]
+    ) -> Message | None:
+        """Send a request and return its outcome; None if the process ended first.
 
         Args:
-            order: As a packed message.
-            tell: Takes what the body reports meanwhile.
+            request: As a packed message.
+            report: Called with each report of the body.
 
         Raises:
-            asyncio.CancelledError: it was cancelled; the process has ended by then.
+            asyncio.CancelledError: the call was cancelled; the process has ended.
         """
         loop = asyncio.get_running_loop()
         self.calls += 1
-        self.begun = False
-        look = loop.call_later(_LOOK, self._look, loop)
-        self._looking = look
-        frames = Frames()
+        self.body_started = False
+        look = loop.call_later(_CHECK_INTERVAL, self._check_limits, loop)
+        self._limit_timer = look
+        frames = FrameDecoder()
         try:
-            await loop.sock_sendall(self._line, order)
-            while data := await loop.sock_recv(self._line, 1 << 18):
+            await loop.sock_sendall(self._socket, request)
+            while data := await loop.sock_recv(self._socket, 1 << 18):
                 for message in frames.feed(data):
                     if is_outcome(message):
                         return message
-                    self.begun = True
-                    tell(message)
-        except TooLarge:
-            self.ended = "output"
+                    self.body_started = True
+                    report(message)
+        except MessageTooLarge:
+            self.end_reason = "output"
             self.kill()
         except (
             ConnectionError,
             ValueError,
             RecursionError,
-        ):  # it has ended, or something else speaks for it
+        ):  # it has ended, or something else writes to its socket
             pass
         except BaseException:
             await asyncio.shield(self.end())
             raise
         finally:
-            self._looking.cancel()
+            self._limit_timer.cancel()
         try:
-            await asyncio.shield(asyncio.to_thread(self._gone))
+            await asyncio.shield(asyncio.to_thread(self._wait_for_exit))
         except asyncio.CancelledError:
             await asyncio.shield(self.end())
             raise
         return None
 
-    def _look(self, loop: asyncio.AbstractEventLoop) -> None:
-        """End it when it uses or prints too much."""
-        if os.fstat(self._said).st_size > MOST:
-            self.ended = "output"
-        elif self._most_memory and memory_used.used_below(self._process.pid) > self._most_memory:
-            self.ended = "memory"
-        if self.ended == "exit":
-            self._looking = loop.call_later(_LOOK, self._look, loop)
+    def _check_limits(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Kill the process if it uses too much memory or prints too much; else check again later."""
+        if os.fstat(self._output_file).st_size > MAX_MESSAGE_BYTES:
+            self.end_reason = "output"
+        elif (
+            self._max_memory
+            and memory_used.measure_tree_memory(self._process.pid) > self._max_memory
+        ):
+            self.end_reason = "memory"
+        if self.end_reason == "exit":
+            self._limit_timer = loop.call_later(_CHECK_INTERVAL, self._check_limits, loop)
         else:
             self.kill()
 
-    def said(self) -> str:
-        """The end of what the last body printed."""
-        start = max(os.fstat(self._said).st_size - 20_000, 0)
-        return os.pread(self._said, 20_000, start).decode("utf-8", "replace")
+    def read_output(self) -> str:
+        """Return the end of what the last body printed."""
+        start = max(os.fstat(self._output_file).st_size - 20_000, 0)
+        return os.pread(self._output_file, 20_000, start).decode("utf-8", "replace")
 
     def kill(self) -> None:
-        """Have it killed with all that it started, without waiting for that."""
+        """Kill it with all its children, without waiting."""
         killed, self._killed = self._killed, True
-        if not (killed or self._command.stop()):  # a second time it would meet its supervisor
+        if not (killed or self._command.stop()):  # a second kill would hit the supervisor
             self._process.kill()
 
     async def end(self) -> None:
-        """Kill it, and wait until nothing of it is left."""
+        """Kill it and wait until all its processes have exited."""
         self.kill()
         await asyncio.to_thread(self.wait)
 
-    def _gone(self) -> None:
-        """Its end of the line is closed: let it end as it does, but not for long."""
+    def _wait_for_exit(self) -> None:
+        """Wait briefly for a process that closed its socket to exit, then kill it."""
         with suppress(subprocess.TimeoutExpired):
-            self._process.wait(_GOING)
+            self._process.wait(_EXIT_SECONDS)
         self.kill()
         self.wait()
 
     def wait(self) -> None:
-        """Wait until nothing of it is left; what it printed can still be read."""
+        """Wait until the process has exited and release its resources; its output stays readable."""
         try:
-            code = self._process.wait(_PATIENCE)
+            code = self._process.wait(_SUPERVISOR_SECONDS)
         except subprocess.TimeoutExpired:  # its supervisor hangs
             self._process.kill()
             code = self._process.wait()
-        self.code = code if code >= 0 else 128 - code
-        self._line.close()
+        self.exit_code = code if code >= 0 else 128 - code
+        self._socket.close()
         self._command.close()
 
     def _close(self) -> None:
-        self._line.close()
-        os.close(self._said)
+        self._socket.close()
+        os.close(self._output_file)
         self._command.close()
 
     def __del__(self) -> None:
         with suppress(OSError, AttributeError):
-            os.close(self._said)
+            os.close(self._output_file)
 
 
 _idle: dict[Hashable, list[Worker]] = {}
 _lock = threading.Lock()
 _abandoned: list[Worker] = []
-"""Of the parent, in a child that was forked: to end them is its business."""
+"""The parent's workers, in a forked child: the parent ends them."""
 
 
-def take(kind: Hashable) -> Worker | None:
-    """A worker that waits for a call, if there is one of this kind; the latest used first."""
+def take_idle(key: Hashable) -> Worker | None:
+    """Take an idle worker of this kind from the pool, the last used first; None if there is none."""
     with _lock:
-        kept = _idle.get(kind)
-        return kept.pop() if kept else None
+        idle = _idle.get(key)
+        return idle.pop() if idle else None
 
 
-def keep(kind: Hashable, worker: Worker) -> bool:
-    """Put a worker back for the next call; False if there are enough."""
+def put_idle(key: Hashable, worker: Worker) -> bool:
+    """Put a worker back for the next call; False if the pool is full."""
     with _lock:
-        kept = _idle.setdefault(kind, [])
-        if len(kept) >= KEPT:
+        idle = _idle.setdefault(key, [])
+        if len(idle) >= MAX_IDLE_WORKERS:
             return False
-        kept.append(worker)
+        idle.append(worker)
         return True
 
 
 @atexit.register
 def end_all() -> None:
-    """End every worker that waits."""
+    """End every idle worker."""
     with _lock:
-        workers = [worker for kept in _idle.values() for worker in kept]
+        workers = [worker for idle in _idle.values() for worker in idle]
         _idle.clear()
     for worker in workers:
         worker.kill()
@@ -209,7 +220,7 @@ def end_all() -> None:
 def _forget_after_fork() -> None:
     global _lock
     _lock = threading.Lock()
-    _abandoned.extend(worker for kept in _idle.values() for worker in kept)
+    _abandoned.extend(worker for idle in _idle.values() for worker in idle)
     _idle.clear()
 
 
@@ -217,72 +228,72 @@ if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forget_after_fork)
 
 
-def no_room(name: str, seconds: float) -> LimitReached:
-    """What is told of a call that waited for room in vain."""
+def make_queue_timeout(name: str, seconds: float) -> LimitReached:
+    """Build the error for a call that waited for a slot in vain."""
     return LimitReached(
         f"{name!r} waited {seconds:g} seconds for room, and has not started. Try again later."
     )
 
 
-class Room:
-    """So many at once, over all event loops of the process; who waits is served in order.
+class CrossLoopSemaphore:
+    """A fair semaphore shared by all event loops of the process.
 
     Args:
-        width: How many.
+        max_concurrency: How many may hold it at once.
     """
 
-    def __init__(self, width: int) -> None:
-        self._free = width
-        self._waiting: deque[asyncio.Future[None]] = deque()
+    def __init__(self, max_concurrency: int) -> None:
+        self._free = max_concurrency
+        self._waiters: deque[asyncio.Future[None]] = deque()
         self._lock = threading.Lock()
 
-    async def enter(self) -> None:
-        """Wait for room; who is cancelled meanwhile has taken none."""
+    async def acquire(self) -> None:
+        """Wait for a slot and take it; a cancelled wait takes none."""
         with self._lock:
             if self._free:
                 self._free -= 1
                 return
             turn = asyncio.get_running_loop().create_future()
-            self._waiting.append(turn)
+            self._waiters.append(turn)
         try:
             await turn
         except BaseException:
             with self._lock:
-                waits = turn in self._waiting
+                waits = turn in self._waiters
                 if waits:
-                    self._waiting.remove(turn)
+                    self._waiters.remove(turn)
             if turn.done() and not turn.cancelled():
-                self.leave()  # it came just now
+                self.release()  # the slot was granted meanwhile
             raise
 
-    async def enter_within(self, seconds: float | None, name: str) -> None:
-        """Wait for room, but only so long.
+    async def acquire_within(self, seconds: float | None, name: str) -> None:
+        """Wait for a slot for a limited time.
 
         Args:
-            seconds: How long; None for as long as it takes.
-            name: Of the tool.
+            seconds: None for no limit.
+            name: The tool, for the message.
 
         Raises:
-            LimitReached: there was none.
+            LimitReached: no slot became free in time.
         """
         try:
             async with asyncio.timeout(seconds):
-                await self.enter()
+                await self.acquire()
         except TimeoutError:
-            raise no_room(name, seconds or 0.0) from None
+            raise make_queue_timeout(name, seconds or 0.0) from None
 
-    def leave(self) -> None:
-        """Give room to the next."""
+    def release(self) -> None:
+        """Give the slot to the next waiter."""
         with self._lock:
-            while self._waiting:
-                turn = self._waiting.popleft()
-                with suppress(RuntimeError):  # its loop has closed: nobody waits there
+            while self._waiters:
+                turn = self._waiters.popleft()
+                with suppress(RuntimeError):  # its loop is closed: skip this waiter
                     turn.get_loop().call_soon_threadsafe(self._grant, turn)
                     return
             self._free += 1
 
     def _grant(self, turn: asyncio.Future[None]) -> None:
         if turn.done():
-            self.leave()
+            self.release()
         else:
             turn.set_result(None)

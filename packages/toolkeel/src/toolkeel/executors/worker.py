@@ -1,9 +1,8 @@
-"""The process that runs bodies: it reads an order, runs it, and answers what became of it.
+"""The worker process: it reads requests from a socket, runs tool bodies, and answers with outcomes.
 
-Orders come in over one socket, one after the other; answers go back the same way, and before each what
-the body reports (its progress, values it emits). What a body prints goes to a file of the pool. Nothing
-is pickled either way: arguments are validated here again, and results cross as JSON values, or as a
-saved conversation holds them.
+Requests arrive one at a time over one socket. Responses go back over it, and before each of them the
+body's reports (progress and emitted values). What a body prints goes to a file of the pool. Nothing is
+pickled: arguments are validated again here, and results travel as JSON values or saved messages.
 """
 
 from __future__ import annotations
@@ -33,54 +32,54 @@ from toolkeel.call.result_message import render
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, Crashed, SetupError, describe
-from toolkeel.executors.frames import Message, TooLarge, pack, receive
-from toolkeel.executors.local import moved, run_by_hand
+from toolkeel.executors.frames import Message, MessageTooLarge, pack_message, receive_message
+from toolkeel.executors.local import run_without_loop, without_executor
 from toolkeel.messages import ToolCall
 
-FAULT = "fault"
-"""Kind of an answer that says the tool itself could not be found, or asks for what is not here."""
+SETUP_ERROR = "setup_error"
+"""Kind of an outcome: the tool was not found, or uses something that is not available here."""
 TOO_LARGE = "too_large"
-"""Kind of an answer that says there is too much of it."""
-SCRIPT, LOADING = "__toolkeel_main__", "__toolkeel_loading__"
-"""What the program's script is called here, and what stands in it while it is loaded."""
-IDLE = 60.0
-"""Seconds after which a worker leaves that nobody asks for anything."""
-_TOO_LONG: int = 10**sys.int_info.default_max_str_digits
+"""Kind of an outcome: it is too large to send."""
+SCRIPT_MODULE, LOADING_FLAG = "__toolkeel_main__", "__toolkeel_loading__"
+"""Module name of the program's script here, and a flag set in it while it is imported."""
+IDLE_SECONDS = 60.0
+"""Seconds without a request after which a worker exits."""
+_MAX_JSON_INT: int = 10**sys.int_info.default_max_str_digits
 _SUBREAPER = 36  # PR_SET_CHILD_SUBREAPER
-Tell = Callable[[Message], object]
+Report = Callable[[Message], object]
 
-_tools: WeakKeyDictionary[AnyTool, AnyTool] = WeakKeyDictionary()
+_local_tools: WeakKeyDictionary[AnyTool, AnyTool] = WeakKeyDictionary()
 
 
 def main() -> None:
-    """Serve orders from the socket at standard input until it ends, or nobody asks any more."""
+    """Serve requests from the socket at standard input until it closes, or for `IDLE_SECONDS` without one."""
     line = socket.socket(fileno=os.dup(0))
     null = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(null, 0)  # a body that reads shall find nothing
+    os.dup2(null, 0)  # a body that reads standard input gets an end of file
     _adopt_orphans()
     lock = threading.Lock()
 
     def send(message: Message) -> None:
-        data = pack(message)
+        data = pack_message(message)
         with lock:  # a body may report from several threads
             line.sendall(data)
 
-    line.settimeout(IDLE)
-    while (order := receive(line)) is not None:
+    line.settimeout(IDLE_SECONDS)
+    while (request := receive_message(line)) is not None:
         line.settimeout(None)
         for stream in (1, 2):
             os.ftruncate(stream, 0)
             os.lseek(stream, 0, os.SEEK_SET)
-        os.chdir(order["folder"])
-        outcome = _run_order(order, send)
+        os.chdir(request["folder"])
+        outcome = _run_reporting(request, send)
         sys.stdout.flush()
         sys.stderr.flush()
-        outcome["spent"] = _spent()
+        outcome["retire"] = _must_retire()
         try:
             send(outcome)
-        except TooLarge:
-            send({"kind": TOO_LARGE, "spent": True})
-        line.settimeout(IDLE)
+        except MessageTooLarge:
+            send({"kind": TOO_LARGE, "retire": True})
+        line.settimeout(IDLE_SECONDS)
 
 
 def _adopt_orphans() -> None:
@@ -90,9 +89,10 @@ def _adopt_orphans() -> None:
         ctypes.CDLL(None).prctl(_SUBREAPER, 1, 0, 0, 0)
 
 
-def _spent() -> bool:
-    """Whether this process must not serve another call: something of the last one lives on in it,
-    or it has used up half of its processor time.
+def _must_retire() -> bool:
+    """Return true if this process must not serve another call.
+
+    That is so if the last body left child processes, or half of the processor time is used up.
     """
     import resource  # late: Windows has none
 
@@ -106,136 +106,136 @@ def _spent() -> bool:
     return True
 
 
-def run_order(order: Message) -> Message:
-    """Carry out an order in whatever process this is; what the body reports is in the answer."""
+def run_request(request: Message) -> Message:
+    """Run a request in this process; the outcome contains the body's reports."""
     reported: list[Message] = []
-    return {**_run_order(order, reported.append), "reported": reported}
+    return {**_run_reporting(request, reported.append), "reported": reported}
 
 
-def _run_order(order: Message, tell: Tell) -> Message:
-    """Carry out an order.
+def _run_reporting(request: Message, report: Report) -> Message:
+    """Run a request.
 
     Args:
-        order: See `toolkeel.executors.worker_request.order_of`.
-        tell: Takes what the body reports; first of all that it begins.
+        request: See `toolkeel.executors.worker_request.make_request`.
+        report: Called with each report of the body; the first says that the body starts.
     """
     try:
-        tool = getattr(_module(order["module"], order["file"]), order["attribute"])
+        tool = getattr(_load_module(request["module"], request["file"]), request["attribute"])
     except BaseException as error:
-        text = f"its process cannot load it: {describe(error)}"
-        return {"kind": FAULT, "text": text, "trace": _trace_of(error)}
-    tell({"begun": True})
+        text = f"its process cannot import it: {describe(error)}"
+        return {"kind": SETUP_ERROR, "text": text, "trace": _format_traceback(error)}
+    report({"started": True})
     try:
-        return _run(tool, order, tell)
+        return _run_body(tool, request, report)
     except BaseException as error:
-        return _failure(error)
+        return _describe_failure(error)
 
 
-def _module(name: str, file: str) -> ModuleType:
-    """The module a tool is defined in: by its name if that leads to its file, else by the file.
+def _load_module(name: str, file: str) -> ModuleType:
+    """Import the module a tool is defined in: by name if the name leads to its file, else by file.
 
-    Another machine may have it in another place: where there is no such file, its name is enough.
+    Another machine may have the module elsewhere: where the file does not exist, the name is enough.
     """
     by_name = name != "__main__" and not os.path.exists(file)
-    loaded = sys.modules.get(SCRIPT if name == "__main__" else name)
+    loaded = sys.modules.get(SCRIPT_MODULE if name == "__main__" else name)
     if loaded is not None and (by_name or getattr(loaded, "__file__", None) == file):
         return loaded
-    spec = None if name == "__main__" else _spec(name)
+    spec = None if name == "__main__" else _find_spec(name)
     if spec is not None and (by_name or spec.origin == file):
         return importlib.import_module(name)
-    name = SCRIPT if name == "__main__" else name
+    name = SCRIPT_MODULE if name == "__main__" else name
     spec = importlib.util.spec_from_file_location(name, file)
     if spec is None or spec.loader is None:
         raise ImportError(f"{file} is no file of Python")
     sys.modules[name] = module = importlib.util.module_from_spec(spec)
-    vars(module)[LOADING] = True
+    vars(module)[LOADING_FLAG] = True
     try:
         spec.loader.exec_module(module)
     except BaseException:
         del sys.modules[name]
         raise
-    del vars(module)[LOADING]
+    del vars(module)[LOADING_FLAG]
     return module
 
 
-def _spec(name: str) -> importlib.machinery.ModuleSpec | None:
+def _find_spec(name: str) -> importlib.machinery.ModuleSpec | None:
     try:
         return importlib.util.find_spec(name)
     except (ImportError, ValueError):
         return None
 
 
-class AwayContext(ToolContext):
-    """What a body in another process may see of its call; the rest stays with the run.
+class RemoteContext(ToolContext):
+    """The part of a call's context that a body in another process can use.
 
     Args:
         call: The call.
-        order: It came with.
-        tell: Takes what is reported.
+        request: The request it came in.
+        report: Called with each report.
     """
 
-    __slots__ = ("_key", "_tell")
+    __slots__ = ("_idempotency_key", "_send_report")
 
-    def __init__(self, call: ToolCall, order: Message, tell: Tell) -> None:
+    def __init__(self, call: ToolCall, request: Message, report: Report) -> None:
         run: RunContext = RunContext()
-        run.id = order["run"]
+        run.id = request["run"]
         super().__init__(call, call.name, run)
-        self._key: str = order["key"]
-        self._tell = tell
-        if order["seconds"] is not None:
-            self.set_deadline(order["seconds"])
+        self._idempotency_key: str = request["key"]
+        self._send_report = report
+        if request["seconds"] is not None:
+            self.set_deadline(request["seconds"])
 
     @property
     def idempotency_key(self) -> str:
         """See `ToolContext`."""
-        return self._key
+        return self._idempotency_key
 
     def progress(
         self, message: str = "", done: float | None = None, total: float | None = None
     ) -> None:
-        """See `ToolContext`."""
-        self._tell({"progress": [message, done, total]})
+        """Report progress; see `ToolContext`."""
+        self._send_report({"progress": [message, done, total]})
 
     def emit(self, value: object) -> None:
-        """See `ToolContext`; the value crosses as JSON.
+        """Emit a value; see `ToolContext`. It is sent as JSON.
 
         Raises:
-            SetupError: it has no JSON form.
+            SetupError: if the value has no JSON form.
         """
         if not _is_json(value):
-            raise SetupError(f"emit({value!r:.80}) in another process: give it plain JSON data")
-        self._tell({"emit": value})
+            raise SetupError(f"emit({value!r:.80}) in another process: pass plain JSON data")
+        self._send_report({"emit": value})
 
 
-def _stays(context: ToolContext) -> NoReturn:
+def _raise_unavailable(context: ToolContext) -> NoReturn:
     raise SetupError(
-        "a body in another process has of its context the call, progress, emit, time_left and "
-        "idempotency_key; the rest stays with the run: give it as arguments, or leave out executor="
+        "in another process, a context has only the call, progress, emit, time_left and "
+        "idempotency_key: pass the rest as arguments, or remove executor="
     )
 
 
 for _name in ("deps", "state", "update", "messages", "store", "agent", "usage"):
-    setattr(AwayContext, _name, property(_stays))
+    setattr(RemoteContext, _name, property(_raise_unavailable))
 
 
-def _run(tool: AnyTool, order: Message, tell: Tell) -> Message:
-    here = _tools.get(tool)
-    if here is None or here.name != order["name"]:
-        here = _tools[tool] = moved(tool, name=order["name"])
-    call = ToolCall(order["id"], order["name"], order["arguments"])
+def _run_body(tool: AnyTool, request: Message, report: Report) -> Message:
+    here = _local_tools.get(tool)
+    if here is None or here.name != request["name"]:
+        here = _local_tools[tool] = without_executor(tool, name=request["name"])
+    call = ToolCall(request["id"], request["name"], request["arguments"])
     prepared = prepare(call, here)
-    context = AwayContext(call, order, tell)
+    context = RemoteContext(call, request, report)
     if here.body in ("async", "async_generator"):
         value = asyncio.run(invoke(prepared, context))
     else:
-        value = run_by_hand(prepared, context)
+        value = run_without_loop(prepared, context)
     if _is_json(value):
         return {"value": value}
     return {"message": dump_message(render(prepared, value, 0.0))}
 
 
 def _is_json(value: object, depth: int = 50) -> bool:
-    """Whether JSON brings exactly this back."""
+    """Return true if JSON restores exactly this value."""
     if type(value) is list:
         return depth > 0 and all(_is_json(item, depth - 1) for item in value)
     if type(value) is dict:
@@ -244,21 +244,21 @@ def _is_json(value: object, depth: int = 50) -> bool:
     if type(value) is float:
         return math.isfinite(value)
     if type(value) is int:
-        return abs(value) < _TOO_LONG
+        return abs(value) < _MAX_JSON_INT
     return value is None or type(value) in (str, bool)
 
 
-def _failure(error: BaseException) -> Message:
+def _describe_failure(error: BaseException) -> Message:
     cause = error.__cause__
     if isinstance(error, SetupError):
-        return {"kind": FAULT, "text": str(error), "trace": _trace_of(error)}
+        return {"kind": SETUP_ERROR, "text": str(error), "trace": _format_traceback(error)}
     if isinstance(error, Crashed) and cause is not None:
         error = cause
     elif isinstance(error, CallError):
         details = from_json(to_json(dict(error.details), fallback=str, inf_nan_mode="strings"))
         return {"kind": error.kind, "text": error.text, "trace": "", "details": details}
-    return {"kind": "crashed", "text": describe(error), "trace": _trace_of(error)}
+    return {"kind": "crashed", "text": describe(error), "trace": _format_traceback(error)}
 
 
-def _trace_of(error: BaseException) -> str:
+def _format_traceback(error: BaseException) -> str:
     return "".join(traceback.format_exception(error))[-20_000:]

@@ -1,7 +1,7 @@
-"""A call as an order for another process: the tool by its import path, the arguments as JSON.
+"""A call as a request for another process: the tool by import path, the arguments as JSON.
 
-Nothing is pickled: the other side imports the module, takes the tool by its name there, and validates
-the arguments again. An answer is a value, a message, or what went wrong; see `toolkeel.executors.worker`.
+Nothing is pickled: the other process imports the module, finds the tool by its name and validates the
+arguments again. An outcome is a value, a message, or an error; see `toolkeel.executors.worker`.
 """
 
 from __future__ import annotations
@@ -23,42 +23,42 @@ from toolkeel.errors import (
     TimedOut,
     ToolError,
 )
-from toolkeel.executors.frames import MOST, Message
-from toolkeel.executors.worker import FAULT, LOADING, SCRIPT, TOO_LARGE
+from toolkeel.executors.frames import MAX_MESSAGE_BYTES, Message
+from toolkeel.executors.worker import LOADING_FLAG, SCRIPT_MODULE, SETUP_ERROR, TOO_LARGE
 from toolkeel.messages import ToolMessage
 
 DIED = "died"
-"""Kind of an answer that says the body's process ended before it had a result."""
+"""Kind of an outcome: the body's process ended before it had a result."""
 
 
 class ProcessError(Exception):
-    """What a body raised in another process: the traceback from there."""
+    """The cause of a `Crashed` from another process: the traceback there."""
 
 
 def check_sendable(tool: AnyTool, executor: str) -> None:
-    """See that another process will find the tool, and can be given all it needs.
+    """Check that another process can find a tool and receive all it needs.
 
     Args:
         tool: The tool.
-        executor: As the program wrote it, for the message.
+        executor: The executor as source code, for the message.
 
     Raises:
-        SetupError: naming what is in the way.
+        SetupError: naming the obstacle.
     """
-    place_of(tool)
+    locate_tool(tool)
     for parameter in tool.injected:
         if not parameter.marker.crosses:
             raise SetupError(
-                f"{tool.name}: {parameter.name} is injected, which a process of its own "
-                f"cannot be given; leave it out, or leave out executor={executor}"
+                f"{tool.name}: {parameter.name} is injected, which is not possible in "
+                f"another process; remove the parameter, or remove executor={executor}"
             )
 
 
-def place_of(tool: AnyTool) -> tuple[str, str, str]:
-    """Module, file and attribute where another process finds a tool.
+def locate_tool(tool: AnyTool) -> tuple[str, str, str]:
+    """Return the module, file and attribute where another process finds a tool.
 
     Raises:
-        SetupError: it stands nowhere that can be named.
+        SetupError: if the tool is no attribute of an importable module.
     """
     function: Any = tool.function
     name = getattr(function, "__module__", None) or ""
@@ -73,19 +73,19 @@ def place_of(tool: AnyTool) -> tuple[str, str, str]:
                 break
             return name, file, attribute
     raise SetupError(
-        f"{tool.name}: a process of its own cannot find it; define it with @tool at the top of a "
-        "module or script, not inside of a function, a class or a notebook"
+        f"{tool.name}: another process cannot find it; define it with @tool at the top level of a "
+        "module or script, not inside a function, a class or a notebook"
     )
 
 
-def order_of(prepared: Prepared, context: ToolContext) -> Message:
-    """What another process needs to run a call; plain JSON."""
+def make_request(prepared: Prepared, context: ToolContext) -> Message:
+    """Return a call as plain JSON, for another process."""
     tool = prepared.tool
-    module, file, attribute = place_of(tool)
-    if hasattr(sys.modules.get(SCRIPT), LOADING):
+    module, file, attribute = locate_tool(tool)
+    if hasattr(sys.modules.get(SCRIPT_MODULE), LOADING_FLAG):
         raise SetupError(
-            f"{os.path.basename(file)} calls {tool.name} while a process of its own loads it to find "
-            'its tools; put what it runs under  if __name__ == "__main__":'
+            f"{os.path.basename(file)} calls {tool.name} while another process imports it to find "
+            'its tools; put the code it runs under  if __name__ == "__main__":'
         )
     if tool.timeout is not None:
         context.set_deadline(tool.timeout)
@@ -102,60 +102,63 @@ def order_of(prepared: Prepared, context: ToolContext) -> Message:
     }
 
 
-def tell(message: Message, context: ToolContext) -> None:
-    """Pass on what a body reported from there: its progress, or a value."""
+def forward_report(message: Message, context: ToolContext) -> None:
+    """Pass a report of the body (progress or a value) to the call's context."""
     if "emit" in message:
         context.emit(message["emit"])
     elif "progress" in message:
         context.progress(*message["progress"])
 
 
-def value_of(tool: AnyTool, outcome: Message) -> object:
-    """What a body gave, of the answer that came back.
+def read_outcome(tool: AnyTool, outcome: Message) -> object:
+    """Return the body's value from a worker's outcome.
 
     Args:
-        tool: Which.
-        outcome: See `toolkeel.executors.worker`; with what the body printed, as ``said``.
+        tool: The tool.
+        outcome: See `toolkeel.executors.worker`; ``printed`` is what the body printed.
+
+    Returns:
+        The value; or a `ToolMessage` if the process died and the outcome is unknown.
 
     Raises:
-        CallError: as the body's own failures are told.
+        CallError: the body failed.
         SetupError: the other process cannot find or serve the tool.
     """
     if outcome.get("kind") == DIED:
-        return unknown(tool, outcome["text"], outcome["details"])
+        return make_unknown_outcome(tool, outcome["text"], outcome["details"])
     if "kind" in outcome:
-        raise _error(tool, outcome, outcome.get("said", ""))
+        raise _make_error(tool, outcome, outcome.get("printed", ""))
     return load_message(outcome["message"]) if "message" in outcome else outcome["value"]
 
 
-def unknown(tool: AnyTool, how: str, details: dict[str, object]) -> ToolMessage:
-    """What is told of a call whose process is gone.
+def make_unknown_outcome(tool: AnyTool, how: str, details: dict[str, object]) -> ToolMessage:
+    """Build the result for a call whose process died.
 
     Args:
-        tool: Which.
-        how: What became of the process, as the end of a sentence about it.
+        tool: The tool.
+        how: What happened to the process, as a verb phrase: ``exited (1)``.
         details: For the program.
     """
     text = (
-        f"The process that ran {tool.name!r} {how} before it had a result. Whether it took effect "
-        "is not known: look before you call it again."
+        f"The process that ran {tool.name!r} {how} before it had a result. It is not known "
+        "if it took effect: check before you call it again."
     )
     return ToolMessage(text, "", tool.name, "error", "unknown_outcome", details=details)
 
 
-def _error(tool: AnyTool, outcome: Message, said: str) -> Exception:
+def _make_error(tool: AnyTool, outcome: Message, printed: str) -> Exception:
     kind: str = outcome["kind"]
     details: dict[str, object] = outcome.get("details") or {}
-    if kind == FAULT:
+    if kind == SETUP_ERROR:
         return SetupError(f"{tool.name}: {outcome['text']}")
     if kind == TOO_LARGE:
         return InvalidOutput(
-            f"{tool.name!r} gave more than {MOST:,} bytes and was ended. This is a fault of "
+            f"{tool.name!r} returned more than {MAX_MESSAGE_BYTES:,} bytes and was stopped. This is an error of "
             "the tool, not of the call; ask it for less."
         )
-    for told in (ToolError, InvalidOutput, LimitReached, TimedOut, Cancelled):
-        if kind == told.kind:
-            return told(outcome["text"], details)
-    crash = Crashed(outcome["text"], {**details, "stderr": said} if said else details)
+    for error_type in (ToolError, InvalidOutput, LimitReached, TimedOut, Cancelled):
+        if kind == error_type.kind:
+            return error_type(outcome["text"], details)
+    crash = Crashed(outcome["text"], {**details, "stderr": printed} if printed else details)
     crash.__cause__ = ProcessError(f"{outcome['text']}\n\n{outcome['trace']}")
     return crash

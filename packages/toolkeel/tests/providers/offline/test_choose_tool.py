@@ -8,11 +8,13 @@ import pytest
 
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import definition
-from toolkeel.builtin.catalog import load
+from toolkeel.builtin.catalog import load_builtin
 from toolkeel.providers.offline.choose_tool import ToolScorer, plan_calls
 from toolkeel_workspace.files.workspace import Workspace
 
-BUILTINS = [tool for name in ("calculator", "weather", "files", "clock") for tool in load(name)]
+BUILTINS = [
+    tool for name in ("calculator", "weather", "files", "clock") for tool in load_builtin(name)
+]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from tests.providers import toolkit as kit
 from tests.providers.toolkit import Definition, definition
 from toolkeel import Agent, Settings, tool
-from toolkeel.builtin.catalog import load
+from toolkeel.builtin.catalog import load_builtin
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import ModelError, ToolError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
@@ -37,7 +37,7 @@ def builtins(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[AnyTool]
             "files": {"root": root},
         }
         names = ("calculator", "weather", "files", "clock")
-        yield [tool for name in names for tool in load(name, **options.get(name, {}))]
+        yield [tool for name in names for tool in load_builtin(name, **options.get(name, {}))]
 
 
 def ask(tools: Sequence[AnyTool], prompt: str | list[Message]) -> tuple[str, list[Message]]:

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 
 from toolkeel._records.record import record
-from toolkeel.builtin.hosted_mcp import own_name
+from toolkeel.builtin.hosted_mcp import get_mcp_name
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool, Needs, Prepared, Proceed
 from toolkeel.errors import SetupError
@@ -60,7 +60,7 @@ async def passes_filter(
     tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterContext
 ) -> bool:
     """Return True if a filter accepts a tool; False if the filter raises."""
-    name = own_name(tool)
+    name = get_mcp_name(tool)
     if callable(wanted):
         try:
             return bool(await maybe_await(wanted(context, tool)))
@@ -157,10 +157,10 @@ class MCPServer(CoreServer):
         If no call needs approval, the tool's output is trusted: as in the SDK, it causes no later approval.
         """
         decide, asked, effects = self._approvals, self._tools_needing_approval, tool.effects
-        needs: Needs = own_name(tool) in asked or tool.approval
+        needs: Needs = get_mcp_name(tool) in asked or tool.approval
         if callable(decide):
             needs = partial(_call_approval_function, decide, tool)
-        elif not asked & {"", own_name(tool)}:
+        elif not asked & {"", get_mcp_name(tool)}:
             effects = replace(effects, stranger=False)
         steps = (return_rejection, _return_server_error, *tool.steps)
         return replace(tool, approval=needs, effects=effects, steps=steps)

@@ -16,17 +16,17 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import Denied, SetupError, ToolError
-from toolkeel.executors.process_tree import Finished
+from toolkeel.executors.process_tree import CommandResult
 from toolkeel.hosted import Hosted, Native
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.check_options import maybe_await
 from toolkeel_compat.openai_agents.context import RawItem, RunContextWrapper
 from toolkeel_compat.openai_agents.state import DEFAULT_REJECTION, ToolApprovalItem
 from toolkeel_compat.openai_agents.tools import return_rejection
-from toolkeel_workspace.files.apply_patch import apply_patch, created, patched
+from toolkeel_workspace.files.apply_patch import apply_patch, parse_new_file, patch_text
 from toolkeel_workspace.files.workspace import Workspace
 from toolkeel_workspace.sandbox.confine import Sandbox
-from toolkeel_workspace.shell.local_shell import WIRE, local_shell, shell, shell_output
+from toolkeel_workspace.shell.local_shell import WIRE, local_shell, make_shell_output, shell
 
 __all__ = [
     "ApplyPatchEditor", "ApplyPatchOnApprovalFunctionResult", "ApplyPatchOperation",
@@ -245,7 +245,7 @@ class ShellTool:
         if not isinstance(result, ShellResult):
             return result
         limit = result.max_output_length or call.action.max_output_length
-        return shell_output(
+        return make_shell_output(
             [o.command or "" for o in result.output], map(_to_finished, result.output), limit
         )
 
@@ -309,10 +309,10 @@ def _with_body(model: AnyTool, body: Body, **changes: Any) -> AnyTool:
     return replace(made, **{**options, "max_output": None, **changes})
 
 
-def _to_finished(one: ShellCommandOutput) -> Finished:
+def _to_finished(one: ShellCommandOutput) -> CommandResult:
     """Convert a command's output to the core's record."""
     streams = one.stdout.encode(), one.stderr.encode()
-    return Finished(one.outcome.exit_code or 0, one.outcome.type, *streams, 0.0)
+    return CommandResult(one.outcome.exit_code or 0, one.outcome.type, *streams, 0.0)
 
 
 def _with_approval(
@@ -366,7 +366,7 @@ def apply_diff(input: str, diff: str, mode: Literal["default", "create"] = "defa
     """
     try:
         if mode == "default":
-            return patched(input, diff)
-        return created(diff.removesuffix("\n").removesuffix("\r"))
+            return patch_text(input, diff)
+        return parse_new_file(diff.removesuffix("\n").removesuffix("\r"))
     except ToolError as error:
         raise ValueError(str(error)) from error

@@ -14,7 +14,7 @@ import typer
 
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.result import RunResult
-from toolkeel.builtin.catalog import load
+from toolkeel.builtin.catalog import load_builtin
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -60,7 +60,11 @@ def command(
     machine. Everything else is what your own program would run.
     """
     with WeatherFixture() as url:
-        builtins = [*load("weather", base_url=url), *load("clock"), *load("calculator")]
+        builtins = [
+            *load_builtin("weather", base_url=url),
+            *load_builtin("clock"),
+            *load_builtin("calculator"),
+        ]
         Tour(Toolset([*builtins, stock]), as_json).take()
 
 

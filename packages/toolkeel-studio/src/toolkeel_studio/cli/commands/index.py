@@ -15,10 +15,10 @@ import typer
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import pretty
 from toolkeel_studio.cli.terminal.streams import YELLOW, echo, is_lively, note
-from toolkeel_workspace.files.line_window import count
+from toolkeel_workspace.files.line_window import pluralize
 
 if TYPE_CHECKING:
-    from toolkeel_workspace.search.indexing import Progress, Report
+    from toolkeel_workspace.search.indexing import IndexReport, ProgressCallback
 
 _SHOWN = 5
 
@@ -45,25 +45,25 @@ def command(
     """
     from toolkeel_workspace.search.embeddings import OPENAI_URL, Embeddings
     from toolkeel_workspace.search.indexing import index_folder
-    from toolkeel_workspace.search.open_store import (  # fmt: skip
-        display_name,
-        is_address,
+    from toolkeel_workspace.search.open_store import (
+        hide_passwords,
+        is_store_address,
         open_store,
-        store_path,
+        resolve_store_path,
     )
 
     if not folder.is_dir():  # before a store is made for it
         raise SetupError(f"there is no folder {str(folder)!r} to index")
     id = store or _name_of(folder)
-    path = display_name(id) if is_address(id) else str(store_path(id))
+    path = hide_passwords(id) if is_store_address(id) else str(resolve_store_path(id))
     embedder = Embeddings(embeddings, base_url or OPENAI_URL) if embeddings else None
     opened = open_store(id, embedder, create=True)
     try:
         with _progress() as told:
             report = index_folder(opened, folder, on_progress=told)
         passages = len(opened)
-        model = opened.model()
-        others = len(opened.files()) - report.added - report.changed - report.unchanged
+        model = opened.get_model()
+        others = len(opened.list_files()) - report.added - report.changed - report.unchanged
     except ToolError as error:
         raise SetupError(error.text) from None
     finally:
@@ -73,10 +73,15 @@ def command(
     if len(report.skipped) > _SHOWN:
         note(f"skipped {len(report.skipped) - _SHOWN} more", YELLOW)
     if others and not store:
-        note(f"the store holds {count(others, 'file')} of other folders, too: see --store", YELLOW)
+        note(
+            f"the store holds {pluralize(others, 'file')} of other folders, too: see --store",
+            YELLOW,
+        )
     if model and not embeddings:
         note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
-    searched = display_name(id) if as_json else _searched(display_name(id), embeddings, base_url)
+    searched = (
+        hide_passwords(id) if as_json else _searched(hide_passwords(id), embeddings, base_url)
+    )
     echo((_json if as_json else _report_text)(searched, path, passages, report))
 
 
@@ -94,17 +99,17 @@ def _searched(id: str, embeddings: str, base_url: str) -> str:
     return shlex.quote(target)
 
 
-def _report_text(searched: str, path: str, passages: int, report: Report) -> str:
+def _report_text(searched: str, path: str, passages: int, report: IndexReport) -> str:
     files = report.added + report.changed + report.unchanged
     return (
-        f"{count(files, 'file')}, {count(passages, 'passage')} in {path}\n"
+        f"{pluralize(files, 'file')}, {pluralize(passages, 'passage')} in {path}\n"
         f"{report.added} added, {report.changed} changed, {report.unchanged} unchanged, "
         f"{report.removed} removed, {len(report.skipped)} skipped\n"
         f'Search it: toolkeel run -t {searched} "..."'
     )
 
 
-def _json(id: str, path: str, passages: int, report: Report) -> str:
+def _json(id: str, path: str, passages: int, report: IndexReport) -> str:
     return pretty(
         {
             "store": id,
@@ -120,7 +125,7 @@ def _json(id: str, path: str, passages: int, report: Report) -> str:
 
 
 @contextmanager
-def _progress() -> Iterator[Progress | None]:
+def _progress() -> Iterator[ProgressCallback | None]:
     """A bar on stderr, if a person looks at it."""
     if not is_lively(sys.stderr):
         yield None

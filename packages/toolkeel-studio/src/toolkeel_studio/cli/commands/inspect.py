@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.builtin.tools_by_place import ALL
+from toolkeel.builtin.tools_by_place import ALL_TARGET
 from toolkeel.sessions import ApprovalQueue, KeyValueStore, Sessions
 from toolkeel_studio.cli.commands.approvals import Store
 from toolkeel_studio.cli.commands.launch import OFFLINE, Instructions, Launch, ModelName, RulesFile
@@ -45,7 +45,7 @@ def command(
     """
     with needs_extra("toolkeel inspect", "inspect"):
         from toolkeel_studio.inspector.app import Inspector
-    chosen = tuple(targets or (ALL,))
+    chosen = tuple(targets or (ALL_TARGET,))
     with stdout_kept_clean():
         agent = Launch(chosen, model, instructions, rules=rules).agent()
     desk = ApprovalQueue(KeyValueStore(store)) if store else None

@@ -21,7 +21,7 @@ from toolkeel.agent.prompt import Prompt
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.agent.run_state import RunState
-from toolkeel.builtin.tools_by_place import ALL, DEMO, load_object, load_targets
+from toolkeel.builtin.tools_by_place import ALL_TARGET, DEMO_TARGET, load_object, load_targets
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import CancelToken
@@ -52,7 +52,11 @@ MODEL_VARIABLE = "TOOLKEEL_MODEL"
 OFFLINE = "offline"
 REFUSED = "this run refuses whatever needs approval"
 
-_MADE_UP = {ALL: DEMO, f"{ALL}:weather": f"{DEMO}:weather", "weather": f"{DEMO}:weather"}
+_MADE_UP = {
+    ALL_TARGET: DEMO_TARGET,
+    f"{ALL_TARGET}:weather": f"{DEMO_TARGET}:weather",
+    "weather": f"{DEMO_TARGET}:weather",
+}
 """Targets that ask the weather service, and those that ask the server on this machine."""
 
 

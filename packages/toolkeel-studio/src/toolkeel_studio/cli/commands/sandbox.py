@@ -11,7 +11,7 @@ import typer
 from toolkeel.observe.wording import pretty
 from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import echo
-from toolkeel_workspace.sandbox.confine import Features, Mode, Sandbox, features
+from toolkeel_workspace.sandbox.confine import Features, Mode, Sandbox, detect_features
 
 
 def command(
@@ -37,15 +37,15 @@ def command(
     run. Without a command: what this machine has to confine commands with.
     """
     if not words:
-        echo(_as_json(features()) if as_json else "\n".join(rows(features())))
+        echo(_as_json(detect_features()) if as_json else "\n".join(rows(detect_features())))
         return
     modes: dict[str, Mode] = {"workspace": "workspace", "read-only": "read-only", "off": "off"}
     if mode not in modes:
         raise UsageProblem(f"there is no mode {mode!r}; there is workspace, read-only and off")
     sandbox = Sandbox(modes[mode], root or ["."], network=network)
-    with sandbox.command(words, terminal=True) as confined:
+    with sandbox.build_command(words, terminal=True) as confined:
         process = subprocess.Popen(confined.argv, env=confined.env, pass_fds=confined.pass_fds)
-        confined.started()
+        confined.close_passed_fds()
         while True:
             try:
                 code = process.wait()

@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeAlias
 import typer
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.builtin.tools_by_place import load_target, module_of
-from toolkeel.builtin.tools_in_module import public_of
+from toolkeel.builtin.tools_by_place import load_target, resolve_module
+from toolkeel.builtin.tools_in_module import list_public
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
@@ -176,7 +176,7 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
     from toolkeel.mcp.server.prompts_resources import Prompt, Resource
     from toolkeel.mcp.server.tool_server import ToolServer
 
-    module, value = module_of(target)
+    module, value = resolve_module(target)
     made = [value] if isinstance(value, ToolServer) else []
     if value is None:
         made = _of_kind(module, ToolServer)
@@ -208,7 +208,7 @@ def _tools(target: str, optional: bool) -> Toolset:
 
 def _of_kind(module: ModuleType | None, kind: type[Any]) -> list[Any]:
     """The public values of a kind in a module, in its order, each once."""
-    found = public_of(module).values() if module is not None else ()
+    found = list_public(module).values() if module is not None else ()
     return list({id(value): value for value in found if isinstance(value, kind)}.values())
 
 

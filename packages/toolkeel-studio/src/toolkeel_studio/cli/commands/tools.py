@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from toolkeel.builtin.tools_by_place import ALL, load_target
+from toolkeel.builtin.tools_by_place import ALL_TARGET, load_target
 from toolkeel.define.tool import AnyTool
 from toolkeel.observe.wording import compact, one_line, pretty
 from toolkeel_studio.cli.terminal.streams import (
@@ -27,7 +27,9 @@ _ENUM = 40
 
 
 def command(
-    target: Annotated[str, typer.Argument(metavar="[TARGET]", help="Where the tools are.")] = ALL,
+    target: Annotated[
+        str, typer.Argument(metavar="[TARGET]", help="Where the tools are.")
+    ] = ALL_TARGET,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the tools that a target brings.

@@ -6,7 +6,7 @@ import asyncio
 
 from toolkeel.errors import SetupError
 from toolkeel_studio.cli.doctor.section import Check, Section
-from toolkeel_workspace.sandbox.confine import Backend, Features, Sandbox, features
+from toolkeel_workspace.sandbox.confine import Backend, Features, Sandbox, detect_features
 from toolkeel_workspace.sandbox.escape_probe import Hole, probe
 
 _INSTALL = "apt-get install bubblewrap, or Workspace(..., sandbox=None) to run no commands"
@@ -14,7 +14,7 @@ _INSTALL = "apt-get install bubblewrap, or Workspace(..., sandbox=None) to run n
 
 def look() -> Section:
     """The sandbox that is used, and what it leaves open."""
-    return section(features())
+    return section(detect_features())
 
 
 def section(found: Features) -> Section:
@@ -28,7 +28,7 @@ def section(found: Features) -> Section:
 
 def probed() -> Section:
     """Each sandbox of this machine, with a command in it that tries to get out."""
-    found = features()
+    found = detect_features()
     backends: tuple[Backend, ...] = ("bubblewrap", "landlock")
     absent = ("is ", "does ", "needs ", "has ", "leaves ")
     here: list[Backend] = [name for name in backends if not getattr(found, name).startswith(absent)]

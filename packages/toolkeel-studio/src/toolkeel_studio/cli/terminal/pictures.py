@@ -17,7 +17,7 @@ from pathlib import Path
 from toolkeel.content import Block, Content, Image, sniff
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import count
-from toolkeel_workspace.pictures.shrink import shrink, unpacked
+from toolkeel_workspace.pictures.shrink import decode_pixels, shrink
 
 CELLS = 60
 """Widest a picture is drawn."""
@@ -90,7 +90,7 @@ def drawn(image: Image, by: str, width: int) -> str:
             data = shrink(image.data, SIDE).data
             size = f"size={len(data)};width={columns};preserveAspectRatio=1;inline=1"
             return f"\x1b]1337;File={size}:{b64encode(data).decode()}\x07\n"
-        wide, tall, pixels = unpacked(image.data, SIDE if by == "kitty" else columns)
+        wide, tall, pixels = decode_pixels(image.data, SIDE if by == "kitty" else columns)
     except (ToolError, SetupError):
         return ""  # damaged, too large, or nothing here unpacks it
     draw = _kitty if by == "kitty" else _blocks
