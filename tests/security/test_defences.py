@@ -75,8 +75,8 @@ BREAKS = (
     Break(
         "T8: a pattern may be an option",
         "builtin/files/ripgrep.py",
-        '[*argv, "-e", pattern, "--", "./"]',
-        '[*argv, pattern, "./"]',
+        '[*words, "-e", pattern, "--", "./"]',
+        '[*words, pattern, "./"]',
         f"{FILES}/test_grep.py::test_names_and_patterns_are_never_commands_or_options",
     ),
     Break(
@@ -96,8 +96,8 @@ BREAKS = (
     Break(
         "T11: bubblewrap has our environment",
         "engines/sandbox/confine.py",
-        "return Command(words, {}, tuple(pass_fds)",
-        "return Command(words, dict(os.environ), tuple(pass_fds)",
+        "words, {}, tuple(pass_fds), on_close",
+        "words, dict(os.environ), tuple(pass_fds), on_close",
         f"{SANDBOX}/test_confine.py::test_no_environment_that_can_be_read_inside_holds_our_secrets",
     ),
     Break(

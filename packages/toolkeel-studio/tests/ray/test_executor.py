@@ -288,7 +288,7 @@ def test_of_much_that_is_reported_nothing_is_lost(head: str) -> None:
 
 
 def test_addresses_and_widths_that_cannot_be_are_refused_when_it_is_made(head: str) -> None:
-    with pytest.raises(SetupError, match="Ray's client, which cannot stop"):
+    with pytest.raises(SetupError, match="Ray's client mode, which cannot stop"):
         ray_at("ray://127.0.0.1:10001")
-    with pytest.raises(SetupError, match="give 1 or more"):
+    with pytest.raises(SetupError, match="must be 1 or more"):
         ray_at(head, max_concurrency=0)

@@ -109,7 +109,7 @@ def test_an_agent_uses_a_browser_and_sees_what_it_did(url: str) -> None:
 def test_hosts_that_are_not_allowed_are_not_talked_to(url: str) -> None:
     async def main() -> None:
         async with Browser(allow=["example.org"]) as browser:
-            with pytest.raises(ToolError, match="may not be reached"):
+            with pytest.raises(ToolError, match="is not allowed"):
                 await browser.goto(url)
             await browser.page.set_content(f"<img src='{url}x.png' onerror='document.title=1'>")
             await browser.page.wait_for_function("document.title == '1'")

@@ -49,7 +49,7 @@ def test_a_backend_that_leaves_those_settings_open_is_not_used(
     if os.geteuid() != 0:
         cannot_run("the settings are open to root alone")
     monkeypatch.setattr(bubblewrap, "_kernel_options", lambda: iter(()))
-    assert "settings open" in confine._find_obstacle.__wrapped__("bubblewrap")
+    assert "settings writable" in confine._find_obstacle.__wrapped__("bubblewrap")
 
 
 def test_the_probe_sees_local_sockets_and_the_network() -> None:

@@ -72,7 +72,7 @@ def test_a_service_on_this_machine_is_reached_neither_by_the_proxy_nor_past_it(
 def test_what_may_not_be_reached_is_told_with_what_may(tmp_path: Path) -> None:
     need("bubblewrap")
     said = asked(tmp_path, ["example.org"], "http://169.254.169.254/latest", BY_ENVIRONMENT)
-    assert "Hosts that may: example.org" in said
+    assert "Allowed hosts: example.org" in said
     said = asked(tmp_path, True, "http://169.254.169.254/latest", BY_ENVIRONMENT)
     assert "not on the public internet" in said
 

@@ -72,7 +72,7 @@ def test_a_machine_that_permits_no_stage_runs_commands_and_says_what_is_open(
     monkeypatch.setattr(
         "toolkeel_workspace.sandbox.confine.find_stage_obstacle", lambda: "it was told so"
     )
-    [note] = [each for each in detect_features().notes if "swaps" in each]
+    [note] = [each for each in detect_features().notes if "replaces" in each]
     assert "it was told so" in note
 
 
@@ -83,7 +83,9 @@ def test_a_root_that_holds_the_environment_of_this_program_by_a_link_is_refused(
     need("bubblewrap")
     (tmp_path / ".venv").symlink_to(sys.prefix)
     monkeypatch.setattr(sys, "prefix", str(tmp_path / ".venv"))
-    with pytest.raises(SetupError, match="by a link that a command could swap: start it by"):
+    with pytest.raises(
+        SetupError, match="through a link that a command could replace: start it by"
+    ):
         walled("bubblewrap", tmp_path)
     assert run(Sandbox("read-only", [tmp_path], backend="bubblewrap"), "echo 1").stdout == b"1\n"
 

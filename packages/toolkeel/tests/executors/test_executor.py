@@ -178,7 +178,7 @@ def test_an_async_body_is_refused_by_threads_when_it_is_registered() -> None:
     with pytest.raises(SetupError, match="its body is async"):
         Toolset([on(Thread(), tools.rests)])
     for wrong in (lambda: Thread(0), lambda: Process(max_concurrency=0)):
-        with pytest.raises(SetupError, match="give 1 or more"):
+        with pytest.raises(SetupError, match="must be 1 or more"):
             wrong()
 
 

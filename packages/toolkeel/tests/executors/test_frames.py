@@ -32,7 +32,7 @@ def test_what_is_too_large_or_no_object_is_taken_by_nobody(
 ) -> None:
     with pytest.raises(MessageTooLarge):
         list(FrameDecoder().feed(struct.pack(">I", frames.MAX_MESSAGE_BYTES + 1)))
-    with pytest.raises(ValueError, match="no JSON object"):
+    with pytest.raises(ValueError, match="not a JSON object"):
         list(FrameDecoder().feed(struct.pack(">I", 2) + b"[]"))
     monkeypatch.setattr(frames, "MAX_MESSAGE_BYTES", 10)
     with pytest.raises(MessageTooLarge):

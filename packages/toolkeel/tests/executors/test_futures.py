@@ -76,7 +76,7 @@ def test_a_result_that_comes_when_the_loop_has_closed_is_dropped_quietly() -> No
 def test_a_pool_refuses_what_it_cannot_be_sent_and_names_itself() -> None:
     with ThreadPoolExecutor(1) as pool:
         tool = dataclasses.replace(tools.looks, executor=Futures(pool))
-        with pytest.raises(SetupError, match=r"leave out executor=Futures\(\.\.\.\)"):
+        with pytest.raises(SetupError, match=r"remove executor=Futures\(\.\.\.\)"):
             Toolset([tool])
 
 
@@ -98,5 +98,5 @@ def test_a_pool_has_only_so_many_calls_at_once_and_the_others_wait_here() -> Non
         given = Toolset([tool]).run_sync(calls)
     assert [message.text for message in given] == [str(n) for n in range(200)]
     assert len(handed) == 200 and most <= 3
-    with pytest.raises(SetupError, match="give 1 or more"):
+    with pytest.raises(SetupError, match="must be 1 or more"):
         Futures(pool, max_concurrency=0)

@@ -127,7 +127,7 @@ def test_a_tool_no_process_can_find_or_serve_is_refused_when_it_is_registered() 
     def inner() -> None:
         """Nowhere to be found."""
 
-    with pytest.raises(SetupError, match="at the top of a module"):
+    with pytest.raises(SetupError, match="at the top level of a module"):
         Toolset([inner])
 
     @tool(executor=Process())
@@ -202,7 +202,8 @@ def test_a_script_that_runs_when_it_is_loaded_is_told_so_at_once(tmp_path: Path)
         timeout=300,
     )
     assert (
-        ran.returncode == 1 and 'put what it runs under  if __name__ == "__main__":' in ran.stderr
+        ran.returncode == 1
+        and 'put the code it runs under  if __name__ == "__main__":' in ran.stderr
     )
 
 

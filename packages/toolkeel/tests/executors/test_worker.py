@@ -68,7 +68,7 @@ def test_what_stays_with_the_run_says_so_when_a_body_elsewhere_asks_for_it() -> 
     told: list[object] = []
     context = worker.RemoteContext(call, order(seconds=5.0), told.append)
     for name in ("deps", "state", "update", "messages", "store", "agent", "usage"):
-        with pytest.raises(SetupError, match="the rest stays with the run"):
+        with pytest.raises(SetupError, match="pass the rest as arguments"):
             getattr(context, name)
     with pytest.raises(SetupError, match="plain JSON data"):
         context.emit({1, 2})
