@@ -13,7 +13,7 @@ from toolkeel.mcp.config import (
     find_server,
     parse_source,
     read_config,
-    read_config_and_problems,
+    read_servers,
     with_overrides,
 )
 from toolkeel.mcp.consent import check_consent
@@ -95,7 +95,7 @@ def test_no_secret_of_an_address_or_an_env_file_is_shown(
         "zed": {"command": {"path": "x", "args": ["${TOKEN}"]}, "envFile": "x.env"},
         "bare": {"url": "${TOKEN}"},
     }
-    found, problems = read_config_and_problems(written(tmp_path, servers))
+    found, problems = read_servers(written(tmp_path, servers))
     for config in found.values():
         assert "s3cret" not in config.identity + shown(config) + repr(config)
     assert found["web"].identity == "https://h/${TOKEN}/mcp"
@@ -117,7 +117,7 @@ def test_a_server_of_a_file_of_codex_is_named_like_one_of_any_other(tmp_path: Pa
 def test_a_file_may_name_the_revision_that_a_server_is_spoken_to_in(tmp_path: Path) -> None:
     versions = {"a": "2025-11-25", "b": "2026-07-28", "c": "newest"}
     entries = {name: {"command": "x", "protocolVersion": said} for name, said in versions.items()}
-    found, problems = read_config_and_problems(written(tmp_path, entries))
+    found, problems = read_servers(written(tmp_path, entries))
     assert found["a"].is_legacy and not found["b"].is_legacy and "2025-11-25" in str(problems["c"])
 
 
@@ -199,5 +199,5 @@ def test_what_a_program_adds_must_fit_the_kind_of_server() -> None:
 def test_a_server_whose_name_a_terminal_would_obey_is_left_out(name: str, tmp_path: Path) -> None:
     file = tmp_path / "mcp.json"
     file.write_text(json.dumps({"mcpServers": {name: {"command": "x"}, "北京": {"command": "x"}}}))
-    found, problems = read_config_and_problems(file)
+    found, problems = read_servers(file)
     assert list(found) == ["北京"] and "cannot be seen" in str(problems[name])

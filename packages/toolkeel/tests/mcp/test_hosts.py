@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import SetupError
-from toolkeel.mcp.config import ServerConfig, find_server, read_config, read_config_and_problems
+from toolkeel.mcp.config import ServerConfig, find_server, read_config, read_servers
 from toolkeel.mcp.hosts import host_of, read_file, without_comments, write_server
 from toolkeel.mcp.launch_facts import launch_facts, shown_lines
 
@@ -125,11 +125,11 @@ def test_a_file_of_windsurf_puts_the_text_of_files_in(tmp_path: Path) -> None:
         "none": {"command": "x", "args": ["${file:gone}"]},
         "folder": {"command": "x", "args": ["${file:.}"]},
     }})  # fmt: skip
-    found, problems = read_config_and_problems(written(tmp_path, "mcp_config.json", text))
+    found, problems = read_servers(written(tmp_path, "mcp_config.json", text))
     assert "${file:key}" in found["a"].command[2]  # which no other host puts in
     (tmp_path / "windsurf").mkdir()
     (tmp_path / "windsurf/key").write_text("own")
-    found, problems = read_config_and_problems(written(tmp_path, "windsurf/mcp_config.json", text))
+    found, problems = read_servers(written(tmp_path, "windsurf/mcp_config.json", text))
     assert found["a"].command == ("x", "k", "Bearer own")
     assert problems.keys() == {"none", "folder"}
     assert "${file:key}" in shown(found["a"]) and "own" not in shown(found["a"])
@@ -145,7 +145,7 @@ def test_servers_of_the_project_at_hand_are_read_from_a_persons_file_of_claude_c
     data = {"mcpServers": {"a": {"command": "user"}, "u": {"command": "u"}}, "projects": projects}
     file = written(tmp_path, ".claude.json", json.dumps(data))
     monkeypatch.chdir(work / "deep")
-    found, problems = read_config_and_problems(file)
+    found, problems = read_servers(file)
     assert {name: each.command[0] for name, each in found.items()} == {
         "a": "local", "u": "u", "b": "y",
     }  # fmt: skip
@@ -173,13 +173,13 @@ def test_a_path_of_vs_code_is_put_behind_that_of_the_environment(
 def test_what_only_an_editor_knows_costs_its_server(tmp_path: Path, said: str) -> None:
     servers = {"a": {"command": "x", "args": [said]}, "b": {"command": "x"}}
     text = json.dumps({"servers": servers})
-    found, problems = read_config_and_problems(written(tmp_path, ".vscode/mcp.json", text))
+    found, problems = read_servers(written(tmp_path, ".vscode/mcp.json", text))
     assert list(found) == ["b"] and f"{said}, which only VS Code knows" in str(problems["a"])
 
 
 def test_a_persons_own_file_has_no_workspace(tmp_path: Path) -> None:
     text = '{"servers": {"a": {"command": "x", "args": ["${workspaceFolder}"]}}}'
-    _, problems = read_config_and_problems(written(tmp_path, "Code/User/mcp.json", text))
+    _, problems = read_servers(written(tmp_path, "Code/User/mcp.json", text))
     assert "workspaceFolder" in str(problems["a"])
 
 
@@ -202,7 +202,7 @@ def test_a_value_of_the_wrong_kind_costs_its_own_server_at_most(tmp_path: Path, 
         for value in WRONG:
             servers = {"bad": {**base, key: value}, "good": {"command": "x"}}
             text = json.dumps({"mcpServers": servers})
-            found, problems = read_config_and_problems(written(tmp_path, "mcp.json", text))
+            found, problems = read_servers(written(tmp_path, "mcp.json", text))
             assert "good" in found and all(problems.values())
             for config in found.values():
                 assert shown(config) and config.identity
@@ -214,7 +214,7 @@ def test_servers_that_gemini_switches_off_by_no_list_are_never_let_through(
 ) -> None:
     text = json.dumps({"mcp": said, "mcpServers": {"a": {"command": "x"}}})
     with pytest.raises(SetupError, match="lists of names"):
-        read_config_and_problems(written(tmp_path, ".gemini/settings.json", text))
+        read_servers(written(tmp_path, ".gemini/settings.json", text))
 
 
 @pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
@@ -243,7 +243,7 @@ def test_a_variable_that_is_not_set_costs_its_own_server(tmp_path: Path) -> None
     file = written(tmp_path, "mcp.json", json.dumps({"mcpServers": {
         "a": {"command": "x", "args": ["${SURELY_NOT_SET}"]}, "b": {"command": "y"},
     }}))  # fmt: skip
-    found, problems = read_config_and_problems(file)
+    found, problems = read_servers(file)
     assert list(found) == ["b"] and "SURELY_NOT_SET" in str(problems["a"])
     with pytest.raises(SetupError, match="SURELY_NOT_SET"):
         find_server(f"{file}:a")
@@ -255,7 +255,7 @@ def test_a_value_that_must_be_asked_for_names_where_to_put_it(tmp_path: Path) ->
         '{"inputs": [{"id": "surely-none", "description": "Your key"}],'
         ' "servers": {"a": {"command": "x", "args": ["${input:surely-none}"]}}}'
     )
-    _, problems = read_config_and_problems(written(tmp_path, ".vscode/mcp.json", text))
+    _, problems = read_servers(written(tmp_path, ".vscode/mcp.json", text))
     assert "'surely-none' (Your key): set INPUT_SURELY_NONE" in str(problems["a"])
 
 

@@ -36,7 +36,7 @@ _FORM: Mapping[str, object] = {
 def make_ticket(
     tool: str, arguments: Mapping[str, object], why: str, definition: types.Tool
 ) -> Ticket:
-    """What a person is asked about a call.
+    """Build the ticket that asks a person about a call.
 
     Args:
         tool: The name clients know it by.
@@ -55,7 +55,7 @@ def make_ticket(
 async def request_approval(
     ticket: Ticket, exchange: Exchange, approver: Approver | None
 ) -> Decision:
-    """Ask the client's person, and whoever is asked beside.
+    """Ask the client's person and the approver, and return the first decision.
 
     Args:
         ticket: The call.
@@ -85,7 +85,7 @@ async def request_approval(
 async def _wait_for_decision(
     tasks: list[asyncio.Task[Decision | None]], exchange: Exchange
 ) -> None:
-    """Wait until one has decided, or all have not."""
+    """Wait until one has decided, or all have ended without a decision."""
     waited = 0
     while not any(task.done() and task.result() for task in tasks):
         if not (left := [task for task in tasks if not task.done()]):
@@ -100,7 +100,7 @@ async def _wait_for_decision(
 async def _take_decision(
     task: asyncio.Task[Decision | None] | None, patient: bool = False
 ) -> Decision | None:
-    """What came of a way to ask; one that still waits is taken back, and may have been first.
+    """Return the decision of a way to ask; cancel it if it is still waiting.
 
     Args:
         task: The way.
@@ -115,7 +115,7 @@ async def _take_decision(
 
 
 async def _ask_by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
-    """The decision of the client's person; None if they did not say."""
+    """Return the decision of the client's person; None if they made none."""
     try:
         found = await Client(exchange).elicit(approval_question(ticket), _FORM, key="approve")
     except CallError as error:

@@ -1,4 +1,4 @@
-"""Who called what and how it ended (audit log): lines of JSON, written by one thread.
+"""Audit log: which client called what, and the outcome, as lines of JSON.
 
 The line before a call is on the disk before a call that may change something is sent. One sync
 serves all lines that came meanwhile, and calls known to be read-only wait for none. Arguments stand
@@ -28,7 +28,7 @@ _KEY_BYTES = 32
 
 
 class AuditLog(Protocol):
-    """Where it is written down what clients do.
+    """A log of what clients do.
 
     Attributes:
         key: Of the hashes of arguments; nobody knows it who only reads the entries.
@@ -40,7 +40,7 @@ class AuditLog(Protocol):
         """Write an entry; never waits."""
 
     async def sync(self) -> None:
-        """Wait until all that was written is durable."""
+        """Wait until all entries are durable."""
 
     def close(self) -> None:
         """Write the rest."""
@@ -84,7 +84,7 @@ class AuditFile:
             self._lock.notify()
 
     async def sync(self) -> None:
-        """Wait until all that was written is durable.
+        """Wait until all entries are durable.
 
         Raises:
             OSError: it cannot be written, or was closed, and so the call shall not be made.
@@ -141,7 +141,7 @@ def _resolve(future: asyncio.Future[None], error: OSError | None) -> None:
 
 
 def _load_key(path: Path) -> bytes:
-    """The key in a file, its owner's alone, made if there is none; of two makers the first wins."""
+    """Load the key of a file, or create it; of two creators the first wins."""
     try:
         if not path.exists():
             _make_key(path)
@@ -156,7 +156,7 @@ def _load_key(path: Path) -> bytes:
 
 
 def _require_private(path: Path, handle: int, bits: int) -> None:
-    """See that an open file is ours, and that others may not do what bits of its mode let them."""
+    """Raise if other users may access an open file in the ways of `bits`."""
     facts = os.fstat(handle)
     ours = os.name != "posix" or (facts.st_uid in (os.geteuid(), 0) and not facts.st_mode & bits)
     if stat.S_ISREG(facts.st_mode) and not ours:
@@ -177,7 +177,7 @@ def _make_key(path: Path) -> None:
 
 
 def digest_arguments(arguments: Mapping[str, object], key: bytes) -> str:
-    """HMAC-SHA-256 of a call's arguments, whatever their order.
+    """Return the HMAC-SHA-256 of a call's arguments, independent of their order.
 
     >>> digest_arguments({"a": 1, "b": 2}, b"k") == digest_arguments({"b": 2, "a": 1}, b"k")
     True

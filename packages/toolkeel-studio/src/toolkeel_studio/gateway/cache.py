@@ -1,4 +1,4 @@
-"""Results that are kept for a while (cache): of tools that only read, where the file of rules says so.
+"""Cache of results of read-only tools, where the policy enables it.
 
 A result belongs to the exact call, and to the one client where what it reads is private or the
 server knows its clients apart. A call of the same server that may write makes all of it stale.
@@ -35,7 +35,7 @@ log = logging.getLogger("toolkeel.mcp")
 
 
 class ResultCache:
-    """Results, as the JSON they came as: in this process, or in a store that gateways share.
+    """Cached results as JSON: in this process, or in a store that gateways share.
 
     Each is kept with the state its server was in when it was asked for, and good for no other.
 
@@ -50,7 +50,7 @@ class ResultCache:
         self._uninvalidated: set[str] = set()
 
     async def get(self, server: str, key: str) -> dict[str, Any] | None:
-        """The result of a call; None if none is kept."""
+        """Return the cached result of a call; None if there is none."""
         state = await self.server_version(server)
         if self._shared is not None:
             item = await _try_store(self._shared.get, _RESULTS, _store_key(server, key))
@@ -66,7 +66,7 @@ class ResultCache:
         return found
 
     async def server_version(self, server: str) -> int:
-        """Changes when something may have been written there."""
+        """Return a number that changes when something may have been written at the server."""
         if self._shared is None:
             return self._versions.get(server, 0)
         if server in self._uninvalidated:
@@ -78,7 +78,7 @@ class ResultCache:
     async def put(
         self, server: str, key: str, result: Mapping[str, Any], seconds: float, state: int
     ) -> None:
-        """Keep a result, if it is a success.
+        """Cache a successful result.
 
         Args:
             server: Whose it is.
@@ -106,7 +106,7 @@ class ResultCache:
         return sum(len(text) for *_, text in self._results.values())
 
     async def invalidate(self, server: str) -> None:
-        """Something was, or may have been, written there."""
+        """Invalidate the results of a server after a possible write."""
         if self._shared is not None:
             self._uninvalidated.add(server)  # until the store knows, nothing that it keeps is good
             if (
@@ -121,7 +121,7 @@ class ResultCache:
 
 
 async def _try_store(do: Callable[..., Any], *words: Any, **more: Any) -> Any:
-    """What the store says; False if it cannot be asked: no call is lost over what is kept."""
+    """Call the store; return False if it is unavailable, since a cache must not fail a call."""
     try:
         return await asyncio.to_thread(do, *words, **more)
     except SetupError as error:
@@ -134,12 +134,12 @@ def _increment(known: dict[str, Any]) -> dict[str, Any]:
 
 
 def _store_key(*words: str) -> str:
-    """Words as a name of the store's, which nobody can choose to be another's."""
+    """Return a key for the store that clients cannot forge."""
     return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
 
 def cache_key(whose: str, digest: str, params: Mapping[str, Any]) -> str:
-    """What tells a call from others: whose it is, the tool's definition, what it is given.
+    """Return the key of a call: its client, the tool's definition, and its parameters.
 
     >>> a = cache_key("", "d", {"name": "x", "arguments": {"a": 1, "b": 2}})
     >>> a == cache_key("", "d", {"arguments": {"b": 2, "a": 1}, "name": "x", "_meta": {}})

@@ -75,7 +75,7 @@ class Call:
 
     @property
     def arguments(self) -> Mapping[str, Any]:
-        """What is given to the tool.
+        """The arguments of the call.
 
         Raises:
             MCPError: it is no object, so no rule could be about it.
@@ -87,7 +87,7 @@ class Call:
 
 
 class PolicyEnforcer:
-    """Judges calls, sends them, and writes down what became of them.
+    """Checks calls against the policy, sends them, and logs the outcome.
 
     Args:
         policy: Who may call what.
@@ -114,21 +114,21 @@ class PolicyEnforcer:
         self.metrics = CallMetrics()
 
     async def find_refusal(self, call: Call) -> str:
-        """Why a call may not be made, whoever is asked; empty if it may. Counts it."""
+        """Count a call, and return why it is refused; empty if it is allowed."""
         if why := self._find_denial(call):
             return why
         limits = self.policy.limits(call.tool)
         return await self._ledger.count_call(call.client, limits) if limits else ""
 
     def _find_denial(self, call: Call) -> str:
-        """Why nobody can let a call through: a rule, or another definition than was approved."""
+        """Return the rule or definition change that denies a call; empty if none."""
         rule = self.policy.find_rule(call.client, call.tool, call.arguments)
         if rule is None or rule.action != "deny":
             return self._definition_change(call)
         return f"The gateway does not allow this call (rule: {rule}). It was not sent."
 
     async def approval_reason(self, call: Call) -> str:
-        """Why a person must be asked before the call is sent; empty if nobody must."""
+        """Return why a person must approve the call; empty if not required."""
         rule = self.policy.find_rule(call.client, call.tool, call.arguments)
         if rule is not None and rule.action == "ask":
             return f"rule: {rule}"
@@ -139,7 +139,7 @@ class PolicyEnforcer:
         return f"it acts outward, and this client has read {told}" if read else ""
 
     def _definition_change(self, call: Call) -> str:
-        """Whether the definition is another than the one that was approved."""
+        """Return how the definition differs from the approved one; empty if it does not."""
         route, pin = call.route, call.route.pin
         identity = route.server.config.identity
         known = self._pins.get(identity, route.name)
@@ -156,7 +156,7 @@ class PolicyEnforcer:
         )
 
     async def approve(self, call: Call, why: str, exchange: Exchange) -> Call | dict[str, Any]:
-        """Have a person decide; the call as it may be sent, or its result without."""
+        """Ask a person; return the approved call, or its result if it is not sent."""
         ticket = make_ticket(call.tool, call.arguments, why, call.route.definition)
         decision = await request_approval(ticket, exchange, self._approver)
         if decision.seal != ticket.seal:
@@ -176,7 +176,7 @@ class PolicyEnforcer:
         return self.refuse(call, why) if (why := self._find_denial(call)) else call
 
     async def send(self, call: Call, progressed: Progressed | None) -> dict[str, Any]:
-        """Send a call, and give its result as JSON; a call without one has an error as its result.
+        """Send a call and return its result as JSON; a failed call gets an error result.
 
         Raises:
             MCPError: the server answered with an error of the protocol.
@@ -218,12 +218,12 @@ class PolicyEnforcer:
                 await self.invalidate(server)
 
     async def invalidate(self, server: Upstream) -> None:
-        """Results of a server are good no more: something was written, or another has its name."""
+        """Invalidate the cached results of a server."""
         if self.policy.has_cache:
             await self._cache.invalidate(server.cache_scope)
 
     def _cache_key(self, call: Call) -> str:
-        """Under which the result of a call is kept; empty if it is not."""
+        """Return the cache key of a call; empty if it is not cached."""
         route = call.route
         if not (
             self.policy.cache_seconds(call.tool)
@@ -266,12 +266,18 @@ class PolicyEnforcer:
             self._audit.write({**ended, **_audit_fields(call, self._audit)})
 
     def refuse(self, call: Call, why: str) -> dict[str, Any]:
-        """The result of a call that is not sent."""
+        """Log a refused call and return its error result."""
         self.metrics.record("refused", 0.0)
         if self._audit is not None:
             said = {"event": "refused", "why": why.split("\n", 1)[0]}
             self._audit.write({**said, **_audit_fields(call, self._audit)})
         return error_result(why)
+
+
+def needs_rounds(call: Call, request: Request) -> bool:
+    """Return True if a question during the call needs another round of the client."""
+    revision = call.route.server.link.revision
+    return is_modern(request) and (revision is None or revision < request.protocol_version)
 
 
 def _is_read_only(route: Route) -> bool:
@@ -294,7 +300,7 @@ def _is_transport_error(error: MCPError) -> bool:
 
 
 def forwarded_params(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Parameters as a server may see them: without what is between the client and the gateway.
+    """Return parameters without what is between the client and the gateway.
 
     >>> forwarded_params({"name": "x", "_meta": {"progressToken": 1, "trace": "t"}})
     {'name': 'x', '_meta': {'trace': 't'}}
@@ -308,18 +314,18 @@ def forwarded_params(params: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _end_to_end_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
-    """What of a ``_meta`` is not between two neighbours alone."""
+    """Return the entries of a ``_meta`` that may pass through the gateway."""
     ours = [key for key in meta if key in _OWN_META or key.startswith(_PROTOCOL)]
     return {key: value for key, value in meta.items() if key not in ours}
 
 
 def error_result(text: str) -> dict[str, Any]:
-    """A result that tells the model what went wrong."""
+    """Return an error result with a text."""
     return {"content": [{"type": "text", "text": text}], "isError": True}
 
 
 def with_envelope(result: dict[str, Any], request: Request, server: object) -> dict[str, Any]:
-    """A result as the client's revision wants it.
+    """Return a result in the form of the client's revision.
 
     Args:
         result: As the server gave it.
@@ -344,7 +350,7 @@ def with_envelope(result: dict[str, Any], request: Request, server: object) -> d
 
 
 def progress_sender(request: Request) -> Progressed | None:
-    """Tells the client how far a call is; None if it is known not to want that."""
+    """Return a function that sends progress to the client; None if the client wants none."""
     if isinstance(request, RawRequest) and "progressToken" not in (request.meta or ()):
         return None
 
@@ -359,7 +365,7 @@ def progress_sender(request: Request) -> Progressed | None:
 async def send_asking_client(
     server: Upstream, method: str, params: Mapping[str, Any], exchange: Exchange, progressed: Any
 ) -> dict[str, Any]:
-    """A request whose server may ask for more (``input_required``): the client is asked for it.
+    """Send a request, and ask the client whenever the server requires input.
 
     Raises:
         MCPError: as the server answered, or it asks again and again.
@@ -381,5 +387,5 @@ async def send_asking_client(
 
 
 def as_model(result: dict[str, Any]) -> BaseModel:
-    """A raw result where the rounds of a call want a model; it is sent as it is."""
+    """Cast a raw result to the model type that rounds expect."""
     return cast("BaseModel", result)

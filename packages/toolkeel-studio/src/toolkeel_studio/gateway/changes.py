@@ -1,4 +1,4 @@
-"""What servers say has changed, told on to the clients: at a pace that no server sets."""
+"""Relays changes of servers to the clients, at a bounded rate."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Work = Callable[[], Awaitable[None]]
 
 
 class ListNotifier:
-    """What lists were when clients were last told of them: each is told of its own, if it has changed.
+    """Notifies clients of changed lists, each only of a list that changed for it.
 
     Args:
         now: What a list is that an event tells of: a client's, or everybody's.
@@ -52,19 +52,19 @@ class ListNotifier:
         self._known: dict[tuple[ServerEvent, str | None], Mapping[str, Any]] = {}
 
     def read_list(self, event: ServerEvent, client: str | None = None) -> Mapping[str, Any]:
-        """A list as it is now; its client is told when it is another."""
+        """Return a current list, and track it for its client."""
         now = self._current(event, client)
         self._known.setdefault((event, client), now)  # another of its sessions was shown that one
         return now
 
     def track_all(self, client: str) -> None:
-        """All lists as they are now; a client is told when one becomes another."""
+        """Track all lists for a client."""
         self.read_list(ToolsListChanged(), client)
         self.read_list(PromptsListChanged())
         self.read_list(ResourcesListChanged())
 
     async def notify_changes(self, only: str | None = None) -> None:
-        """Tell whose lists have changed; or one client alone, if its list has."""
+        """Notify clients whose lists have changed; or one client only."""
         for (event, client), before in list(self._known.items()):
             if only in (None, client) and (now := self._current(event, client)) != before:
                 self._known[event, client] = now
@@ -72,7 +72,7 @@ class ListNotifier:
 
 
 class ChangeRelay:
-    """What has changed at the servers of one gateway.
+    """Changes at the servers of one gateway.
 
     Args:
         renew: Asks for all lists again, and tells the clients.
@@ -99,13 +99,13 @@ class ChangeRelay:
         self._pending_updates: dict[str, int] = {}
 
     def invalidate_lists(self) -> None:
-        """Some server's lists may have changed."""
+        """Schedule a refresh: some server's lists may have changed."""
         self._is_stale = True
         if self._refreshing is None or self._refreshing.done():
             self._refreshing = self._spawn(self._refresh_until_current())
 
     async def _refresh_until_current(self) -> None:
-        """Renew until nothing has changed meanwhile, the less often the longer that goes on."""
+        """Refresh until nothing changes, with growing pauses."""
         pause = MIN_REFRESH_SECONDS
         while self._is_stale:
             await asyncio.sleep(pause)
@@ -117,7 +117,7 @@ class ChangeRelay:
     async def watch_during(
         self, table: RoutingTable, params: Mapping[str, Any]
     ) -> AsyncIterator[None]:
-        """Watch at the servers what a client watches here, while its request is answered.
+        """Subscribe at the servers to what a client subscribes to, while its request is open.
 
         A stream of changes is answered as long as it is open; what a session has asked for counts
         as long as the session does. Then the servers are told too.
@@ -152,7 +152,7 @@ class ChangeRelay:
             await watches.add([route.name], tell)
 
     async def unwatch_unused(self) -> None:
-        """Watch no more what no client watches any more."""
+        """Unsubscribe from resources that no client subscribes to."""
         self._request_uris = +self._request_uris
         idle = self._watched.keys() - self._request_uris.keys() - self._session_uris()
         # All are taken out before the first server is told: others watch and forget meanwhile.
@@ -166,7 +166,7 @@ class ChangeRelay:
             self._spawn(self._notify_update(uri))
 
     async def _notify_update(self, uri: str) -> None:
-        """Tell of a change, and once more of all that were meanwhile."""
+        """Notify of an update, and once more if others arrived meanwhile."""
         told = 0
         try:
             while told != (now := self._pending_updates[uri]):
@@ -177,7 +177,7 @@ class ChangeRelay:
 
 
 def _requested_uris(params: Mapping[str, Any]) -> set[str]:
-    """What a request names; what it says in an odd form is answered by who reads it whole."""
+    """Return the URIs in a subscription request; empty if it is malformed."""
     wanted = params.get("notifications", params)
     if not isinstance(wanted, Mapping):
         return set()

@@ -7,7 +7,6 @@ sessions, subscriptions and waiting rounds are those of any server.
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
@@ -35,6 +34,7 @@ from toolkeel_studio.gateway.calls import (
     as_model,
     error_result,
     forwarded_params,
+    needs_rounds,
     progress_sender,
     send_asking_client,
     with_envelope,
@@ -45,7 +45,7 @@ from toolkeel_studio.gateway.policy import SEARCH_ABOVE, Policy
 from toolkeel_studio.gateway.public_names import check_server_name
 from toolkeel_studio.gateway.raw_calls import RawCalls
 from toolkeel_studio.gateway.routes import Route, RoutingTable, for_revision
-from toolkeel_studio.gateway.search import DEFINITION, NAME, search_tools
+from toolkeel_studio.gateway.search import DEFINITION, NAME, query_of, search_result, search_tools
 from toolkeel_studio.gateway.upstream import Upstream, collect_instructions, raise_as_protocol_error
 
 LIST_SECONDS = 20.0
@@ -144,7 +144,7 @@ class Gateway(ToolServer):
                 await asyncio.to_thread(self._audit.close)
 
     async def _refresh(self) -> None:
-        """Ask all servers for their lists, and tell the clients whose lists are others now."""
+        """Request all lists again, and notify clients whose lists changed."""
         await asyncio.gather(*map(self._refresh_server, self._servers.values()))
         if not self.problems:
             for rule in self.policy.unmatched_rules(self._table.tools):
@@ -162,7 +162,7 @@ class Gateway(ToolServer):
         return task
 
     async def set_servers(self, configs: Mapping[str, ServerConfig]) -> None:
-        """Other servers from now on; those that are the same go on, their calls too.
+        """Replace the servers; unchanged ones continue, with their calls.
 
         Raises:
             SetupError: a name that tools could not carry; then nothing is changed.
@@ -183,7 +183,7 @@ class Gateway(ToolServer):
                 await server.close()
 
     async def set_policy(self, policy: Policy) -> None:
-        """Other rules from now on, for every call that is not sent yet.
+        """Replace the policy, for every call that is not sent yet.
 
         Raises:
             SetupError: as `Policy.become`; then nothing is changed.
@@ -192,7 +192,7 @@ class Gateway(ToolServer):
         await self._refresh()
 
     async def _wait_for_table(self, seconds: float = LIST_SECONDS) -> RoutingTable:
-        """The table, once every server was asked or has taken too long."""
+        """Return the table once every server was listed or timed out."""
         waiting = [
             each.listed.wait() for each in self._servers.values() if not each.listed.is_set()
         ]
@@ -206,7 +206,7 @@ class Gateway(ToolServer):
     # — calls —
 
     async def _handle_raw(self, ctx: Request, call_next: CallNext) -> HandlerResult:
-        """Calls of tools: by the fast way, which knows no models, wherever that is enough."""
+        """Handle tool calls as raw JSON wherever possible (middleware)."""
         if ctx.method == "tools/call":
             self._raw.capture_session(ctx)
             return await self._call(ctx, dict(ctx.params or {}))
@@ -245,14 +245,9 @@ class Gateway(ToolServer):
         if why := await self._enforcer.find_refusal(call):
             return self._with_envelope(self._enforcer.refuse(call, why), request)
         question = "" if resumed else await self._enforcer.approval_reason(call)
-        if question or self._may_be_asked(call, request):
+        if question or needs_rounds(call, request):
             return await self._call_in_rounds(call, request, question)
         return self._with_envelope(await self._send_call(call, request), request)
-
-    def _may_be_asked(self, call: Call, request: Request) -> bool:
-        """Whether a question in mid-call must wait for a further round of the client's."""
-        revision = call.route.server.link.revision
-        return is_modern(request) and (revision is None or revision < request.protocol_version)
 
     async def _send_call(self, call: Call, request: Request) -> dict[str, Any]:
         server, exchange = call.route.server, Exchange(request)
@@ -274,7 +269,7 @@ class Gateway(ToolServer):
             )
 
     async def _call_in_rounds(self, call: Call, request: Request, question: str) -> HandlerResult:
-        """A call that asks somebody, or may be asked something, before it ends."""
+        """Run a call that needs a person, or may be asked something, in rounds."""
         params = types.CallToolRequestParams.model_validate(dict(call.params), by_name=False)
 
         async def work(exchange: Exchange) -> Any:
@@ -303,18 +298,14 @@ class Gateway(ToolServer):
     async def _search(self, request: Request, params: Mapping[str, Any]) -> dict[str, Any]:
         await self._wait_for_table()
         client = client_id(request)
-        given = params.get("arguments")
-        query = given.get("query") if isinstance(given, Mapping) else None
-        if not isinstance(query, str):
-            return error_result("query: words for what to do are needed, as a text")
+        if (query := query_of(params)) is None:
+            return error_result("query: write words for what to do, as a string")
         visible = self._visible_tools(client)
         found = search_tools(query, visible)
         known = (name for name in self._found_tools.get(client, ()) if name in visible)
         self._found_tools[client] = dict.fromkeys([*known, *(tool.name for tool in found)])
         await self._notifier.notify_changes(client)
-        told = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in found]
-        said = json.dumps(told, ensure_ascii=False) if told else "no tool fits; try other words"
-        return {"content": [{"type": "text", "text": said}]}
+        return search_result(found)
 
     # — lists —
 
@@ -326,7 +317,7 @@ class Gateway(ToolServer):
         }
 
     def _list(self, event: object, client: str | None) -> Mapping[str, Any]:
-        """The list that an event tells of, as it is now."""
+        """Return the current list that an event is about."""
         table = self._table
         if client is None:
             resources = {**table.resources, **table.templates}

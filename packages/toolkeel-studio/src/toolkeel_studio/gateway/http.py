@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 class ClientTokens:
-    """ASGI middleware: only requests with a client's token get through, under its name (RFC 6750).
+    """ASGI middleware that admits only clients with a token of the policy (RFC 6750).
 
     The name stands where the SDK looks whose a session, or the state of a waiting call, is: with
     another's token it is not found.
@@ -64,7 +64,7 @@ def gateway_app(
     allowed_hosts: Iterable[str] = (),
     **options: Any,
 ) -> Starlette:
-    """A gateway as an ASGI application.
+    """Return a gateway as an ASGI application.
 
     Args:
         gateway: What is served.

@@ -1,4 +1,4 @@
-"""What is known of each client from call to call (ledger): how often it called, and what it has read.
+"""Ledger of clients between calls: call counts, and labels of what they have read.
 
 In the memory of this process, or in a store that several gateways share.
 """
@@ -25,14 +25,14 @@ class SharedStore(Protocol):
     def change(
         self, namespace: tuple[str, ...], key: str, make: Update, *, seconds: float | None = None
     ) -> None:
-        """Keep what a function makes of a value, while nobody else changes one."""
+        """Store what a function makes of a value, atomically."""
 
     def get(self, namespace: tuple[str, ...], key: str) -> Any:
-        """What is kept, as `toolkeel.sessions.Item`; None if nothing is."""
+        """Return the stored item, as `toolkeel.sessions.Item`; None if there is none."""
 
 
 class ClientLedger:
-    """What is known of clients.
+    """Call counts and labels of clients.
 
     Args:
         shared: Where it is kept, results too; None: in this process alone.
@@ -50,7 +50,7 @@ class ClientLedger:
             self._own[what, client] = made
 
     async def count_call(self, client: str, limits: Iterable[Limit]) -> str:
-        """Count a call of a client.
+        """Count a call, and return why it exceeds a limit; empty if it does not.
 
         Args:
             client: Who calls.
@@ -82,13 +82,13 @@ class ClientLedger:
         return told[0] if told else ""
 
     async def add_labels(self, client: str, labels: Iterable[str], tool: str) -> None:
-        """A client has read something that leaves labels: ``private``, ``stranger``."""
+        """Record that a client has read results with labels: ``private``, ``stranger``."""
         read = {label: {"tool": tool, "at": time.time()} for label in labels}
         if read:
             await self._change("read", client, lambda known: {**known, **read}, LABEL_SECONDS)
 
     async def labels(self, client: str) -> dict[str, str]:
-        """What a client has read: labels, and the tool that left each last."""
+        """Return a client's labels, and the tool that last left each."""
         found: dict[str, str] = {}
 
         def look(known: dict[str, Any]) -> None:

@@ -71,7 +71,7 @@ class Limit:
 
 
 class Policy:
-    """What a file of rules says.
+    """The policy of a file.
 
     Args:
         rules: For everybody.
@@ -113,34 +113,34 @@ class Policy:
 
     @property
     def has_clients(self) -> bool:
-        """Whether clients have tokens of their own."""
+        """True if clients have tokens of their own."""
         return bool(self._tokens)
 
     @property
     def has_cache(self) -> bool:
-        """Whether results of some tools are kept."""
+        """True if results of some tools are cached."""
         return bool(self._cache)
 
     @property
     def has_taint(self) -> bool:
-        """Whether it says what must be remembered from call to call."""
+        """True if labels must be remembered between calls."""
         return bool(self._limits or self._taint or self._cache)
 
     def client_of_token(self, token: str) -> str | None:
-        """Whose token it is; None: nobody's. Every token is compared, in the same time."""
+        """Return the client of a token; None if unknown. Compares all tokens in constant time."""
         given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
         found = [name for name, kept in self._tokens.items() if hmac.compare_digest(given, kept)]
         return found[0] if found else None
 
     def find_rule(self, client: str, tool: str, arguments: Mapping[str, object]) -> Rule | None:
-        """The rule that decides about a call; None if there is none."""
+        """Return the rule that decides about a call; None if there is none."""
         rules = self._rules.get(client, self._everybody)
         lines = [name for name in arguments if name.lower() in _SHELL]
         found = [rules.rule(tool, arguments, name) for name in lines or [""]]
         return min(found, key=lambda rule: _STRICTEST.index(rule.action if rule else None))
 
     def is_hidden(self, client: str, tool: str) -> bool:
-        """Whether a tool is denied whatever its arguments are: then it is not listed either."""
+        """Return True if a tool is denied for all arguments, and therefore not listed."""
         rule = self.find_rule(client, tool, {})
         return rule is not None and rule.action == "deny" and not rule.arguments
 
@@ -159,20 +159,20 @@ class Policy:
         return [said for said, pattern in patterns.items() if not fnmatch.filter(names, pattern)]
 
     def limits(self, tool: str) -> list[Limit]:
-        """The limits that a tool's calls fall under."""
+        """Return the limits that apply to a tool's calls."""
         return [limit for limit in self._limits if fnmatch.fnmatchcase(tool, limit.pattern)]
 
     def cache_seconds(self, tool: str) -> float:
-        """Seconds for which a tool's results are kept; 0: not at all."""
+        """Return the seconds for which results of a tool are cached; 0 for none."""
         fitting = (self._cache[each] for each in self._cache if fnmatch.fnmatchcase(tool, each))
         return next(fitting, 0.0)
 
     def labels(self, tool: str) -> list[str]:
-        """What a client has read that has called a tool."""
+        """Return the labels that a tool's results leave."""
         return [label for label in LABELS if _matches_any(tool, self._taint.get(label, ()))]
 
     def is_outward(self, tool: str) -> bool:
-        """Whether a tool tells, or does, something outside."""
+        """Return True if a tool acts outward."""
         return _matches_any(tool, self._taint.get(OUTWARD, ()))
 
 
@@ -181,7 +181,7 @@ def _matches_any(tool: str, patterns: Iterable[str]) -> bool:
 
 
 def read_policy(path: Path) -> Policy:
-    """The policy in a file.
+    """Read the policy of a file.
 
     Raises:
         SetupError: it cannot be read, or holds what is not understood.

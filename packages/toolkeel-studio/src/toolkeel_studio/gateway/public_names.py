@@ -21,7 +21,7 @@ _REFUSED = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def public_name(server: str, name: str) -> str:
-    """What clients call a server's tool or prompt.
+    """Return the public name of a server's tool or prompt.
 
     Args:
         server: Name of the server, from the file.
@@ -61,7 +61,7 @@ def check_server_name(name: str) -> None:
 
 
 def public_uri(server: str, uri: str) -> str:
-    """The address of a resource that two servers have.
+    """Return the public URI of a resource that two servers have.
 
     >>> public_uri("notes", "app://log")
     'toolkeel+notes:app://log'

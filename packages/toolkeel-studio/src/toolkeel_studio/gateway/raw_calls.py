@@ -53,14 +53,14 @@ class RawCalls:
         self._running: dict[str | int, asyncio.Task[None]] = {}
 
     def capture_session(self, request: Request) -> None:
-        """A call has come by the session: those like it need it no more."""
+        """Store the session of a first call; similar calls no longer need it."""
         if self._first is None and request.request is None:
             self._connection = request.session._connection  # pyright: ignore[reportPrivateUsage]
             self._envelope = _envelope(request.params)
             self._first = request
 
     def handle_line(self, line: bytes, send: Send) -> bool:
-        """Whether a line is a call, or ends one, that is answered here.
+        """Handle a line that is a call or cancels one; return True if it was.
 
         Args:
             line: As it came.
@@ -96,7 +96,7 @@ class RawCalls:
         return task is not None and task.cancel()
 
     async def close(self) -> None:
-        """Cancel what runs: the client is gone."""
+        """Cancel running calls: the client has disconnected."""
         tasks = list(self._running.values())
         for task in tasks:
             task.cancel()
@@ -164,7 +164,7 @@ def _error(error: types.ErrorData) -> dict[str, Any]:
 
 
 def _is_plain(params: object) -> TypeGuard[dict[str, Any]]:
-    """Whether they are of the kinds that are needed; the session says what is wrong with others."""
+    """Return True if parameters have the expected types; the session reports others."""
     return (
         isinstance(params, dict)
         and isinstance(params.get("name"), str)
@@ -173,7 +173,7 @@ def _is_plain(params: object) -> TypeGuard[dict[str, Any]]:
 
 
 def _envelope(params: Mapping[str, Any] | None) -> tuple[object, ...]:
-    """What a request of the revision without sessions says of its client."""
+    """Return what a request without a session states about its client."""
     meta = (params or {}).get("_meta")
     return tuple(meta.get(key) for key in _ENVELOPE) if isinstance(meta, Mapping) else (None,) * 3
 

@@ -1,4 +1,4 @@
-"""Reading the files of servers and rules again when they change, without dropping anybody (reload)."""
+"""Reloads the files of servers and rules when they change, without disconnecting clients."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ log = logging.getLogger("toolkeel.mcp")
 async def watch_file(
     file: Path, changed: Callable[[], Awaitable[object]], interval: float = INTERVAL
 ) -> None:
-    """Act whenever a file has changed, until cancelled.
+    """Call a function whenever a file has changed, until cancelled.
 
     A file that cannot be used changes nothing, and is told once.
 

@@ -27,7 +27,7 @@ Listed = TypeVar("Listed", types.Tool, types.Prompt)
 
 @record
 class Route:
-    """Where a public name leads.
+    """The target of a public name.
 
     Args:
         server: Whose it is.
@@ -43,7 +43,7 @@ class Route:
 
 
 class RoutingTable:
-    """All servers' tools, prompts and resources.
+    """Tools, prompts and resources of all servers, by public name.
 
     Args:
         servers: In order.
@@ -99,7 +99,7 @@ class RoutingTable:
         return public_uri(server.name, uri) if owners > 1 and self._prefixed else uri
 
     def tool(self, name: str, hidden: Callable[[str], bool]) -> Route:
-        """Where a tool's public name leads.
+        """Return the route of a tool's public name.
 
         Args:
             name: It.
@@ -116,14 +116,14 @@ class RoutingTable:
         return found
 
     def change_since(self, name: str, route: Route) -> str:
-        """Why a call that waited is not sent: its tool's name leads elsewhere now; empty if not."""
+        """Return why a waiting call must not be sent: its route has changed; empty if not."""
         now = self.tools.get(name)
         if now is not None and now.server is route.server and now.pin == route.pin:
             return ""
         return "The tool changed or went while the call waited, so it was not sent."
 
     def prompt(self, name: str) -> Route:
-        """Where a prompt's public name leads.
+        """Return the route of a prompt's public name.
 
         Raises:
             MCPError: nowhere.
@@ -134,7 +134,7 @@ class RoutingTable:
         return found
 
     def resource(self, uri: str) -> Route:
-        """Whose resource an address is: a listed one, or one that a template makes.
+        """Return the route of a URI: of a listed resource or a template.
 
         Raises:
             MCPError: nobody's.
@@ -182,7 +182,7 @@ def _tool(server: Upstream, tool: types.Tool, name: str) -> Route:
 
 
 def for_revision(request: Request, tool: types.Tool) -> types.Tool:
-    """A definition as the client's revision can read it: one it cannot loses it the whole list."""
+    """Return a definition that the client's revision can read."""
     schema = tool.output_schema
     if is_modern(request) or schema is None or schema.get("type") == "object":
         return tool

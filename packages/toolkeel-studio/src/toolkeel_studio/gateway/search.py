@@ -1,4 +1,4 @@
-"""Finding tools where there are too many to list (tool search).
+"""Tool search, where there are too many tools to list.
 
 Below some hundred tools a list costs less than a search. Above, clients are told of one tool that
 searches; what it finds is listed from then on, and every tool can be called by its name all along.
@@ -6,8 +6,10 @@ searches; what it finds is listed from then on, and every tool can be called by 
 
 from __future__ import annotations
 
+import json
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import mcp_types as types
 
@@ -39,7 +41,7 @@ DEFINITION = types.Tool(
 def search_tools(
     query: str, tools: Mapping[str, types.Tool], limit: int = MAX_RESULTS
 ) -> list[types.Tool]:
-    """The tools whose names and descriptions hold most of the query's rare words, best first.
+    """Return the tools that match the most rare words of the query, best first.
 
     Args:
         query: Words.
@@ -51,3 +53,17 @@ def search_tools(
         for name, tool in tools.items()
     )
     return index.find(words(query), limit)
+
+
+def query_of(params: Mapping[str, Any]) -> str | None:
+    """Return the query of a search call; None if it has none."""
+    arguments = params.get("arguments")
+    query = arguments.get("query") if isinstance(arguments, Mapping) else None
+    return query if isinstance(query, str) else None
+
+
+def search_result(tools: Iterable[types.Tool]) -> dict[str, Any]:
+    """Return the definitions of found tools as a call result."""
+    found = [tool.model_dump(mode="json", by_alias=True, exclude_none=True) for tool in tools]
+    text = json.dumps(found, ensure_ascii=False) if found else "no tool fits; try other words"
+    return {"content": [{"type": "text", "text": text}]}

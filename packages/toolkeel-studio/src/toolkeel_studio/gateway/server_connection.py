@@ -37,7 +37,7 @@ CONNECT_SECONDS = 60.0
 
 @record
 class RunningCall:
-    """A call that is running there.
+    """A call that runs on a connection.
 
     Args:
         client: Whose it is: a name that goes with a token, or a connection where nobody has one.
@@ -59,7 +59,7 @@ _ASKABLE = {"elicitation", "sampling", "roots"}
 
 
 class ServerConnection:
-    """One connection.
+    """One connection to a server, and the calls that run on it.
 
     Args:
         server: Whose it is.
@@ -98,14 +98,14 @@ class ServerConnection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether calls run on it, or wait to."""
+        """True if calls run on it, or wait to run."""
         return bool(self.calls) or self._turn.locked()
 
     @asynccontextmanager
     async def run_call(
         self, client: object, exchange: Exchange, one_by_one: bool
     ) -> AsyncIterator[None]:
-        """Around a call, so that what the server asks meanwhile reaches whose call it is.
+        """Register a call while the context is active, so that questions reach its client.
 
         Args:
             client: Whose it is.
@@ -169,7 +169,7 @@ class ServerConnection:
         return await exchange.ask("roots", types.ListRootsRequest(), types.ListRootsResult)
 
     def _find_asked_call(self, feature: Feature) -> Exchange | None:
-        """The call that a question belongs to, if that is known and its client can answer.
+        """Return the call a question belongs to, if it is known and its client can answer.
 
         Over HTTP it comes in answer to a request of ours, and so in that one's context.
         """
@@ -181,7 +181,7 @@ class ServerConnection:
         return call.exchange if Client(call.exchange).supports(feature) else None
 
     async def send_log_level(self) -> None:
-        """Have a server with sessions tell of what is logged from the lowest level on that is wanted."""
+        """Set the lowest wanted log level at a server with sessions."""
         if self.link.is_alive:
             await self._send_log_level(await self.link.client())
 
@@ -203,19 +203,19 @@ class ServerConnection:
 
 
 def current_call() -> ServerConnection | None:
-    """The lane of the call that is being answered here."""
+    """Return the connection of the call that is answered in this context."""
     call = _call.get()
     return call.connection if call is not None else None
 
 
 def abandon_call() -> None:
-    """The call that is being answered here waits no longer; its server may go on with it."""
+    """Record that the current call no longer waits; its server may continue it."""
     if (call := _call.get()) is not None:
         call.connection.calls.close(call.client)
 
 
 def stamp_client(meta: dict[str, Any] | None) -> None:
-    """A request of the newest revision offers what the client in front can do, and no more."""
+    """Declare in a request's ``_meta`` only what the calling client can do."""
     call = _call.get()
     if call is None or meta is None or CLIENT_CAPABILITIES_META_KEY not in meta:
         return

@@ -67,7 +67,7 @@ NO_LISTS = ServerLists({}, {}, {}, {})
 
 
 class Upstream:
-    """One server.
+    """One server behind the gateway.
 
     Args:
         config: Where it is.
@@ -100,25 +100,25 @@ class Upstream:
 
     @property
     def link(self) -> Connection:
-        """The connection by which it is listed."""
+        """The connection that lists are requested on."""
         return self._shared.link
 
     @property
     def name(self) -> str:
-        """Its name in the file."""
+        """The name in the file."""
         return self.config.name
 
     @property
     def cache_scope(self) -> str:
-        """Under which gateways keep its results together."""
+        """The scope under which gateways share its cached results."""
         return f"{self.name} {self.config.identity}"
 
     def allows_tool(self, tool: types.Tool) -> bool:
-        """Whether its file lets a tool be used."""
+        """Return True if the server's file allows a tool."""
         return self.config.allows_tool(tool.name)
 
     async def refresh(self) -> None:
-        """Ask for its lists; what is wrong is in `problem`, and then it has nothing."""
+        """Request its lists; on failure set `problem` and empty the lists."""
         try:
             lists = await self._fetch_lists()
             if lists != self.lists:  # else what was made of them stays
@@ -144,7 +144,7 @@ class Upstream:
     async def _fetch_list(
         self, what: str, fetch: Callable[..., Awaitable[Any]], key: str, declared: object
     ) -> dict[str, Any]:
-        """A list besides that of tools; one that cannot be had costs no other."""
+        """Request one list besides the tools; a failure affects no other list."""
         found: dict[str, Any] = {}
         try:
             if declared is not None:
@@ -156,7 +156,7 @@ class Upstream:
         return found
 
     async def instructions(self) -> str:
-        """How it says it should be used, under its name; empty if it says nothing."""
+        """Return the server's instructions under its name; empty if there are none."""
         said = (await self.link.client()).instructions if self.link.is_alive else None
         text = remove_hidden(said or "")[0].strip()[:MAX_INSTRUCTIONS]
         return f"# {self.name}\n\n{text}" if text else ""
@@ -166,7 +166,7 @@ class Upstream:
     async def send(
         self, method: str, params: Mapping[str, Any], progressed: Progressed | None = None
     ) -> dict[str, Any]:
-        """Make a request, and give its result as it came.
+        """Send a request and return its raw result.
 
         Raises:
             MCPError: it answered with an error, or there is no answer.
@@ -201,7 +201,7 @@ class Upstream:
         return await dispatcher.send_raw_request(method, data["params"], options)
 
     def _link(self) -> Connection:
-        """Of the call that is being answered here, or the one for all."""
+        """Return the connection of the current call, or the shared one."""
         lane = current_call()
         return lane.link if lane is not None and lane.server is self else self.link
 
@@ -209,7 +209,7 @@ class Upstream:
 
     @asynccontextmanager
     async def run_call(self, client: str, exchange: Exchange) -> AsyncIterator[None]:
-        """Around a call, so that what the server asks meanwhile reaches whose call it is."""
+        """Register a call while the context is active, so that questions reach its client."""
         request = exchange.request
         assert request is not None
         connection = request.session._connection  # pyright: ignore[reportPrivateUsage]
@@ -225,7 +225,7 @@ class Upstream:
                 asyncio.get_running_loop().call_later(IDLE_SECONDS, self._close_idle, IDLE_SECONDS)
 
     def _connection_for(self, key: object) -> ServerConnection:
-        """The connection of a client; the first that came keeps the first, if it was alone there."""
+        """Return the connection of a client; the shared one until clients must be separated."""
         if not self.has_own_connections and key not in self._users[:2]:
             self._users.append(key)  # a third changes nothing
             del self._users[2:]
@@ -246,7 +246,7 @@ class Upstream:
         self.has_own_connections = self.has_own_connections or not named
 
     def _close_idle(self, seconds: float) -> None:
-        """End connections that nobody has used for so long; processes of ours are stopped."""
+        """Close connections that were idle for so long; stop their processes."""
         for key, lane in list(self._client_connections.items()):
             if not lane.is_busy and monotonic() - lane.last_used >= seconds:
                 del self._client_connections[key]
@@ -255,36 +255,36 @@ class Upstream:
                 task.add_done_callback(self._closing.discard)
 
     async def send_log_level(self) -> None:
-        """Have all its processes tell of what is logged from the lowest level on that is wanted."""
+        """Set the lowest wanted log level on all connections."""
         await asyncio.gather(
             *(each.send_log_level() for each in (self._shared, *self._client_connections.values()))
         )
 
     async def close(self) -> None:
-        """End all connections; processes of ours are stopped."""
+        """Close all connections; stop their processes."""
         self._close_idle(0.0)
         busy = [lane.link.close() for lane in (self._shared, *self._client_connections.values())]
         await asyncio.gather(*busy, *self._closing)
 
 
 async def collect_instructions(servers: Iterable[Upstream]) -> dict[str, str]:
-    """What servers say of their use, one after the other, as a part of a greeting."""
+    """Join the instructions of servers into one."""
     said = [await each.instructions() for each in servers]
     return {"instructions": "\n\n".join(filter(None, said))} if any(said) else {}
 
 
 def is_first_round(params: Mapping[str, Any]) -> bool:
-    """Whether a request begins something: it answers no question that the server asked before."""
+    """Return True if a request answers no earlier question of the server."""
     return "requestState" not in params and "inputResponses" not in params
 
 
 def as_client_error(error: MCPError) -> MCPError:
-    """An error of a server, for the client in front."""
+    """Convert an error of a server to one for the client."""
     return MCPError(error.code, with_hint(error.message), error_data(error.error))
 
 
 async def raise_as_protocol_error(work: Callable[[], Awaitable[Any]], request: Request) -> Any:
-    """A request without results that are errors: what goes wrong is an error of the protocol."""
+    """Run a request; raise failures as protocol errors."""
     try:
         result = await work()
     except MCPError as error:

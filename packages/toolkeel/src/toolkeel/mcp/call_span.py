@@ -1,4 +1,4 @@
-"""What OpenTelemetry's MCP conventions say of a call, on the span of the tool that it is.
+"""OpenTelemetry's MCP attributes on the span of the tool.
 
 The SDK makes its own client span of each request, and sends the trace along (``_meta.traceparent``).
 Where an ``execute_tool`` span is open the conventions want these attributes there, too. A session's id
@@ -15,7 +15,7 @@ from toolkeel.mcp.config import ServerConfig
 
 
 def annotate_span(config: ServerConfig, revision: str | None) -> None:
-    """Say on the current span that its tool was called by MCP, if it is the span of a tool.
+    """Add the MCP attributes to the current span, if it is the span of a tool.
 
     Args:
         config: Of the server.

@@ -1,4 +1,4 @@
-"""Where a server is, said in one word or in a file of the form that all hosts share.
+"""Configuration of a server: one string, or the file that hosts share (``mcp.json``).
 
 ::
 
@@ -37,7 +37,7 @@ from toolkeel.mcp.variables import FieldReader, read_env_file
 
 log = logging.getLogger("toolkeel.mcp")
 Kind = Literal["stdio", "http", "sse"]
-FILE_NAMES = ("mcp.json", ".mcp.json")
+FILES = ("mcp.json", ".mcp.json")
 """Names of the files that hosts share, in the order in which they are looked for."""
 
 _KINDS: Mapping[str, Kind] = {
@@ -62,7 +62,7 @@ _RUNNERS = frozenset(("npx", "uvx", "uv", "bunx", "pipx", "docker", "podman", "d
 
 @record
 class ServerConfig:
-    """Where one server is.
+    """The configuration of one server.
 
     Args:
         name: What people call it; prefixed to names of tools that two servers share.
@@ -107,7 +107,7 @@ class ServerConfig:
     set_by_program: frozenset[str] = frozenset()
 
     def allows_tool(self, tool: str) -> bool:
-        """Whether its file lets a tool be used.
+        """Return True if the file allows a tool.
 
         >>> ServerConfig("x", include_tools=("a", "b"), exclude_tools=("b",)).allows_tool("b")
         False
@@ -149,7 +149,7 @@ class ServerConfig:
 
 
 def parse_source(source: str | Sequence[str], name: str | None = None) -> ServerConfig:
-    """A server said in one word: an address, or the command that starts it.
+    """Parse a server given as one string: a URL or a command.
 
     Args:
         source: ``http://`` or ``https://`` and the rest of an address, or a command line; a list
@@ -178,12 +178,12 @@ def parse_source(source: str | Sequence[str], name: str | None = None) -> Server
 
 
 def is_url(text: str) -> bool:
-    """Whether it is an address rather than a command."""
+    """Return True if a text is a URL rather than a command."""
     return text.startswith(("http://", "https://"))
 
 
 def _name_of(words: Sequence[str]) -> str:
-    """A name for a command: its package or script rather than what runs it, or code in its place."""
+    """Return a name for a command: its package or script rather than its runner."""
     first = Path(words[0]).name
     if {"-c", "-e"} & set(words[1:3]):
         return _clean_name(first)
@@ -201,13 +201,13 @@ def _clean_name(text: str) -> str:
 
 
 def read_config(path: str | Path) -> dict[str, ServerConfig]:
-    """The servers of a file that can be used, by name; what is wrong with others is logged.
+    """Read the usable servers of a file, by name; log what is wrong with others.
 
     Raises:
         SetupError: if it cannot be read, holds no servers, or none of them can be used; what is
             wrong is named.
     """
-    found, problems = read_config_and_problems(path)
+    found, problems = read_servers(path)
     if problems and not found:
         raise next(iter(problems.values()))
     for problem in problems.values():
@@ -215,10 +215,10 @@ def read_config(path: str | Path) -> dict[str, ServerConfig]:
     return found
 
 
-def read_config_and_problems(
+def read_servers(
     path: str | Path,
 ) -> tuple[dict[str, ServerConfig], dict[str, SetupError]]:
-    """The servers of a file that are switched on, and why the others cannot be used, by name.
+    """Read the enabled servers of a file, and why others cannot be used, by name.
 
     Raises:
         SetupError: if it cannot be read, or holds no servers.
@@ -243,7 +243,7 @@ def read_config_and_problems(
 
 
 def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerConfig | None:
-    """One server; None if it is switched off."""
+    """Parse one entry; return None if it is disabled."""
     where = f"{file}: server {name!r}"
     if not name.strip():
         raise SetupError(f"{where}: give it a name")
@@ -306,7 +306,7 @@ def _display_fields(get: FieldReader, of_file: Mapping[str, str]) -> Mapping[str
 
 
 def _with_inherited_path(said: dict[str, str], file: Path) -> dict[str, str]:
-    """What an entry says of the environment; VS Code puts its path behind that there is."""
+    """Return an entry's environment; VS Code appends its PATH to the inherited one."""
     if "PATH" in said and host_of(file).name == "VS Code":
         said["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), said["PATH"]])
     return said
@@ -327,7 +327,7 @@ def _tls_paths(said: Mapping[str, str], folder: Path, where: str) -> dict[str, s
 def find_server(
     source: str | Path | Sequence[str] | ServerConfig, name: str | None = None
 ) -> ServerConfig:
-    """The server that a source names: itself, a file's, an address or a command.
+    """Return the server that a source names: a config, a file's, a URL or a command.
 
     Args:
         source: Also ``mcp.json`` with one server in it, or ``mcp.json:name``.
@@ -350,7 +350,7 @@ def find_server(
 
 
 def _server_in_file(file: str, name: str | None) -> ServerConfig:
-    servers, problems = read_config_and_problems(file)
+    servers, problems = read_servers(file)
     if name in problems or (name is None and not servers and problems):
         raise problems[name] if name in problems else next(iter(problems.values()))
     if name is None and len(servers) == 1:
@@ -366,7 +366,7 @@ def with_overrides(
     env: Mapping[str, str] | None,
     cwd: str | Path | None,
 ) -> ServerConfig:
-    """The same with what the program adds.
+    """Return the config with what the program adds.
 
     Raises:
         SetupError: what is added belongs to the other kind of server.

@@ -48,7 +48,7 @@ _prompter: list[Prompter] = []
 
 
 def set_prompter(prompter: Prompter) -> None:
-    """Set what asks a person where `check_consent` is passed nothing; the command line does."""
+    """Set the default prompter of `check_consent`; the command line does."""
     _prompter[:] = [prompter]
 
 
@@ -94,7 +94,7 @@ class ConsentStore:
         save_object(self._path, {**known, _key(config): entry})
 
     def changes(self, config: ServerConfig, facts: Facts) -> tuple[str, ...]:
-        """Return what differs from the consent given last, in lines; empty if there is none."""
+        """Return what differs from the last consent, in lines; empty if there is none."""
         states = self._states(config)
         return _differences(states[-1], facts) if states else ()
 

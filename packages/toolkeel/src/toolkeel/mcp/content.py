@@ -1,4 +1,4 @@
-"""What both sides of the protocol share: our records as those of `mcp_types`, and back.
+"""Conversion between our records and those of `mcp_types`, for both sides.
 
 Nothing of a peer's block is lost: what our records have no field for stands in a block's `extra`
 under the protocol's own names (``annotations``, ``_meta``, ``uri``, ``resource_link``), and comes
@@ -49,7 +49,7 @@ _EXTRAS = ("title", "icons", "annotations", "_meta")
 
 
 def to_result(message: ToolMessage, structured: object = ABSENT) -> types.CallToolResult:
-    """A call's result, for the peer.
+    """Convert a message to a call result for the peer.
 
     Args:
         message: The result.
@@ -64,7 +64,7 @@ def to_result(message: ToolMessage, structured: object = ABSENT) -> types.CallTo
 
 
 def from_result(result: types.CallToolResult) -> ToolMessage:
-    """A peer's result: content for the model, structured content as the artifact.
+    """Convert a peer's result to a message: content, and structured content as the artifact.
 
     A result with ``isError`` is a failed message of the kind ``tool_error``. A body may return
     the message as it is. A block whose bytes are none says so in its place.
@@ -87,7 +87,7 @@ def from_result(result: types.CallToolResult) -> ToolMessage:
 
 
 def _for_user(blocks: object) -> list[types.ContentBlock]:
-    """What a server meant for the person, which no model was shown, passed on as it came."""
+    """Return the blocks a server addressed to the person, unchanged."""
     return [_BLOCK.validate_python(block) for block in blocks] if isinstance(blocks, tuple) else []
 
 
@@ -110,7 +110,7 @@ def to_blocks(content: Content) -> list[types.ContentBlock]:
 
 
 def from_blocks(blocks: list[types.ContentBlock]) -> Content:
-    """A peer's content; a single plain text is a string.
+    """Convert a peer's blocks to content; a single plain text becomes a string.
 
     A block that is not what it says it is costs itself: a text stands in its place.
     """
@@ -132,7 +132,7 @@ def _from_block(block: types.ContentBlock) -> Block:
 
 
 def to_block(block: Block) -> types.ContentBlock:
-    """One block, for the peer.
+    """Convert one block for the peer.
 
     Pictures, sounds and files go as bytes; what has only an address goes as a link to a resource.
     """
@@ -152,7 +152,7 @@ def to_block(block: Block) -> types.ContentBlock:
 
 
 def from_block(block: types.ContentBlock) -> Block:
-    """One block of a peer.
+    """Convert one block of a peer.
 
     A link to a resource becomes a text that names it: only its server can read it, so no provider
     shall try to fetch it.
@@ -175,7 +175,7 @@ def from_block(block: types.ContentBlock) -> Block:
 
 
 def link_text(link: types.ResourceLink) -> str:
-    """How a model is told of a resource it was given a link to.
+    """Return the text that names a linked resource for a model.
 
     >>> link_text(types.ResourceLink(name="log", uri="app://log", mime_type="text/plain"))
     '[resource log: app://log, text/plain]'
@@ -188,7 +188,7 @@ def file_from_contents(
     contents: types.TextResourceContents | types.BlobResourceContents,
     extra: Mapping[str, object] = NOTHING,
 ) -> File:
-    """A resource's contents as a file; its address is in the file's `extra`.
+    """Convert a resource's contents to a file, with its URI in `extra`.
 
     Raises:
         InvalidOutput: if its bytes are not Base64.
@@ -220,7 +220,7 @@ def _contents(file: File) -> types.TextResourceContents | types.BlobResourceCont
 
 
 def _url_to_link(block: Image | File) -> types.ContentBlock:
-    """What has no bytes of its own: a ``data:`` URL becomes them, anything else a link."""
+    """Convert a block without bytes: decode a ``data:`` URL, link anything else."""
     here = inline(block)
     if here is not block:
         return to_block(here)
@@ -230,7 +230,7 @@ def _url_to_link(block: Image | File) -> types.ContentBlock:
 
 
 def _link_from_text(text: str, extra: Mapping[str, object]) -> types.ResourceLink | None:
-    """The link a text stands for, unless somebody has changed the text since."""
+    """Return the link that a text stands for, unless the text was changed."""
     if not extra or (said := extra.get("resource_link")) is None:
         return None
     try:
@@ -241,7 +241,7 @@ def _link_from_text(text: str, extra: Mapping[str, object]) -> types.ResourceLin
 
 
 def _split_extra(extra: Mapping[str, object]) -> dict[str, Any]:
-    """The fields every block of the protocol has."""
+    """Return the fields that every block of the protocol has."""
     return {key: extra[key] for key in ("annotations", "_meta") if key in extra} if extra else {}
 
 
@@ -263,7 +263,7 @@ def _encode_base64(data: bytes) -> str:
 
 
 def _decode_base64(text: str, what: str) -> bytes:
-    """The bytes, also of Base64 within a ``data:`` URL, for URLs, in lines or without padding."""
+    """Decode Base64, also URL-safe, unpadded, in lines or within a ``data:`` URL."""
     plain = _AROUND.sub("", text).rstrip("=").translate(_FOR_URLS)
     try:
         return base64.b64decode(plain + "=" * (-len(plain) % 4), validate=True)
@@ -280,7 +280,7 @@ def _decode_base64(text: str, what: str) -> bytes:
 def to_definition(
     tool: AnyTool, name: str, output: Mapping[str, object] | None = None
 ) -> types.Tool:
-    """A tool, for the peer.
+    """Return the definition of a tool for the peer.
 
     Args:
         tool: Ours.
@@ -297,7 +297,7 @@ def to_definition(
 
 
 def from_definition(tool: types.Tool) -> ToolOptions:
-    """What a peer says of its tool besides name, description and parameters.
+    """Return the tool options that a peer's definition sets.
 
     The schema is kept as it is (``unknown_keys="allow"``). Annotations become `Effects` at face value:
     whether they can be believed is for the caller to say.
@@ -308,7 +308,7 @@ def from_definition(tool: types.Tool) -> ToolOptions:
 
 
 def output_from_schema(schema: Mapping[str, object]) -> Output:
-    """What a peer promises about its tool's result.
+    """Return the output of a peer's tool, validated by its schema.
 
     Args:
         schema: Of the result; one that compiles.
@@ -324,7 +324,7 @@ def output_from_schema(schema: Mapping[str, object]) -> Output:
 
 
 def to_annotations(effects: Effects) -> dict[str, object]:
-    """Our hints under the protocol's names, all four said, so that no client has to guess.
+    """Return our hints by the protocol's names; all four, so that clients need not guess.
 
     >>> to_annotations(Effects(read_only=True, open_world=False))
     {'readOnlyHint': True, 'destructiveHint': False, 'idempotentHint': True, 'openWorldHint': False}
@@ -338,7 +338,7 @@ def to_annotations(effects: Effects) -> dict[str, object]:
 
 
 def from_annotations(annotations: types.ToolAnnotations | None) -> Effects:
-    """A peer's hints, with the protocol's defaults for what it does not say.
+    """Return the effects of a peer's hints, with the protocol's defaults.
 
     >>> from_annotations(types.ToolAnnotations(read_only_hint=True)).read_only
     True

@@ -1,4 +1,4 @@
-"""Characters nobody sees, in texts that a model reads: taken out of a server's definitions.
+"""Invisible characters in texts for a model: removed from a server's definitions.
 
 What is invisible to the person who approves a description must not speak to the model. Removed are
 controls, tag characters (U+E0000 and on, "ASCII smuggling"), zero-width and bidirectional controls
@@ -25,7 +25,7 @@ _DEPTH = 100
 
 @record
 class HiddenCharacters:
-    """What was hidden in one text of a definition.
+    """The hidden characters in one text of a definition.
 
     Args:
         where: Path from the definition's root, such as ``inputSchema.properties.q.description``.
@@ -47,7 +47,7 @@ class HiddenCharacters:
 
 
 def remove_hidden(text: str) -> tuple[str, list[str]]:
-    r"""`text` without what nobody sees, and what that was.
+    r"""Return a text without hidden characters, and those characters.
 
     >>> remove_hidden("add\u200b two\U000e0041")
     ('add two', ['\u200b', '\U000e0041'])
@@ -89,7 +89,7 @@ def _is_selector(char: str) -> bool:
 def clean_definition(
     definition: Mapping[str, Any],
 ) -> tuple[dict[str, Any], tuple[HiddenCharacters, ...]]:
-    """A definition without hidden characters in the texts a model reads.
+    """Return a definition without hidden characters in the texts a model reads.
 
     Args:
         definition: A tool as ``tools/list`` has it.

@@ -1,4 +1,4 @@
-"""Files of servers as other hosts write them: each host a small table, read to one form.
+"""Configuration files of other hosts: a small table for each, read to one form.
 
 Claude Desktop and Claude Code, Cursor, VS Code, Windsurf, Zed, Codex (TOML), Gemini, Copilot CLI and
 Junie agree on a name, a command or an address, and on little else. The tables are in ``hosts.toml``;
@@ -57,13 +57,13 @@ ROOTS = ("mcpServers", "servers", "context_servers", "mcp_servers")
 
 
 def host_of(file: Path) -> Host:
-    """Whose file it is, by its place."""
+    """Return the host of a file, by its path."""
     path = file.as_posix()
     return next((host for host in HOSTS if path.endswith(host.path_suffix)), DEFAULT_HOST)
 
 
 def workspace_of(file: Path) -> Path | None:
-    """The folder that a host's file is about: that of a project; None for a person's own file."""
+    """Return the project folder of a host's file; None for a person's own file."""
     host = host_of(file)
     if host is DEFAULT_HOST:
         return file.parent
@@ -74,7 +74,7 @@ def workspace_of(file: Path) -> Path | None:
 
 
 def read_file(file: Path) -> Any:
-    """What a file holds: TOML by its name, else JSON with comments and trailing commas.
+    """Read a file: TOML by its suffix, else JSON with comments and trailing commas.
 
     Raises:
         SetupError: it cannot be read.
@@ -93,7 +93,7 @@ def read_file(file: Path) -> Any:
 
 
 def without_comments(text: str) -> str:
-    """JSON with comments and trailing commas as JSON; texts within stay as they are.
+    """Remove comments and trailing commas from JSON; strings are unchanged.
 
     >>> without_comments('{"a": "// no", /* b */ "c": [1,], } // d')
     '{"a": "// no",  "c": [1] } '
@@ -111,7 +111,7 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def server_table(data: object, host: Host) -> Mapping[str, Any] | None:
-    """The table of servers in a file; None if there is none."""
+    """Return the table of servers of a file; None if there is none."""
     if not isinstance(data, Mapping):
         return None
     roots = dict.fromkeys((host.root, *ROOTS))
@@ -119,7 +119,7 @@ def server_table(data: object, host: Host) -> Mapping[str, Any] | None:
 
 
 def is_disabled(data: object, host: Host, name: str) -> bool:
-    """Whether a file switches a server off elsewhere than in its entry, as Gemini's does.
+    """Return True if a file disables a server outside its entry, as Gemini's does.
 
     Raises:
         SetupError: it says so in another form than a list.
@@ -134,7 +134,7 @@ def is_disabled(data: object, host: Host, name: str) -> bool:
 
 
 def find_entries(data: object, file: Path) -> Mapping[str, Any]:
-    """What a file says about its servers, as it is written.
+    """Return the entries of a file's servers, as written.
 
     Raises:
         SetupError: it says nothing of any.
@@ -152,7 +152,7 @@ def find_entries(data: object, file: Path) -> Mapping[str, Any]:
 
 
 def _project_entries(data: object) -> Mapping[str, Any]:
-    """The servers of the project that the current folder belongs to; they run in its folder."""
+    """Return the entries of the project of the current folder; they run in its folder."""
     projects = data.get("projects") if isinstance(data, Mapping) else None
     for folder in (Path.cwd(), *Path.cwd().parents):
         project = projects.get(str(folder)) if isinstance(projects, Mapping) else None
@@ -165,7 +165,7 @@ def _project_entries(data: object) -> Mapping[str, Any]:
 
 
 def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> None:
-    """Put a server into a file, or take it out; everything else in the file stays.
+    """Write a server's entry to a file, or remove it; the rest is unchanged.
 
     Args:
         file: Made if it is not there.
@@ -190,7 +190,7 @@ def write_server(file: Path, name: str, entry: Mapping[str, object] | None) -> N
 
 
 def _read_plain_json(file: Path) -> dict[str, Any]:
-    """A file as plain JSON; one with comments or in TOML would lose what its owner wrote there.
+    """Read a plain JSON file; rewriting comments or TOML would lose them.
 
     Raises:
         SetupError: it is not plain JSON.

@@ -1,4 +1,4 @@
-"""JSON-RPC messages as bytes: read strictly, and once more with what can be mended."""
+"""JSON-RPC messages as bytes: parsed strictly, then with repairs."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MAX_DEPTH = 150
 
 
 def read_message(line: bytes) -> JSONRPCMessage:
-    """One message. What is no UTF-8, and half of a surrogate pair, becomes U+FFFD.
+    """Parse one message; invalid UTF-8 and lone surrogates become U+FFFD.
 
     Raises:
         ValueError: it is no JSON, or no message of JSON-RPC.
@@ -34,7 +34,7 @@ def read_message(line: bytes) -> JSONRPCMessage:
 
 
 def read_server_message(line: bytes) -> JSONRPCMessage:
-    """The same, with an answer of the wrong form put into the right one.
+    """Parse one message, and repair a malformed response.
 
     Raises:
         ValueError: it is no JSON, or no message of JSON-RPC.
@@ -46,7 +46,7 @@ def read_server_message(line: bytes) -> JSONRPCMessage:
 
 
 def split_messages(line: bytes) -> list[bytes]:
-    """The messages of a line: one, or those of a batch, as a revision had it.
+    """Split a line into its messages: one, or those of a batch, as one revision had it.
 
     What a server has written before its message without ending the line is left out.
     """
@@ -59,7 +59,7 @@ def split_messages(line: bytes) -> list[bytes]:
 
 
 def read_response(line: bytes) -> object:
-    """The same as plain JSON, of whatever kind.
+    """Parse a response as plain JSON of any type.
 
     Raises:
         ValueError: it is no JSON.
@@ -69,7 +69,7 @@ def read_response(line: bytes) -> object:
 
 
 def _normalize_response(data: dict[str, Any]) -> dict[str, Any]:
-    """An answer as JSON-RPC has it, where it is clear that it shall be one."""
+    """Return a response in the form of JSON-RPC, where it is clearly meant as one."""
     named = data.keys() - {"jsonrpc"}
     is_sure = data.get("jsonrpc") == "2.0" or (
         "id" in named and named <= _RESPONSE_KEYS and len(named) > 1
@@ -90,7 +90,7 @@ _RESPONSE_KEYS = frozenset(("id", "result", "error"))
 
 
 def repair_response_body(body: bytes, request: bytes) -> bytes:
-    """The same as bytes again, where it cannot be read otherwise, or names another request.
+    """Return a response body that can be parsed and has the request's id.
 
     Args:
         body: What came in answer to one request, over HTTP.
@@ -114,7 +114,7 @@ def repair_response_body(body: bytes, request: bytes) -> bytes:
 
 
 def repair_event(block: bytes) -> bytes:
-    """An event of a stream, with what it holds made readable; text that is no message costs itself.
+    """Return an event with parsable data; other text affects only itself.
 
     A message may stand over several lines, as one of several, or without the names of fields.
     """
@@ -129,7 +129,7 @@ def repair_event(block: bytes) -> bytes:
 
 
 def _event_fields(block: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
-    """Of an event: its kind, the lines of its data, and its other lines."""
+    """Return the type, the data lines and the other lines of an event."""
     kind, said, rest = b"message", [], []
     for line in _LINE.split(block):
         field, _, value = line.partition(b":")
@@ -149,7 +149,7 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 
 
 def _split_texts(texts: list[bytes]) -> list[bytes] | None:
-    """The messages of texts that hold nothing else; None if they do."""
+    """Return the messages of texts; None if the texts hold anything else."""
     found: list[bytes] = []
     for text in texts:
         with suppress(ValueError):
@@ -168,7 +168,7 @@ def _split_texts(texts: list[bytes]) -> list[bytes] | None:
 
 
 def _is_notification(message: object) -> bool:
-    """Whether it is a notification, which costs itself alone where it cannot be read."""
+    """Return True for a notification, which can be dropped alone if unreadable."""
     return isinstance(message, dict) and bool(message.get("method")) and "id" not in message
 
 
@@ -194,12 +194,12 @@ def _json(line: bytes) -> object:
 
 
 def _strip_invalid_bytes(line: bytes) -> bytes:
-    """The line without a mark of the order of bytes, and without what is no character."""
+    """Return a line without byte order mark and invalid characters."""
     return replace_lone_surrogates(line.decode("utf-8-sig", "replace").encode())
 
 
 def limit_depth(text: bytes) -> bytes:
-    """JSON text in which a text stands for what is nested too deeply to be read.
+    """Replace values nested too deeply in JSON text by a string.
 
     >>> limit_depth(b'{"a":' + b"[" * 200 + b"1" + b"]" * 200 + b"}").count(b"[")
     150
@@ -220,7 +220,7 @@ def limit_depth(text: bytes) -> bytes:
 
 
 def replace_lone_surrogates(text: bytes) -> bytes:
-    r"""JSON text in which half an emoji is U+FFFD: half a pair is no character, and no UTF-8.
+    r"""Replace lone surrogates in JSON text by U+FFFD.
 
     >>> replace_lone_surrogates(rb'"\ud83d \ud83d\ude00 \\ud83d"')
     b'"\\ufffd \\ud83d\\ude00 \\\\ud83d"'

@@ -1,4 +1,4 @@
-"""Servers named on the command line, as one set of tools."""
+"""Servers named on the command line."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from toolkeel.mcp.state_files import mcp_state_folder
 
 
 def servers_of_target(source: str) -> list[MCPServer]:
-    """The servers a target stands for: all of a file, or the one that `MCPServer` takes.
+    """Return the servers of a target: all of a file, or one.
 
     A person is asked about every call, and definitions are pinned over runs.
     """
@@ -25,7 +25,7 @@ def servers_of_target(source: str) -> list[MCPServer]:
 
 
 def load_tools(source: str) -> Toolset:
-    """The tools of the servers a target stands for.
+    """Return the tools of a target's servers.
 
     Raises:
         SetupError: a server cannot be used, or nobody has agreed to start it.
@@ -34,5 +34,5 @@ def load_tools(source: str) -> Toolset:
 
 
 def make_server(source: str, **options: Any) -> MCPServer:
-    """A server as a tool source, for who does not import the protocol; see `MCPServer`."""
+    """Return an `MCPServer` for callers that do not import the protocol."""
     return MCPServer(source, **options)

@@ -36,7 +36,7 @@ class Pin:
 
 
 def make_pin(identity: str, tool: Mapping[str, Any]) -> Pin:
-    """The pin of a definition as a server sent it.
+    """Build the pin of a tool's definition.
 
     >>> a = make_pin("s", {"name": "rm", "description": "Remove."})
     >>> a.digest == make_pin("s", {"description": "Remove.", "name": "rm"}).digest
@@ -51,7 +51,7 @@ def make_pin(identity: str, tool: Mapping[str, Any]) -> Pin:
 
 
 def definition_diff(before: Mapping[str, Any], after: Mapping[str, Any]) -> str:
-    """What changed, as a unified diff of both definitions; what cannot be seen is escaped.
+    """Return the differences between two definitions as a unified diff.
 
     >>> print(definition_diff({"name": "a"}, {"name": "b"}))
     @@ -1,3 +1,3 @@
@@ -86,21 +86,21 @@ class Pins:
         self._load_if_changed()
 
     def _load_if_changed(self) -> dict[str, dict[str, Pin]]:
-        """All pins, as whoever wrote the file last left them."""
+        """Return all pins, reloaded if the file has changed."""
         if self._path is not None and (now := file_version(self._path)) != self._file_version:
             self._pins, self._file_version = _read(self._path), now
         return self._pins
 
     def get(self, identity: str, tool: str) -> Pin | None:
-        """The pin of a tool, if it has one."""
+        """Return the pin of a tool; None if there is none."""
         return self._load_if_changed().get(identity, {}).get(tool)
 
     def all_of(self, identity: str) -> Mapping[str, Pin]:
-        """The pins of one server, by tool."""
+        """Return all pins of a server, by tool."""
         return dict(self._load_if_changed().get(identity, {}))
 
     def set(self, identity: str, tool: str, pin: Pin | None) -> None:
-        """Pin a tool's definition; None forgets it."""
+        """Store a pin."""
         with self._lock:
             server = self._load_if_changed().setdefault(identity, {})
             if pin is None:
@@ -116,7 +116,7 @@ class Pins:
                 self._file_version = file_version(self._path)
 
     def forget(self, identity: str) -> None:
-        """Forget everything about a server."""
+        """Delete all pins of a server."""
         for tool in self.all_of(identity):
             self.set(identity, tool, None)
 
@@ -126,7 +126,7 @@ def _dump(pins: Mapping[str, Pin]) -> dict[str, object]:
 
 
 def _read(path: Path) -> dict[str, dict[str, Pin]]:
-    """What a file holds. A pin whose digest does not fit its definition was tampered with."""
+    """Read the pins of a file; drop a pin whose digest does not fit its definition."""
     found: dict[str, dict[str, Pin]] = {}
     for identity, tools in load_object(path).items():
         for name, entry in (tools if isinstance(tools, Mapping) else {}).items():

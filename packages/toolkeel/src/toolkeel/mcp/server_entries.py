@@ -1,4 +1,4 @@
-"""One server's entry in a host's file, in our own words: keys renamed, left, refused or named.
+"""One server's entry in a host's file, normalized: keys renamed, ignored or refused.
 
 What another host approves is never approved here.
 """
@@ -33,7 +33,7 @@ _KINDS: Mapping[type, tuple[str, tuple[str, ...]]] = {
 
 @record
 class Entry:
-    """One server, in our own words.
+    """One server's entry, normalized.
 
     Args:
         fields: ``command``, ``args``, ``env``, ``cwd``, ``url``, ``headers``, ``type``, ``oauth``.
@@ -57,7 +57,7 @@ class Entry:
 
 
 def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOST) -> Entry:
-    """What a host's entry says.
+    """Parse a host's entry.
 
     Args:
         written: As it stands in the file.
@@ -88,7 +88,7 @@ def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOS
 
 
 def _reject_refused(given: dict[str, Any], where: str) -> None:
-    """Refuse what must not be passed over, and values of a wrong kind."""
+    """Raise for keys that must not be ignored, and for values of a wrong type."""
     for key, why in _REFUSED.items():
         if given.get(key):
             raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
@@ -100,7 +100,7 @@ def _reject_refused(given: dict[str, Any], where: str) -> None:
 
 
 def _notes(given: Mapping[str, Any]) -> list[str]:
-    """What is not followed, in a word for each key."""
+    """Return a note for each key that is not followed."""
     approving = [key for key in given if key in _APPROVES]
     return [f"{key!r} is not understood" for key in given if key not in _KNOWN] + [
         f"{key!r} approves nothing here"
@@ -112,7 +112,7 @@ def _notes(given: Mapping[str, Any]) -> list[str]:
 def _timeout_seconds(
     given: Mapping[str, Any], units: Mapping[str, float], notes: list[str]
 ) -> float | None:
-    """The first time that is given, by the key's unit; a small ``timeout`` is in seconds anywhere."""
+    """Return the first timeout in seconds; small values of ``timeout`` are seconds anywhere."""
     found = None
     for key, unit in units.items():
         if (value := given.get(key)) is None:
@@ -126,7 +126,7 @@ def _timeout_seconds(
 
 
 def _login_options(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
-    """How to log in, as `OAuth` is told; Cursor calls it ``auth``, Codex writes scopes beside it."""
+    """Return the OAuth settings, which hosts name differently."""
     found: dict[str, str] = {}
     for place, value in _login_fields(given).items():
         name = _LOGIN.get(place.partition(".")[2])
@@ -178,7 +178,7 @@ def _normalize_keys(given: Mapping[str, Any], where: str) -> dict[str, Any]:
 
 
 def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
-    """A command that is no text: a list of words, or Zed's ``{"path", "args", "env"}``."""
+    """Normalize a command that is a list of words, or Zed's ``{"path", "args", "env"}``."""
     command = fields.get("command")
     if isinstance(command, Mapping):
         own = {key: command[key] for key in ("args", "env") if key in command}
@@ -206,7 +206,7 @@ def _scalar_text(value: object) -> object:
 
 
 def _included_tools(where: str, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """The tools to take; an empty list takes none, and no tool is called ""."""
+    """Return the tools to include; an empty list includes none."""
     said = dict(given)
     if isinstance(tools := said.get("tools"), list) and "*" not in tools:  # Copilot's
         said["includeTools"] = [*said.get("includeTools", ()), *tools]

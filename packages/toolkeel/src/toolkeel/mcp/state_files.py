@@ -1,4 +1,4 @@
-"""What people have agreed to, kept in files of their own: small JSON objects, written whole."""
+"""Small JSON files for consents, pins and logins, replaced atomically."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from toolkeel.errors import SetupError
 
 
 def mcp_state_folder() -> Path:
-    """The folder for what is remembered about servers, by the XDG rule."""
+    """Return the state folder of the MCP chapter, by the XDG rule."""
     return state_folder() / "mcp"
 
 
 def load_object(path: Path) -> dict[str, Any]:
-    """The object in a file; empty if there is none.
+    """Load the object of a file; empty if there is no file.
 
     Raises:
         SetupError: if the file holds something else.
@@ -36,7 +36,7 @@ def load_object(path: Path) -> dict[str, Any]:
 
 
 def file_version(path: Path) -> tuple[int, int, int] | None:
-    """What changes when a file is written anew; None if there is none."""
+    """Return values that change when a file is replaced; None if there is none."""
     try:
         found = path.stat()
     except OSError:
@@ -45,7 +45,7 @@ def file_version(path: Path) -> tuple[int, int, int] | None:
 
 
 def save_object(path: Path, data: Mapping[str, object]) -> None:
-    """Write the object, so that a reader sees the old file or the new one; its owner's alone."""
+    """Write an object atomically, readable only by its owner."""
     path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps(data, indent=2, ensure_ascii=False, sort_keys=True) + "\n"
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=path.name)

@@ -1,4 +1,4 @@
-"""What stands for something else in a host's file of servers: variables, files of them, folders.
+"""Variables, files and folders that a host's file of servers refers to.
 
 Each host has its own form, as its table in `toolkeel.mcp.hosts` says. What is put in is not read again.
 """
@@ -78,13 +78,13 @@ def variable_lookup(
 
 
 def find_input(inputs: object, id: str) -> Mapping[str, object]:
-    """What a file says of a value that a host would ask for; empty if it says nothing."""
+    """Return the definition of an input of a file; empty if there is none."""
     said = (each for each in (inputs if isinstance(inputs, list) else ()) if isinstance(each, dict))
     return next((each for each in said if each.get("id") == id), {})
 
 
 def _file_text(file: Path) -> str:
-    """The text of a file, such as a key; without the end of its last line.
+    """Read a small text file, such as a key, without its last line end.
 
     Raises:
         OSError: it cannot be read, or is no file of a size that such files have.
@@ -95,7 +95,7 @@ def _file_text(file: Path) -> str:
 
 
 def read_env_file(file: Path, where: str) -> Mapping[str, str]:
-    """The variables of an ``envFile``; nothing within them is put in.
+    """Read the variables of an ``envFile``; nothing in them is expanded.
 
     Raises:
         SetupError: it cannot be read.
@@ -113,7 +113,7 @@ def read_env_file(file: Path, where: str) -> Mapping[str, str]:
 
 
 def _unquote(value: str) -> str:
-    """A value of an env file: three kinds of quotes, and ``#`` begins a comment outside of them.
+    """Unquote a value of an env file; ``#`` starts a comment outside of quotes.
 
     >>> _unquote('"a # b" # c'), _unquote("a # b"), _unquote("'x'")
     ('a # b', 'a', 'x')
@@ -165,7 +165,7 @@ class FieldReader:
         return tuple(map(self._expand_word, value))
 
     def _expand_word(self, text: str) -> str:
-        """A word of a command; one that begins with ``~`` as its host has it."""
+        """Expand a word of a command, and a leading ``~`` if the host does."""
         put_in = self.expand(text)
         return (
             os.path.expanduser(put_in) if self._host.expands_tilde and text[:1] == "~" else put_in
@@ -180,7 +180,7 @@ class FieldReader:
         return {name: self.expand(text) for name, text in value.items()}
 
     def expand(self, text: str) -> str:
-        """A text with variables put in, as the file's host would."""
+        """Expand variables in a text as the file's host does."""
         puts, host = self._host.variable_forms, self._host.name
         if puts == "env" and (found := _HOST_ONLY.search(text)):
             raise SetupError(
@@ -207,7 +207,7 @@ class FieldReader:
 
 
 def expand_variables(text: str, get: Callable[[str], str | None], forms: str = "any") -> str:
-    """Put variables in.
+    """Expand the variables of a text.
 
     Args:
         text: With ``${NAME}`` and ``${NAME:-default}``; the default also stands for an empty value.

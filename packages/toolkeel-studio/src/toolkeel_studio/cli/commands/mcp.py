@@ -21,12 +21,12 @@ from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
 from toolkeel.mcp.config import (
-    FILE_NAMES,
+    FILES,
     ServerConfig,
     find_server,
     is_url,
     read_config,
-    read_config_and_problems,
+    read_servers,
 )
 from toolkeel.mcp.consent import ConsentStore
 from toolkeel.mcp.hosts import write_server
@@ -69,8 +69,8 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def _file(given: Path | None) -> Path:
     """The file that keeps servers: the one given, else the one that is there."""
-    there = [Path(name) for name in FILE_NAMES if Path(name).is_file()]
-    return given or (there[0] if there else Path(FILE_NAMES[0]))
+    there = [Path(name) for name in FILES if Path(name).is_file()]
+    return given or (there[0] if there else Path(FILES[0]))
 
 
 def _pins() -> Pins:
@@ -131,7 +131,7 @@ def add(
         entry = {"command": words[0], "args": words[1:], **_pairs("env", env)}
     path = _file(file)
     write_server(path, name, entry)
-    found, problems = read_config_and_problems(path)
+    found, problems = read_servers(path)
     if name in problems:  # such as a variable that is not set yet
         raise SetupError(f"{path} now has {name}, which cannot be used: {problems[name]}")
     ConsentStore().grant(found[name])  # whoever types the command has seen it
@@ -175,7 +175,7 @@ def remove(
 ) -> None:
     """Take a server out of the file, and forget what was approved of it."""
     path = _file(file)
-    found, problems = read_config_and_problems(path)
+    found, problems = read_servers(path)
     if name in found:
         _pins().forget(found[name].identity)
     elif name in problems:

@@ -15,6 +15,7 @@ elicitation             what a server asks a person in the middle of a call: a s
 sampling_and_roots      what a server may ask the program: its model (sampling) and its folders (roots)
 pages                   every page of a list, with an end
 resource_subscriptions  subscriptions to resources, in both eras
+guarded_stream          incoming messages: rate-limited, repaired, and with an event at their end
 connection              one server, connected when it is needed and again when it was lost; listed anew each time
 tool                    a server's tool as one of ours: asked about, pinned, called, and its result checked
 outcome                 what is known of a call that ended without a result

@@ -21,7 +21,7 @@ _HEAD = b"\r\ncontent-type: text/plain\r\nconnection: close\r\n\r\n"
 
 
 class Browser:
-    """Opens a login page in a browser, and waits for the address it ends at.
+    """Opens a login page in a browser and waits for the URL it redirects to.
 
     Args:
         server: What is logged in to.
@@ -33,7 +33,7 @@ class Browser:
         self._port = port
 
     async def __call__(self, url: str) -> str:
-        """Open the page, and give the address it ended at.
+        """Open the page and return the URL it redirected to.
 
         Raises:
             SetupError: nobody is there, or there is no way back.
@@ -85,7 +85,7 @@ class Browser:
 
     @contextmanager
     def _pasted(self, back: asyncio.Future[str], state: str) -> Iterator[None]:
-        """Meanwhile, a line of the terminal may be the address the browser ended at."""
+        """Accept a pasted line of the terminal as the redirect URL meanwhile."""
         loop = asyncio.get_running_loop()
 
         def typed() -> None:
@@ -120,7 +120,7 @@ def _say(text: str) -> None:
 
 
 def query_of(url: str) -> dict[str, str]:
-    """What an address says after its question mark; nothing, if it is none.
+    """Return the query parameters of a URL; empty if it has none.
 
     >>> query_of("http://127.0.0.1:1/callback?code=a&state=b")
     {'code': 'a', 'state': 'b'}
@@ -132,6 +132,6 @@ def query_of(url: str) -> dict[str, str]:
 
 
 def _has_screen() -> bool:
-    """Whether a page can be opened beside the terminal; a browser within it would take it over."""
+    """Return True if a graphical browser can be opened; a text browser would take over the terminal."""
     named = ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER")
     return sys.platform in ("win32", "darwin") or any(os.environ.get(name) for name in named)

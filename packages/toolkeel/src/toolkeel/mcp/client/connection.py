@@ -1,7 +1,27 @@
-"""One server, connected when it is needed and again when it was lost; listed anew each time.
+"""The connection to one MCP server: opened on first use, reopened after a loss.
 
-Everything here runs on the bridge's own loop. The connection itself lives in one task, since the
-SDK's scopes must be left by the task that entered them.
+Theory of operation. All of this runs on the library's own event loop. Callers on other loops use
+`on_own_loop`. The SDK's cancel scopes must be left by the task that entered them, so one task per
+connection (`_hold_open`) enters the transport and the SDK's client, publishes the client through a
+future, and waits until the connection ends. States of a `Connection`::
+
+               client()                  handshake done
+    CLOSED ------------------> OPENING ------------------> OPEN --+
+      ^                          |   |                       |    | tools(), calls
+      |   Unreachable/SetupError |   | HTTP only: try SSE    |    |
+      +--------------------------+   +--> OPENING            +----+
+      |                                                      |
+      +---- close(), process ended, stream closed, error ----+
+
+- CLOSED to OPENING: if a person consented to the server, what it starts is compared once more with
+  what they agreed to (`check_unchanged`). A lock makes concurrent callers share one attempt.
+- OPENING: `mode="auto"` negotiates the newest revision. After a server has answered in an older one,
+  later attempts start with that. A failed HTTP attempt is repeated once with the older SSE transport.
+- OPEN: `GuardedStream` limits the rate of incoming messages, repairs responses before the SDK
+  validates them, and sets the end event when the transport ends. Lists are cached until the server
+  reports a change.
+- On loss, open requests fail with an error of their own; nothing is repeated. The next `client()`
+  reopens the connection, and resource subscriptions are renewed.
 """
 
 from __future__ import annotations
@@ -19,14 +39,14 @@ from mcp import Client
 from mcp.client.session import ElicitationFnT, ListRootsFnT, LoggingFnT, SamplingFnT
 from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
-from mcp.shared.message import SessionMessage
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, ToolkeelError, describe
 from toolkeel.mcp.client.elicitation import MAX_QUESTIONS, limit_concurrency
 from toolkeel.mcp.client.frames import RateLimiter
+from toolkeel.mcp.client.guarded_stream import GuardedStream
 from toolkeel.mcp.client.http import NetworkOptions, http
-from toolkeel.mcp.client.mend_responses import ResponseRepair, mark_peer_error
+from toolkeel.mcp.client.mend_responses import ResponseRepair
 from toolkeel.mcp.client.pages import fetch_pages
 from toolkeel.mcp.client.raw_requests import RawRequests
 from toolkeel.mcp.client.resource_subscriptions import RETRY_SECONDS, ResourceSubscriptions
@@ -43,7 +63,7 @@ log = logging.getLogger("toolkeel.mcp")
 
 
 class Unreachable(ToolkeelError):
-    """There is no connection to the server; nothing was sent."""
+    """Raised if there is no connection to the server; nothing was sent."""
 
 
 @record
@@ -102,7 +122,7 @@ class Connection:
     # — opening and closing —
 
     async def client(self) -> Client:
-        """The SDK's client of a living connection.
+        """Return the SDK's client of an open connection; open one if necessary.
 
         Raises:
             Unreachable: there is none, and it says why.
@@ -117,11 +137,11 @@ class Connection:
 
     @property
     def is_alive(self) -> bool:
-        """Whether the connection stands, as far as anybody knows."""
+        """True if the connection is open, as far as is known."""
         return self._client is not None and not self._closed.is_set()
 
     async def close(self) -> None:
-        """End the connection; a process of ours is stopped."""
+        """Close the connection, and stop the server's process."""
         async with self._lock:
             await self._close()
 
@@ -173,7 +193,7 @@ class Connection:
         raise Unreachable(f"the MCP server {self._name!r} cannot be used: {why}{said}") from error
 
     async def _hold_open(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
-        """Hold the connection open until it is over, in a context that is not its first call's."""
+        """Hold the connection open until it ends, in a context of its own."""
         try:
             async with self._connected(over) as client:
                 ready.set_result(client)
@@ -219,13 +239,13 @@ class Connection:
 
     @asynccontextmanager
     async def _guarded_transport(self, over: asyncio.Event) -> AsyncIterator[Any]:
-        """The transport, at a bounded rate, with answers that can be read, and word of its end."""
+        """Yield the transport with a rate limit, repaired responses and an end event."""
         if (
             self._options.config.agreed_fingerprint
         ):  # what it starts may have changed since the last time
             await asyncio.to_thread(check_unchanged, self._options.config)
         async with self._transport() as (read, write):
-            yield _GuardedStream(read, RateLimiter(self._name), over.set, self.sift), write
+            yield GuardedStream(read, RateLimiter(self._name), over.set, self.sift), write
 
     def _transport(self) -> AbstractAsyncContextManager[Any]:
         config = self._options.config
@@ -237,17 +257,17 @@ class Connection:
 
     @property
     def known_tools(self) -> dict[str, types.Tool] | None:
-        """The tools as they are known to be now; None if they must be asked for. For any thread."""
+        """The cached tools; None if they must be requested. For any thread."""
         return self._tools if self.is_alive else None
 
     async def tools(self, *, fresh: bool = False) -> dict[str, types.Tool]:
-        """The server's tools by name, in its order.
+        """Return the server's tools by name, in the server's order.
 
         Args:
-            fresh: Ask again, unless the server itself said how long its answer holds.
+            fresh: Request them again, unless the server declared how long its answer is valid.
 
         Raises:
-            Unreachable, SetupError: as `client` does; or it gives no listing that can be read.
+            Unreachable, SetupError: As of `client`, or the listing cannot be read.
         """
         client = await self.client()
         if self._tools is None or fresh:
@@ -284,7 +304,7 @@ class Connection:
             self._invalidate_lists()
 
     def _invalidate_lists(self) -> None:
-        """What is known of its lists may not be so any more."""
+        """Drop cached lists, which may have changed."""
         self._tools = None
         self.on_lists_changed()
 
@@ -294,7 +314,7 @@ class Connection:
             await self.on_log(params)
 
     async def _listen_for_changes(self, client: Client) -> None:
-        """Hear of changed lists, on the revision where one must ask to; again after a loss."""
+        """Listen for list changes, on revisions that require it; listen again after a loss."""
         has = client.server_capabilities
         told = {
             f"{kind}_list_changed": True
@@ -313,7 +333,7 @@ class Connection:
             log.debug("%s tells of no changes: %s", self._name, describe(error))
 
     async def _receive_changes(self, client: Client, told: dict[str, bool]) -> None:
-        """Hear of changes until the stream of them ends."""
+        """Receive list changes until the stream ends."""
         async with client.listen(**told) as events:  # type: ignore[arg-type]
             async for _ in events:
                 self._invalidate_lists()
@@ -334,7 +354,7 @@ _LEVELS = {
 
 
 async def _skip_validation(name: str, result: types.CallToolResult) -> None:
-    """Leave the check of a result to the tool."""
+    """Skip the SDK's validation: the tool validates its own results."""
 
 
 def _innermost_error(error: BaseException | None) -> BaseException | None:
@@ -344,65 +364,9 @@ def _innermost_error(error: BaseException | None) -> BaseException | None:
 
 
 def _describe_failure(error: BaseException) -> str:
-    """The innermost reason why a connection failed, in a sentence."""
+    """Describe the innermost reason of a failed connection in a sentence."""
     error = _innermost_error(error) or error
     if isinstance(error, MCPError):
         closed = error.code == types.CONNECTION_CLOSED
         return "it ended, or does not speak the protocol" if closed else error.message
     return describe(error)
-
-
-class _GuardedStream:
-    """A transport's incoming messages."""
-
-    def __init__(
-        self, inner: Any, rate: RateLimiter, ended: Callable[[], object], sift: ResponseRepair
-    ) -> None:
-        self._inner = inner
-        self._rate = rate
-        self._ended = ended
-        self._sift = sift
-
-    @property
-    def last_context(self) -> Any:
-        """The context variables of who sent the message, where the transport knows."""
-        return getattr(self._inner, "last_context", None)
-
-    def __aiter__(self) -> _GuardedStream:
-        return self
-
-    async def __anext__(self) -> SessionMessage | Exception:
-        try:
-            while True:
-                item: SessionMessage | Exception = await self._inner.__anext__()
-                if self._rate.allows(item):
-                    return self._sifted(item)
-        except BaseException:
-            self._ended()
-            raise
-
-    def _sifted(self, item: SessionMessage | Exception) -> SessionMessage | Exception:
-        message = item.message if isinstance(item, SessionMessage) else None
-        if isinstance(message, types.JSONRPCResponse):
-            self._sift.repair(message.result)
-        elif isinstance(message, types.JSONRPCError):
-            message.error = mark_peer_error(message.error)
-        return item
-
-    async def receive(self) -> SessionMessage | Exception:
-        """The next message."""
-        return await self.__anext__()
-
-    def close(self) -> None:
-        """Close the inner stream."""
-        self._inner.close()
-
-    async def aclose(self) -> None:
-        """Close the inner stream."""
-        await self._inner.aclose()
-
-    async def __aenter__(self) -> _GuardedStream:
-        return self
-
-    async def __aexit__(self, *_: object) -> None:
-        await self.aclose()

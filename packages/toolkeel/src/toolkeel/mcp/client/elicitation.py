@@ -41,7 +41,7 @@ Call = TypeVar("Call")
 
 
 def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: object) -> Any:
-    """The same, and the refusal while so many wait for somebody who does not answer, or read.
+    """Wrap a callback to return the refusal while too many calls of it are pending.
 
     >>> import asyncio
     >>> asyncio.run(limit_concurrency(asyncio.sleep, 0, "refused")(1))
@@ -63,7 +63,7 @@ def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: ob
 
 
 class OpenCalls(Generic[Call]):
-    """The calls that are open on one connection, and whose they are.
+    """The open calls of one connection, and their owners.
 
     By a pipe a question of the older revisions names no call. If all calls are one owner's it is
     theirs; else nobody knows whose it is, and nobody is asked. A call that was given up counts for
@@ -79,7 +79,7 @@ class OpenCalls(Generic[Call]):
 
     @contextmanager
     def open(self, owner: object, call: Call) -> Iterator[None]:
-        """Around a call.
+        """Register a call while the context is active.
 
         Args:
             owner: Whose it is.
@@ -95,18 +95,18 @@ class OpenCalls(Generic[Call]):
             del self._open[id(call)]
 
     def close(self, owner: object) -> None:
-        """Note that a call was given up, though its server may go on with it."""
+        """Record that a call was abandoned, though its server may continue it."""
         now = monotonic()
         self._left = {each: until for each, until in list(self._left.items()) if until > now}
         self._left[owner] = now + GIVEN_UP_SECONDS
 
     def newest(self) -> Call | None:
-        """The call that was begun last, whose ever it is."""
+        """Return the most recently opened call of any owner."""
         calls = list(self._open.values())
         return calls[-1][1] if calls else None
 
     def find_owner_call(self, own: Call | None) -> Call | None:
-        """The call that a question belongs to; None if that cannot be known.
+        """Return the call a question belongs to; None if that is ambiguous.
 
         Args:
             own: That in whose context it came, where the transport tells.
@@ -121,7 +121,7 @@ class OpenCalls(Generic[Call]):
 
 @record
 class Elicitation:
-    """A question of a server to a person.
+    """A server's question to a person.
 
     Args:
         server: Name of the server that asks; never what it calls itself.
@@ -137,12 +137,12 @@ class Elicitation:
 
     @property
     def host(self) -> str:
-        """Where the address leads."""
+        """The host of the URL."""
         return urlsplit(self.url).netloc.rpartition("@")[2]
 
     @property
     def defaults(self) -> dict[str, object]:
-        """The form as the server has filled it in; None where it has not."""
+        """The form with the server's defaults; None for fields without one."""
         properties = self.schema.get("properties")
         fields = properties if isinstance(properties, Mapping) else {}
         required = self.schema.get("required")
@@ -163,7 +163,7 @@ False declines, None cancels."""
 async def answer_elicitation(
     elicitation: Elicitation, elicit: Elicit | None, context: ToolContext[Any] | None
 ) -> types.ElicitResult:
-    """The answer to a server's question.
+    """Return the answer to a server's question.
 
     Args:
         elicitation: The question.
@@ -191,7 +191,7 @@ async def answer_elicitation(
 
 
 class _Form:
-    """The fields of a question.
+    """The form of a question, and validation of answers.
 
     Attributes:
         problem: What was wrong with the last answer.
@@ -207,7 +207,7 @@ class _Form:
             self.problem = str(error)
 
     def content(self, answer: Mapping[str, object] | bool) -> dict[str, Any] | None:
-        """The filled form; None if it does not fit."""
+        """Return the filled form; None if the answer does not fit."""
         filled = self._defaults | (dict(answer) if isinstance(answer, Mapping) else {})
         filled = {name: value for name, value in filled.items() if value is not None}
         if self._validator is None:
@@ -235,7 +235,7 @@ async def _ask_once(
 
 
 def _ticket(elicitation: Elicitation, call_id: str, problem: str) -> Ticket:
-    """The question as something a person can approve."""
+    """Build a ticket that a person can approve from a question."""
     name = f"answer to {elicitation.server}"
     fields, form = elicitation.defaults, elicitation.schema
     lines = [f"the server {elicitation.server} asks: {_line(elicitation.message)}"]
@@ -267,13 +267,13 @@ def _describe_schema(schema: Mapping[str, object]) -> list[str]:
 
 
 def _line(text: str) -> str:
-    """A server's words as one line: what a page shows is all of it, and no line of ours is forged."""
+    """Return a server's text as one line, so that it cannot forge other lines."""
     shown = text if len(text) <= MAX_CHARACTERS else f"{text[:MAX_CHARACTERS]} [cut here]"
     return " ".join(remove_hidden(shown)[0].split())
 
 
 def parse_elicitation(server: str, params: types.ElicitRequestParams) -> Elicitation:
-    """A question as it came."""
+    """Parse the parameters of an elicitation request."""
     if isinstance(params, types.ElicitRequestURLParams):
         return Elicitation(server, params.message, NOTHING, params.url)
     schema = params.requested_schema

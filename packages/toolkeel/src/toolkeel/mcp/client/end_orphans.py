@@ -32,7 +32,7 @@ _pipe: list[int] = []
 
 
 def guard_group(group: int) -> None:
-    """End a process group when this program is gone. Where there is no shell, nothing is done."""
+    """Kill a process group when this program ends. Does nothing without a shell."""
     with _lock:
         if sys.platform != "win32" and os.path.exists(_SHELL):
             if not _pipe:
@@ -41,7 +41,7 @@ def guard_group(group: int) -> None:
 
 
 def release_group(group: int) -> None:
-    """Guard a process group no more: it has ended, and its number may be another's."""
+    """Stop guarding a process group: it has ended, and its id may be reused."""
     with _lock:
         if _pipe:
             _send_command("-", group)
@@ -53,7 +53,7 @@ def _send_command(what: str, group: int) -> None:
 
 
 def _start() -> int:
-    """Start the guardian in a session of its own, so that Ctrl-C does not reach it."""
+    """Start the guardian in its own session, so that Ctrl-C does not reach it."""
     read, write = os.pipe()
     nothing = os.open(os.devnull, os.O_WRONLY)
     try:
@@ -75,7 +75,7 @@ def _start() -> int:
 
 
 def _forget_after_fork() -> None:
-    """A forked child holds the pipe, too, and would keep it open."""
+    """Close the pipe in a forked child, which would keep it open."""
     if _pipe:
         with suppress(OSError):
             os.close(_pipe.pop())

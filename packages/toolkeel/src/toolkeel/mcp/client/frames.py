@@ -32,7 +32,7 @@ log = logging.getLogger("toolkeel.mcp")
 
 
 class FrameReader:
-    """Cuts what a server sends into lines, and reads each as a message (JSON-RPC).
+    """Splits a server's output into lines and parses each as a JSON-RPC message.
 
     Args:
         name: Of the server, for the log.
@@ -57,7 +57,7 @@ class FrameReader:
         self._joined_bytes = 0
 
     def feed(self, chunk: bytes) -> Iterator[SessionMessage]:
-        """The messages that are complete with `chunk`."""
+        """Yield the messages that `chunk` completes."""
         self._buffer += chunk
         while (end := self._buffer.find(b"\n", self._searched)) >= 0:
             line = bytes(self._buffer[:end])
@@ -88,7 +88,7 @@ class FrameReader:
             return self._report_unreadable(line[: self._edge], line[-self._edge :], why)
 
     def _join_lines(self, line: bytes) -> bytes | None:
-        """The message that a line ends, as one; empty if more of it comes, None if it is of none.
+        """Return the message that this line completes; empty if it continues, None if it is none.
 
         Written so that people can read it, it begins and ends with a bracket alone at the left.
         """
@@ -104,7 +104,7 @@ class FrameReader:
         return whole
 
     def _report_unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
-        """What the request is told that a broken line may have answered."""
+        """Return an error response for the request that an unreadable line may have answered."""
         self._noise += 1
         if self._noise == 1:
             log.warning("%s sent what cannot be read (%s): %.200r", self._name, why, head[:200])
@@ -121,7 +121,7 @@ class FrameReader:
 
 
 class RateLimiter:
-    """Lets messages through at a bounded rate; answers always.
+    """Limits the rate of incoming messages; responses always pass.
 
     Args:
         name: Of the server, for the log.
@@ -138,7 +138,7 @@ class RateLimiter:
         self.dropped = 0
 
     def allows(self, item: SessionMessage | Exception) -> bool:
-        """Whether a message goes on."""
+        """Return True if a message may pass."""
         if isinstance(item, SessionMessage) and isinstance(
             item.message, JSONRPCResponse | JSONRPCError
         ):
@@ -146,7 +146,7 @@ class RateLimiter:
         return self.take_one()
 
     def take_one(self) -> bool:
-        """Whether one more message that was not asked for goes on."""
+        """Return True if one more unsolicited message may pass."""
         now = monotonic()
         self._left = min(self._burst, self._left + (now - self._at) * self._rate)
         self._at = now

@@ -39,7 +39,7 @@ _KEEP_OPEN = 3600.0
 
 
 class BoundedTransport(httpx2.AsyncBaseTransport):
-    """A transport around another: bodies are bounded, and failures become responses.
+    """HTTP transport that bounds bodies and turns failures into JSON-RPC error responses.
 
     Args:
         inner: What sends.
@@ -56,7 +56,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
         self._home = httpx2.URL(home).host
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Send a request; a `POST` of a message always has an answer."""
+        """Send a request; a `POST` of a message always gets a response."""
         if self._home and _leaves_origin(request.url, self._home):
             await request.aread()
             return httpx2.Response(403, text="This address is not asked.", request=request)
@@ -81,7 +81,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
     async def _read(
         self, response: httpx2.Response, message: httpx2.Request | None = None
     ) -> httpx2.Response:
-        """The response with its body read, unless that is a stream of events.
+        """Read the body of a response, unless it is an event stream.
 
         Args:
             response: As it came.
@@ -132,7 +132,7 @@ class BoundedTransport(httpx2.AsyncBaseTransport):
 
 
 class _EventStream(httpx2.AsyncByteStream):
-    """A stream of events, each as far as it can be read."""
+    """An event stream with repaired events."""
 
     def __init__(self, inner: httpx2.AsyncByteStream, limit: int) -> None:
         self._inner = inner
@@ -163,7 +163,7 @@ _END_OF_EVENT = re.compile(rb"(?:\r\n|\n|\r(?!\n)){2}")
 
 
 def _leaves_origin(url: httpx2.URL, home: str) -> bool:
-    """Whether a server has named an address that it must not make us ask (SSRF).
+    """Return True if a URL named by a server must not be requested (SSRF).
 
     Over http only its own host, or any of this machine if it is one itself; over https any name,
     since whoever answers must prove to be it, but no address that is not public.
@@ -194,7 +194,7 @@ def _is_message(request: httpx2.Request) -> bool:
 def _status_error(
     status: int, content: bytes, headers: httpx2.Headers
 ) -> tuple[bytes, httpx2.Headers]:
-    """A refusal whose reason the SDK would drop, as an answer of the protocol."""
+    """Convert an HTTP refusal, whose reason the SDK would drop, to a JSON-RPC error."""
     if headers.get("content-type", "").lower().startswith("application/json"):
         try:
             if "jsonrpc" in json.loads(content):
@@ -236,7 +236,7 @@ def _error(code: int, text: str) -> bytes:
 
 
 class _Client(httpx2.AsyncClient):
-    """A client whose logins that fail cost one request, too, once there is a connection."""
+    """HTTP client whose failed logins fail one request, not the connection."""
 
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         """Send a request, authorized."""
@@ -266,7 +266,7 @@ class NetworkOptions:
     http_client: httpx2.AsyncClient | None = None
 
     def transport(self) -> httpx2.AsyncBaseTransport:
-        """What sends, and asks no address that the server must not make us ask.
+        """Return the transport that sends requests, protected against SSRF.
 
         Raises:
             SetupError: its certificates cannot be used.
@@ -279,7 +279,7 @@ class NetworkOptions:
 
     @property
     def headers(self) -> dict[str, str]:
-        """Those of each request to the server."""
+        """The headers of each request to the server."""
         return {"accept-encoding": "identity", **self.config.headers}
 
 
@@ -294,7 +294,7 @@ def _client(network: NetworkOptions, timeout: float) -> httpx2.AsyncClient:
 
 @asynccontextmanager
 async def http(network: NetworkOptions, timeout: float, *, older: bool) -> AsyncIterator[Any]:
-    """The connection to a server on the network.
+    """Yield the streams of a connection to a server on the network.
 
     Args:
         network: How it is reached.

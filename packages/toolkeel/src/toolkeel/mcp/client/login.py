@@ -40,7 +40,7 @@ LoginPrompt: TypeAlias = Callable[[str], Awaitable[str]]
 @checked
 @record
 class OAuth:
-    """How to log in to a server by OAuth: client, scope, port, and where tokens are kept.
+    """OAuth settings for a server: client, scope, port, and token storage.
 
     Args:
         scope: What to ask for; what the server names by default.
@@ -70,7 +70,7 @@ Auth: TypeAlias = OAuth | Literal["oauth"] | httpx2.Auth | None
 
 
 def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
-    """What authorizes requests to a server; by default a login that somebody has made before.
+    """Return what authorizes requests to a server; a stored login by default.
 
     Raises:
         SetupError: it cannot be used with this server.
@@ -107,7 +107,7 @@ def resolve_auth(auth: Auth, config: ServerConfig) -> httpx2.Auth | None:
 
 
 def _oauth_from_config(config: ServerConfig) -> OAuth:
-    """How to log in, as the server's file says it.
+    """Return the OAuth settings of the server's file.
 
     Raises:
         SetupError: its port is none.
@@ -143,7 +143,7 @@ def _registered_client(auth: OAuth, redirect: str) -> OAuthClientInformationFull
 
 
 def stored_login(config: ServerConfig) -> httpx2.Auth | None:
-    """The login to a server, if somebody has logged in to it before; else None."""
+    """Return the stored login to a server; None if there is none."""
     given = any(name.lower() == "authorization" for name in config.headers)
     if not config.url or given or not _token_path(OAuth(), config).is_file():
         return None
@@ -151,13 +151,13 @@ def stored_login(config: ServerConfig) -> httpx2.Auth | None:
 
 
 async def delete_login(config: ServerConfig) -> None:
-    """Forget the login to a server, if there is one."""
+    """Delete the stored login to a server."""
     if config.url and _token_path(OAuth(), config).is_file():
         await _token_storage(OAuth(), config).delete()
 
 
 class _Login:
-    """One person's way through a login page."""
+    """One person's login through a browser."""
 
     def __init__(self, auth: OAuth, server: str) -> None:
         self._auth = auth
@@ -166,13 +166,13 @@ class _Login:
         self._visit: asyncio.Future[str] | None = None
 
     async def begin(self, url: str) -> None:
-        """Send the person there."""
+        """Open the login page."""
         visit = self._auth.visit or Browser(self._server, self._auth.port)
         self._state = query_of(url).get("state", "")
         self._visit = asyncio.ensure_future(visit(url))
 
     async def end(self, issuer: OAuthMetadata | None) -> AuthorizationCodeResult:
-        """What the login page sent back.
+        """Return the authorization code that the login page sent back.
 
         Args:
             issuer: Whose page it was: nothing is believed of another's answer, not even its words.

@@ -1,4 +1,4 @@
-"""An MCP server whose tools an agent is given.
+"""An MCP server as a source of tools for an agent.
 
 ::
 
@@ -74,7 +74,7 @@ _OWNER = "mcp owner"
 
 @checked
 class MCPServer(ServerContents):
-    """A server of the Model Context Protocol: give it to an agent as you give a tool.
+    """A server of the Model Context Protocol; pass it to an agent like a tool.
 
     Args:
         source: The command that starts it, as one line or a list of words; its ``http(s)``
@@ -167,13 +167,13 @@ class MCPServer(ServerContents):
 
     @property
     def prefix(self) -> str:
-        """What is put before names that another source of tools has, too."""
+        """The prefix for tool names that another source uses, too."""
         return f"{self.name}_"
 
     # — a tool source —
 
     async def get_tools(self) -> list[AnyTool]:
-        """The server's tools, asked for anew; connects if need be.
+        """Return the server's tools, listed anew; connect if necessary.
 
         Raises:
             SetupError: the server cannot be reached, or `only` names a tool it does not have.
@@ -184,15 +184,8 @@ class MCPServer(ServerContents):
                 f"the MCP server {self.name!r} has no tool {missing[0]!r}; there is "
                 f"{', '.join(listed) or 'none'}"
             )
-        peer = ToolServerPeer(
-            self.name,
-            self.config.identity,
-            self.trust,
-            self.pins,
-            self._current_pin,
-            self._send,
-            self._timeout,
-        )
+        how = self._current_pin, self._send, self._timeout
+        peer = ToolServerPeer(self.name, self.config.identity, self.trust, self.pins, *how)
         assert self._connection is not None
         self.problems, self.hidden = dict(self._connection.sift.problems), {}
         names = unique_names(listed)
@@ -230,11 +223,11 @@ class MCPServer(ServerContents):
         return made.tool
 
     def tools(self) -> list[AnyTool]:
-        """`get_tools` for sync code."""
+        """Return the tools, like `get_tools`, for synchronous code."""
         return run_sync(self.get_tools)
 
     async def definitions(self) -> dict[str, Pin]:
-        """Every tool's definition as the server has it now, ready to be pinned or compared.
+        """Return the current definition of every tool, to pin or compare.
 
         Raises:
             SetupError: the server cannot be reached.
@@ -247,7 +240,7 @@ class MCPServer(ServerContents):
         return make_pin(self.config.identity, raw)
 
     async def _current_pin(self, tool: str) -> Pin | None:
-        """The definition a tool has now; None if it is gone.
+        """Return the current definition of a tool; None if it no longer exists.
 
         Raises:
             ToolError: the server cannot be reached.
@@ -265,7 +258,7 @@ class MCPServer(ServerContents):
     async def _send(
         self, tool: str, arguments: dict[str, Any], context: ToolContext[Any]
     ) -> types.CallToolResult:
-        """Call a tool, from whichever loop this is.
+        """Call a tool, from any event loop.
 
         Raises:
             Failed: there is no result.
@@ -324,7 +317,7 @@ class MCPServer(ServerContents):
     async def _answer_elicitation(
         self, context: ClientRequestContext, params: types.ElicitRequestParams
     ) -> types.ElicitResult:
-        """Ask a person, on the loop of the call that is the reason; no run that it may not be of."""
+        """Ask a person, on the loop of the call that caused the question."""
         elicitation = parse_elicitation(self.name, params)
         caller = self._calls.find_owner_call(_caller.get())
         if callable(self._elicit):  # which answers for all runs
@@ -347,13 +340,13 @@ class MCPServer(ServerContents):
     # — the connection —
 
     def _get_connection(self) -> Connection:
-        """The connection; called on the bridge's loop alone."""
+        """Return the connection. Call it only on the library's own loop."""
         if self._connection is None:
             self._connection = Connection(self._options)
         return self._connection
 
     async def connect(self) -> None:
-        """Connect now rather than when the tools are first asked for.
+        """Connect now rather than on first use.
 
         Raises:
             SetupError: the server cannot be reached.
@@ -361,7 +354,7 @@ class MCPServer(ServerContents):
         await self._with_tool_errors(lambda: self._get_connection().client())
 
     async def close(self) -> None:
-        """End the connection; the next use makes a new one."""
+        """Close the connection; the next use opens a new one."""
         if self._connection is not None:
             await on_own_loop(self._connection.close)
 
@@ -392,7 +385,7 @@ atexit.register(_at_exit)
 
 @checked
 def servers(path: str | Path, **options: Any) -> list[MCPServer]:
-    """Every server of a file, for an agent: ``tools=[*servers("mcp.json")]``.
+    """Return every server of a file, for an agent: ``tools=[*servers("mcp.json")]``.
 
     Args:
         path: Of a file as `toolkeel.mcp.config` reads it.

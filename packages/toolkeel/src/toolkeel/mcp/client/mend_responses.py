@@ -1,4 +1,4 @@
-"""A server's responses, made readable piece by piece before the SDK judges each as a whole.
+"""Repairs a server's responses piece by piece, before the SDK validates them as one.
 
 The SDK refuses a listing for one definition and a result for one block: then every tool, or the
 answer of a call that has run, is lost. Here each piece is judged alone. What can be mended is, what
@@ -55,7 +55,7 @@ log = logging.getLogger("toolkeel.mcp")
 
 @record
 class PeerErrorData:
-    """What an error of the peer carried, where its code is one by which a transport tells its own.
+    """Marks error data of a peer whose code looks like one of the transport's.
 
     Args:
         data: As it came.
@@ -65,12 +65,12 @@ class PeerErrorData:
 
 
 def transport_error(code: int, message: str) -> types.ErrorData:
-    """An error of our own transport, which no peer can say."""
+    """Build an error of our own transport, which no peer can send."""
     return types.ErrorData(code=code, message=message, data={"toolkeel": _OURS})
 
 
 def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
-    """An error as it came by a transport, marked if it only looks like the transport's own."""
+    """Mark a received error that only looks like the transport's own."""
     unread = (types.PARSE_ERROR, types.INVALID_REQUEST)
     if error.code in unread and error.message.startswith(_SDK_LOST):
         return transport_error(LOST, f"the answer cannot be read: {error.message[:500]}")
@@ -84,7 +84,7 @@ def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
 
 
 def error_data(error: types.ErrorData) -> object:
-    """What the peer said besides code and message; None if it was not the peer that spoke."""
+    """Return a peer's error data; None for an error of the transport."""
     if isinstance(error.data, PeerErrorData):
         return error.data.data
     return None if _is_transport_data(error.data) else error.data
@@ -95,7 +95,7 @@ def _is_transport_data(data: object) -> bool:
 
 
 class ResponseRepair:
-    """Judges the answers of one server piece by piece.
+    """Repairs and validates the responses of one server piece by piece.
 
     Args:
         version: The negotiated revision; None before there is one.
@@ -111,7 +111,7 @@ class ResponseRepair:
         self.problems: dict[str, str] = {}
 
     def repair(self, result: dict[str, Any], method: str = "") -> None:
-        """Mend a listing, the result of a call, or what was read, in place.
+        """Repair a result in place: a listing, a call result or contents.
 
         Args:
             result: As it came.
@@ -141,7 +141,7 @@ class ResponseRepair:
             result["tools"] = [kept for kept in listed if kept is not None]
 
     def _fits(self, item: object, of: TypeAdapter[Any], key: str) -> bool:
-        """Whether a prompt or a resource of a list is one; one that is none is left out."""
+        """Return True if a list item is valid; log it otherwise."""
         try:
             of.validate_python(item, by_name=False)
         except ValidationError:
@@ -171,7 +171,7 @@ class ResponseRepair:
 
 
 def _require_object_root(schema: dict[str, Any]) -> dict[str, Any]:
-    """A schema of arguments whose root says that they are an object, as revisions demand."""
+    """Return an argument schema whose root has type object, as revisions demand."""
     if schema.get("type") == "object":
         return schema
     kind = schema.get("type")
@@ -181,7 +181,7 @@ def _require_object_root(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def _fault(tool: dict[str, Any], version: str) -> list[str]:
-    """Where a definition has that for which the SDK refuses it; empty if it does not."""
+    """Return the path of the first fault for which the SDK rejects a definition; empty if none."""
     page: dict[str, Any] = {"tools": [tool], "resultType": "complete", "ttlMs": 0}
     page["cacheScope"] = "private"
     try:
@@ -194,7 +194,7 @@ def _fault(tool: dict[str, Any], version: str) -> list[str]:
 
 
 def _remove_at(tool: dict[str, Any], place: list[str]) -> str:
-    """Take what an error is about out of a definition: of a schema, that keyword alone.
+    """Remove what an error is about from a definition: of a schema, only the keyword.
 
     Returns:
         What was taken out.
@@ -254,14 +254,14 @@ _OTHERS = frozenset(
 
 
 def _drop_odd(result: dict[str, Any]) -> None:
-    """Take out what beside the content is of the wrong kind."""
+    """Remove fields of the wrong type besides the content."""
     for key, kind in (("resultType", str), ("_meta", dict), ("description", str)):
         if key in result and not isinstance(result[key], kind):
             del result[key]
 
 
 def _mend_content(result: dict[str, Any]) -> None:
-    """What was read of a resource, a prompt's messages, or suggestions."""
+    """Repair contents of a resource, messages of a prompt, or completions."""
     if "contents" in result:
         result["contents"] = [_part(each) for each in _as_list(result["contents"])]
     if "messages" in result:
@@ -281,7 +281,7 @@ def _as_list(value: object) -> list[Any]:
 
 
 def _part(part: object) -> object:
-    """Contents of a resource; what is not text or bytes stands as its JSON."""
+    """Return the contents of a resource; other values become JSON text."""
     try:
         _PART.validate_python(part, by_name=False)
     except ValidationError:
@@ -293,7 +293,7 @@ def _part(part: object) -> object:
 
 
 def _messages(message: object) -> list[dict[str, Any]]:
-    """A message of a prompt: one for each of its blocks, as the protocol has it."""
+    """Split a prompt message into one per block, as the protocol requires."""
     said = message if isinstance(message, dict) else {"content": message}
     role = "assistant" if said.get("role") == "assistant" else "user"
     blocks = _as_list(said.get("content", said))
@@ -306,7 +306,7 @@ def _text(value: object) -> str:
 
 
 def _block(block: object) -> object:
-    """A block without sides that are none, or its JSON as a text if nobody knows what it is."""
+    """Return a valid content block; an unknown one becomes its JSON as text."""
     if _is_block(block):
         return block
     if not isinstance(block, dict):

@@ -88,12 +88,12 @@ class LoginFlow(OAuthClientProvider):
         return f"Bearer {tokens.access_token}" if tokens is not None else ""
 
     async def _restart_login(self) -> bool:
-        """Read the login again: whether another has renewed it since a token was refused."""
+        """Reload the stored login; return True if another process renewed it."""
         await self._initialize()
         return self.context.is_token_valid()
 
     async def _refreshed(self, response: httpx2.Response) -> None:
-        """Take what a refresh brought; what it did not tells a new login, or to try later.
+        """Store the result of a refresh; raise if a new login is needed.
 
         Raises:
             OAuthTokenError: the authorization server cannot answer now; the login is still good.
@@ -105,7 +105,7 @@ class LoginFlow(OAuthClientProvider):
             await self._forget_client()
 
     async def _login(self, request: httpx2.Request, short: httpx2.Response | None) -> Flow:
-        """A login by a person, who is asked once however many requests need it.
+        """Log a person in, once for all requests that need it.
 
         Args:
             request: What needs it.
@@ -131,7 +131,7 @@ class LoginFlow(OAuthClientProvider):
         yield request
 
     def _probe_challenge(self, short: httpx2.Response | None) -> httpx2.Request | None:
-        """Asks whether the kept registration is still known, before a person is sent there.
+        """Build a request that checks the registration before a person is sent to the page.
 
         It asks for the scopes the person will be asked for: what was granted, and what was missing.
         """
@@ -162,13 +162,13 @@ class LoginFlow(OAuthClientProvider):
 
 
 def _wants_more(response: httpx2.Response) -> bool:
-    """Whether a login was refused because it does not go far enough."""
+    """Return True if a request was refused for an insufficient scope."""
     error = utils.extract_field_from_www_auth(response, "error")
     return response.status_code == 403 and error == "insufficient_scope"
 
 
 def _error_in(body: bytes) -> object:
-    """The code in an error of OAuth; None if it is none."""
+    """Return the code of an OAuth error; None if there is none."""
     try:
         said = json.loads(body)
     except (ValueError, RecursionError):

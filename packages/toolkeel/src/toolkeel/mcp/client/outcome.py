@@ -22,7 +22,7 @@ from toolkeel.mcp.client.tool import CallFailed
 
 
 def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> CallFailed:
-    """The result message of a call that ended with an error of the protocol.
+    """Convert a protocol error of a call to the exception with its result message.
 
     Args:
         error: As the SDK raised it.
@@ -58,12 +58,12 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
 
 
 def is_session_lost(error: MCPError) -> bool:
-    """Whether the server has ended our session, and did nothing."""
+    """Return True if the server ended our session without doing anything."""
     return error.code == FORGOTTEN and not isinstance(error.data, PeerErrorData)
 
 
 def with_hint(text: str) -> str:
-    """What a server said of its failure, and what helps where it asks in the older way alone."""
+    """Add a hint to a server's error text if the server needs an older revision."""
     return text + (_OLDER if "no back-channel" in text else "")
 
 

@@ -1,4 +1,4 @@
-"""Every page of a list, with an end."""
+"""Pagination of a listing, with a bound."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ log = logging.getLogger("toolkeel.mcp")
 async def fetch_pages(
     fetch: Callable[[str | None], Awaitable[Any]], server: str
 ) -> AsyncIterator[Any]:
-    """The pages of a list, in order. A cursor that comes again or is refused ends it.
+    """Yield the pages of a list in order; a repeated or refused cursor ends it.
 
     Args:
         fetch: Gives the page at a cursor; None is the first.

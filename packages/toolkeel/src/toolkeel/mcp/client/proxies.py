@@ -1,4 +1,4 @@
-"""The network as the environment, a file or a client of one's own has it: proxies, and TLS.
+"""Network settings: proxies and TLS from the environment, a file or the program's client.
 
 ``HTTP_PROXY``, ``HTTPS_PROXY``, ``ALL_PROXY`` and ``NO_PROXY`` count, in capitals or not, as do the
 settings of the system where Python reads them. An HTTP client that is given a transport heeds none of
@@ -18,7 +18,7 @@ from toolkeel.errors import SetupError
 
 
 def tls_context(said: Mapping[str, str]) -> ssl.SSLContext | bool:
-    """Whose certificates are trusted, and by which a server knows us.
+    """Return the TLS context: trusted authorities and the client certificate.
 
     Args:
         said: ``ca``, trusted beside those of the system; ``cert`` and ``key``, of ours.
@@ -45,8 +45,7 @@ def _no_password() -> str:
 
 
 class ClientTransport(httpx2.AsyncBaseTransport):
-    """Sends by a client of the program's own: its proxies and certificates, and to the server that it
-    was lent for its headers and login.
+    """Transport that sends through the program's own HTTP client.
 
     Args:
         client: Whoever lent it closes it.
@@ -113,7 +112,7 @@ class ProxyTransport(httpx2.AsyncBaseTransport):
 
 
 def find_proxy(url: httpx2.URL) -> str:
-    """The proxy that an address is reached by; empty if directly, as this machine's own always are."""
+    """Return the proxy for a URL; empty for a direct connection, as loopback always is."""
     here = url.host in ("localhost", "::1") or url.host.startswith("127.")
     address = url.host if url.port is None else f"{url.host}:{url.port}"
     if here or urllib.request.proxy_bypass(address):

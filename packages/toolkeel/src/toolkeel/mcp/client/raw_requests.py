@@ -1,4 +1,4 @@
-"""Requests to a process as plain JSON, beside the SDK's session (relay): no models, one parse.
+"""Requests to a server process as plain JSON, beside the SDK's session.
 
 A gateway passes on what it is given, so nothing between a line and its answer needs to be understood.
 These requests share the pipe with the SDK's session and are told apart by their ids.
@@ -61,15 +61,15 @@ class RawRequests:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is a pipe to send by."""
+        """True if there is a pipe to send on."""
         return self._stdin is not None
 
     def open(self, stdin: asyncio.StreamWriter) -> None:
-        """Begin to send to a process that has started."""
+        """Start sending to a process."""
         self._stdin = stdin
 
     def close(self) -> None:
-        """Fail all open requests, since no response will come any more."""
+        """Fail all pending requests: no response will arrive."""
         self._stdin = None
         for waiting in self._waiting.values():
             _fail(waiting, types.ErrorData(code=types.CONNECTION_CLOSED, message=_CLOSED))
@@ -81,7 +81,7 @@ class RawRequests:
         timeout: float,
         progressed: Progressed | None = None,
     ) -> dict[str, Any]:
-        """Make a request.
+        """Send a request and return its result.
 
         Args:
             method: Of the protocol.
@@ -142,7 +142,7 @@ class RawRequests:
     # — what comes back —
 
     def handle_line(self, line: bytes) -> bool:
-        """Take a line that is about one of these requests (response, progress); whether it is."""
+        """Handle a line for one of these requests; return True if it was one."""
         if not self._waiting:
             return False
         try:
@@ -173,7 +173,7 @@ class RawRequests:
         return True
 
     def end_by_error(self, item: SessionMessage) -> bool:
-        """End the request that a message, made of a line that cannot be read, is about; whether there is one."""
+        """Fail the request an unreadable line belongs to; return True if there is one."""
         message = item.message
         waiting = self._waiting_for(getattr(message, "id", None))
         if waiting is None or not isinstance(message, types.JSONRPCError):
@@ -209,7 +209,7 @@ class RawRequests:
         return True
 
     def _has_room(self, untold: set[asyncio.Future[None]]) -> bool:
-        """Whether one more thing is passed on: not faster than it can be, nor while nobody takes it."""
+        """Return True if another callback may be started."""
         return len(untold) < MAX_CALLBACKS and self._rate.take_one()
 
 

@@ -1,4 +1,4 @@
-"""Subscriptions to resources: who is told of which change, in both eras of the protocol.
+"""Resource subscriptions of a client, in both eras of the protocol.
 
 Up to 2025-11-25 a client subscribes each address for its session. Since 2026-07-28 it listens to a
 stream; there is one for each address, opened anew when it ends.
@@ -22,7 +22,7 @@ RETRY_SECONDS = 1.0
 
 
 class ResourceSubscriptions:
-    """Subscriptions to the resources of one server, and who is told of changes.
+    """Subscriptions to the resources of one server, and their listeners.
 
     Args:
         client: Gives a living connection.
@@ -36,7 +36,7 @@ class ResourceSubscriptions:
         self._listeners: dict[str, asyncio.Task[None]] = {}
 
     async def add(self, uris: Iterable[str], tell: Listener) -> None:
-        """Subscribe somebody to a resource.
+        """Subscribe a listener to resources.
 
         Raises:
             MCPError: the server lets nobody watch.
@@ -57,7 +57,7 @@ class ResourceSubscriptions:
                 await self._unsubscribe(uri)
 
     async def resubscribe(self, client: Client) -> None:
-        """Subscribe again on a new connection; what changed meanwhile was not heard, so all are told."""
+        """Subscribe again on a new connection, and notify all listeners of possibly missed changes."""
         for uri in list(self._listening):
             with suppress(MCPError):
                 await self._subscribe(client, uri)

@@ -1,4 +1,4 @@
-"""Resources, prompts and instructions of a server: what it has besides tools.
+"""Resources, prompts and instructions of a server.
 
 A program asks for them by methods. A model gets them as tools where the program wants that
 (``MCPServer(..., resources=True)``); those are asked about as the server's own tools are.
@@ -49,11 +49,11 @@ class ServerContents:
         raise NotImplementedError
 
     async def instructions(self) -> str:
-        """How the server says its tools should be used: a stranger's text, bounded, all to be seen."""
+        """Return the server's instructions: untrusted text, bounded, without hidden characters."""
         return await self._ask(lambda client: _clean_instructions(client.instructions or ""))
 
     async def resources(self) -> list[types.Resource]:
-        """Every resource the server lists; none if it has no resources.
+        """Return every resource the server lists; empty if it has none.
 
         Raises:
             SetupError: the server cannot be reached.
@@ -64,13 +64,13 @@ class ServerContents:
         )
 
     async def templates(self) -> list[types.ResourceTemplate]:
-        """Every template of resources: addresses with parts to fill in."""
+        """Return every resource template."""
         return await self._fetch_all(
             lambda c, at: c.list_resource_templates(cursor=at), lambda p: p.resource_templates
         )
 
     async def prompts(self) -> list[types.Prompt]:
-        """Every prompt, with the arguments it takes."""
+        """Return every prompt, with its arguments."""
         return await self._fetch_all(lambda c, at: c.list_prompts(cursor=at), lambda p: p.prompts)
 
     async def read(self, resource: str | Text | types.Resource) -> tuple[File, ...]:
@@ -103,7 +103,7 @@ class ServerContents:
     async def complete(
         self, of: str, argument: str, typed: str = "", given: Mapping[str, str] | None = None
     ) -> list[str]:
-        """What could be filled in.
+        """Return completions for an argument of a prompt or a template.
 
         Args:
             of: A prompt's name, or a template's address.
@@ -120,7 +120,7 @@ class ServerContents:
         return list(found.completion.values)
 
     async def watch(self, *uris: str) -> AsyncIterator[str]:
-        """The addresses of resources as they change, for ever; again after a lost connection.
+        """Yield the URIs of resources as they change, also after a reconnect.
 
         Raises:
             SetupError: the server cannot be reached.
@@ -148,7 +148,7 @@ class ServerContents:
     def content_tools(
         self, approval: Callable[[Mapping[str, object]], bool | str]
     ) -> list[AnyTool]:
-        """Resources and prompts as tools for a model.
+        """Return resources and prompts as tools for a model.
 
         Args:
             approval: Whether a person is asked about a call.
@@ -244,7 +244,7 @@ async def _clean_instructions(instructions: str) -> str:
 
 
 def uri_of(resource: str | Text | types.Resource) -> str:
-    """The address of a resource, however it is named.
+    """Return the URI of a resource, given in any form.
 
     Raises:
         SetupError: a text that stands for no link.
@@ -275,7 +275,7 @@ def _message(said: types.PromptMessage) -> UserMessage | AssistantMessage:
 
 
 def _summary(listed: Any) -> dict[str, object]:
-    """What a model needs of a listed thing."""
+    """Return the fields of a listed item that a model needs."""
     said = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
     keys = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size", "arguments")
     return {key: said[key] for key in keys if key in said}

@@ -1,4 +1,4 @@
-"""What a server may ask the program: completions of its model (sampling), and its folders (roots).
+"""Callbacks for sampling and roots.
 
 Both go to the program, which says who answers; a server that nobody answers is not offered them.
 """
@@ -21,7 +21,7 @@ from toolkeel.messages import AssistantMessage, UserMessage
 
 @record
 class Sampling:
-    """A server's question to the program's model.
+    """A server's request to the program's model.
 
     Args:
         server: Name of the server that asks.
@@ -46,7 +46,7 @@ Roots: TypeAlias = "Iterable[str | Path] | Callable[[], Iterable[str | Path]]"
 
 
 def sampling_callback(server: str, sample: Sample | None) -> Any:
-    """The SDK's callback for sampling; None if nobody answers."""
+    """Return the SDK's callback for sampling; None if nothing answers."""
     if sample is None:
         return None
 
@@ -80,7 +80,7 @@ def _parse_sampling(server: str, params: types.CreateMessageRequestParams) -> Sa
 
 
 def roots_callback(roots: Roots | None) -> Any:
-    """The SDK's callback for roots; None if there are none to tell."""
+    """Return the SDK's callback for roots; None if there are none."""
     if roots is None:
         return None
 

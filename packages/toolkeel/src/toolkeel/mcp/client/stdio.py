@@ -1,4 +1,4 @@
-"""A server as a process of ours: started without a shell, in a group of its own, with few variables.
+"""A server as a child process: no shell, its own process group, a small environment.
 
 The SDK's own transport reads lines of any length and keeps nothing of what the server says before
 it dies. This one bounds lines, keeps the end of stderr for the error, notices the death of the
@@ -137,7 +137,7 @@ async def _start_process(config: ServerConfig) -> _ServerProcess:
 
 @asynccontextmanager
 async def stdio(config: ServerConfig, stderr: Stderr, raw: RawRequests) -> AsyncIterator[Streams]:
-    """The process of a server, and the streams to talk to it by.
+    """Start a server's process, and yield the streams to communicate with it.
 
     Args:
         config: The command.
@@ -202,7 +202,7 @@ async def _write(
     outgoing: MemoryObjectReceiveStream[SessionMessage],
     incoming: MemoryObjectSendStream[Incoming],
 ) -> None:
-    """Pass on what is said to the server."""
+    """Write outgoing messages to the server."""
     stdin = server.process.stdin
     assert stdin is not None
     try:
@@ -217,7 +217,7 @@ async def _write(
 
 
 async def _collect_stderr(server: _ServerProcess, name: str, kept: Stderr) -> None:
-    """Keep the end of what the server writes to stderr."""
+    """Collect the last lines the server writes to stderr."""
     assert server.process.stderr is not None
     rest = b""
     while chunk := await server.process.stderr.read(_CHUNK):

@@ -1,4 +1,4 @@
-"""Logins that are kept: in the system's keyring where there is a real one, else in a file of ours.
+"""Stored logins: in the system's keyring if there is a real one, else in a private file.
 
 Refresh tokens are good for one use, and using one twice ends the login: so whoever renews a login is
 alone, among all connections and programs of its owner.
@@ -41,7 +41,7 @@ class Keyring(Protocol):
     """What is used of a ``keyring.backend.KeyringBackend``."""
 
     def get_password(self, service: str, username: str) -> str | None:
-        """A secret; None if there is none."""
+        """Return a secret; None if there is none."""
 
     def set_password(self, service: str, username: str, password: str) -> None:
         """Keep a secret."""
@@ -51,7 +51,7 @@ class Keyring(Protocol):
 
 
 def system_keyring() -> Keyring | None:
-    """The system's keyring; None if there is none, or only one that writes plain files."""
+    """Return the system's keyring; None if there is none or it writes plain files."""
     try:
         import keyring  # slow, and needed at a login alone
     except ImportError:
@@ -85,12 +85,12 @@ class Tokens:
         self._keyring = keyring or (lambda: None)
 
     async def get_tokens(self) -> OAuthToken | None:
-        """The tokens."""
+        """Return the tokens."""
         found = (await self._load()).get("tokens")
         return None if found is None else OAuthToken.model_validate(found)
 
     async def expires(self) -> float | None:
-        """When the access token should be refreshed, in seconds since 1970; None if nobody knows."""
+        """Return the time to refresh the access token, in seconds since 1970; None if unknown."""
         found = (await self._load()).get("expires")
         return found - _EARLY_SECONDS if isinstance(found, int | float) else None
 
@@ -100,7 +100,7 @@ class Tokens:
         await self._save({"tokens": _as_json(tokens), "expires": expires})
 
     async def get_client_info(self) -> OAuthClientInformationFull | None:
-        """The registered client."""
+        """Return the registered client."""
         if self._registered is not None:
             return self._registered
         found = (await self._load()).get("client")
@@ -111,12 +111,12 @@ class Tokens:
         await self._save({"client": _as_json(client_info)})
 
     async def delete_client(self) -> bool:
-        """Forget a registered client that the server no longer knows; whether to register anew."""
+        """Delete a client that the server no longer knows; return True if a new one may register."""
         await self._save({"client": None, "tokens": None})
         return self._registered is None
 
     async def metadata(self) -> OAuthMetadata | None:
-        """What the authorization server said of itself: where tokens are refreshed."""
+        """Return the authorization server's metadata."""
         found = (await self._load()).get("server")
         return None if found is None else OAuthMetadata.model_validate(found)
 

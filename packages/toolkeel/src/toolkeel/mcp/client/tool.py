@@ -1,4 +1,4 @@
-"""A server's tool as one of ours: asked about, pinned, called, and its result checked.
+"""A server's tool as a tool of ours: approved, pinned, called, and its result validated.
 
 The gate stands at three places of a call. Before approval it notes which definition the server has
 now. The approval asks if nobody has approved that one, with the difference. The body runs only if
@@ -76,7 +76,7 @@ class ToolServerPeer:
 
 @record
 class PinState:
-    """Whether somebody has approved a tool's definition.
+    """The approval state of a tool's definition.
 
     Args:
         server: What people call its server.
@@ -92,7 +92,7 @@ class PinState:
 
 
 class DefinitionGate:
-    """Lets calls of one tool through only as far as somebody approved its definition.
+    """Lets calls of a tool through only with an approved definition.
 
     Args:
         peer: The server.
@@ -107,7 +107,7 @@ class DefinitionGate:
         self._noted: dict[ToolContext[Any], Pin | None] = {}
 
     async def step(self, prepared: Prepared, context: ToolContext[Any], proceed: Proceed) -> object:
-        """The step around each call: note the tool's definition as the server has it now.
+        """Record the tool's current definition before a call (a step).
 
         Raises:
             ToolError: the server cannot be reached.
@@ -119,7 +119,7 @@ class DefinitionGate:
             del self._noted[context]
 
     def pin_state(self) -> PinState:
-        """Whether the definition, as it was last seen, was approved."""
+        """Return the approval state of the last known definition."""
         peer, now = self._peer, self._now
         pinned = peer.pins.get(peer.identity, self._tool)
         if pinned is None:
@@ -130,13 +130,13 @@ class DefinitionGate:
         return PinState(peer.name, peer.identity, "changed", told)
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
-        """Why to ask although a rule allows the call: how the definition differs from the approved."""
+        """Return why to ask although a rule allows the call; empty if not changed."""
         told = self.pin_state().difference
         server = self._peer.name
         return told and f"the server {server} has changed this tool since it was approved:\n{told}"
 
     def __call__(self, arguments: Mapping[str, object]) -> bool | str:
-        """Whether a person must approve the call, or why: the tool's approval."""
+        """Return True or the reason if a person must approve the call."""
         if text := self.despite_rules(arguments):
             return text
         if self._peer.trust is True:
@@ -148,7 +148,7 @@ class DefinitionGate:
         return f"a tool of the server {self._peer.name} ({why})"
 
     def unapproved_words(self) -> str:
-        """The server, as long as it is not trusted and nobody has approved what it says of the tool."""
+        """Return the server's name while its texts are neither trusted nor approved; else empty."""
         trusted = self._peer.trust is True or self.pin_state().state == "approved"
         return "" if trusted else self._peer.name
 
@@ -175,7 +175,7 @@ class DefinitionGate:
 
 @record
 class CompiledTool:
-    """One of a server's tools as one of ours.
+    """A server's tool, compiled.
 
     Args:
         tool: Ours.
@@ -189,7 +189,7 @@ class CompiledTool:
 
 
 def unique_names(listed: Iterable[str]) -> dict[str, str]:
-    """What tools are called here, by the server's names: the same, if a tool can be called that."""
+    """Return names for tools by the server's names, changed only where necessary."""
     found: dict[str, str] = {}
     for name in listed:
         with suppress(DefinitionError):
@@ -205,7 +205,7 @@ def unique_names(listed: Iterable[str]) -> dict[str, str]:
 
 
 def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = "") -> CompiledTool:
-    """A server's tool as one of ours.
+    """Compile a server's definition to a tool.
 
     Args:
         peer: The server.
@@ -256,7 +256,7 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
 
 
 def _compile_output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[str, ...]]:
-    """What a tool promises, and what of that cannot be checked."""
+    """Return the output schema, and what of it cannot be checked."""
     if schema is None:
         return None, ()
     try:
@@ -267,7 +267,7 @@ def _compile_output(schema: Mapping[str, object] | None) -> tuple[Output | None,
 
 
 def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
-    """A description as long as a model should read of one tool."""
+    """Shorten a description to `MAX_DESCRIPTION`; return it and the problem."""
     if len(description) <= MAX_DESCRIPTION:
         return description, ()
     return (
@@ -277,7 +277,7 @@ def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
 
 
 def _check_result(message: ToolMessage, output: Output | None, server: str) -> ToolMessage:
-    """The result as the model may see it; a failed one that says so if it breaks the tool's promise."""
+    """Return the result as the model may see it; failed if it does not fit the output schema."""
     content, apart = split_audience(message.content)
     details = {**message.details, FOR_USER: apart} if apart else message.details
     checked = dataclasses.replace(message, content=content, details=details)
@@ -304,7 +304,7 @@ _UNFIT = (
 
 
 def split_audience(content: Content) -> tuple[Content, tuple[dict[str, Any], ...]]:
-    """What of a result is for the model, and the blocks that are for the person alone."""
+    """Split a result into the content for the model and the blocks for the person."""
     if isinstance(content, str):
         return content, ()
     kept = tuple(block for block in content if _is_for_model(block.extra))

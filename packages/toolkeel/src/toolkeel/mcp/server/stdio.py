@@ -22,11 +22,7 @@ from typing import TypeAlias
 
 import anyio
 import mcp_types as types
-from mcp.shared._context_streams import (
-    ContextReceiveStream,
-    ContextSendStream,
-    create_context_streams,
-)
+from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
 from mcp.shared.message import SessionMessage
 from mcp_types import JSONRPCMessage
 from pydantic_core import from_json
@@ -34,10 +30,10 @@ from pydantic_core import from_json
 from toolkeel.mcp.messages import read_message
 from toolkeel.mcp.server.tool_server import ToolServer
 
-Incoming: TypeAlias = "ContextReceiveStream[SessionMessage | Exception]"
-Outgoing: TypeAlias = "ContextSendStream[SessionMessage]"
-_Read: TypeAlias = "ContextSendStream[SessionMessage | Exception]"
-_Written: TypeAlias = "ContextReceiveStream[SessionMessage]"
+Incoming: TypeAlias = "MemoryObjectReceiveStream[SessionMessage | Exception]"
+Outgoing: TypeAlias = "MemoryObjectSendStream[SessionMessage]"
+_Read: TypeAlias = "MemoryObjectSendStream[SessionMessage | Exception]"
+_Written: TypeAlias = "MemoryObjectReceiveStream[SessionMessage]"
 
 LineHandler: TypeAlias = "Callable[[bytes, Callable[[bytes], Awaitable[None]]], bool]"
 
@@ -85,8 +81,8 @@ async def stdio_streams(take: LineHandler) -> AsyncIterator[tuple[Incoming, Outg
             handled the line.
     """
     wire = _StdoutWriter(claim_stdout())
-    incoming, read = create_context_streams[SessionMessage | Exception](0)
-    write, outgoing = create_context_streams[SessionMessage](0)
+    incoming, read = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    write, outgoing = anyio.create_memory_object_stream[SessionMessage](0)
     tasks = [
         asyncio.create_task(_read(_claim_stdin(), wire, incoming, take)),
         asyncio.create_task(_write(wire, outgoing)),
