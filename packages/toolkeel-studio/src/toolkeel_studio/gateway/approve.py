@@ -45,8 +45,8 @@ def make_ticket(
         definition: Of the tool; its hints are shown, not believed.
     """
     hints = definition.annotations or types.ToolAnnotations()
-    said = hints.model_dump(exclude_none=True, exclude={"title"})
-    shown = {key.removesuffix("_hint"): value for key, value in said.items()}
+    fields = hints.model_dump(exclude_none=True, exclude={"title"})
+    shown = {key.removesuffix("_hint"): value for key, value in fields.items()}
     digest = call_digest(tool, definition.model_dump(mode="json"), arguments)
     end = time.time() + LIFETIME
     return Ticket(new_id(), "", tool, dict(arguments), digest, end, why, shown)
@@ -127,8 +127,8 @@ async def _ask_by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
 
 
 async def _ask_approver(ticket: Ticket, approver: Approver) -> Decision | None:
-    said = approver(ticket)
-    found = await said if inspect.isawaitable(said) else said
+    answer = approver(ticket)
+    found = await answer if inspect.isawaitable(answer) else answer
     if isinstance(found, bool):
         return ticket.approve() if found else ticket.deny()
     return found

@@ -71,8 +71,8 @@ class ResultCache:
             return self._versions.get(server, 0)
         if server in self._uninvalidated:
             await self.invalidate(server)
-        told = server not in self._uninvalidated
-        item = told and await _try_store(self._shared.get, _WRITTEN, _store_key(server))
+        is_current = server not in self._uninvalidated
+        item = is_current and await _try_store(self._shared.get, _WRITTEN, _store_key(server))
         return 0 if item is None else int(item.value["times"]) if item else _UNKNOWN
 
     async def put(

@@ -80,10 +80,10 @@ class Call:
         Raises:
             MCPError: it is no object, so no rule could be about it.
         """
-        given = self.params.get("arguments") or {}
-        if not isinstance(given, Mapping):
+        arguments = self.params.get("arguments") or {}
+        if not isinstance(arguments, Mapping):
             raise MCPError(types.INVALID_PARAMS, "arguments: one JSON object is needed")
-        return given
+        return arguments
 
 
 class PolicyEnforcer:
@@ -135,8 +135,8 @@ class PolicyEnforcer:
         if not self.policy.is_outward(call.tool):
             return ""
         read = await self._ledger.labels(call.client)
-        told = ", ".join(f"{_READ[label]} ({tool})" for label, tool in read.items())
-        return f"it acts outward, and this client has read {told}" if read else ""
+        sources = ", ".join(f"{_READ[label]} ({tool})" for label, tool in read.items())
+        return f"it acts outward, and this client has read {sources}" if read else ""
 
     def _definition_change(self, call: Call) -> str:
         """Return how the definition differs from the approved one; empty if it does not."""
@@ -164,8 +164,8 @@ class PolicyEnforcer:
         if self._audit is not None:
             self._audit.write({"event": decision.verdict, **_audit_fields(call, self._audit)})
         if decision.verdict == "answer":
-            said = decision.value if isinstance(decision.value, str) else json.dumps(decision.value)
-            return {"content": [{"type": "text", "text": said}]}
+            text = decision.value if isinstance(decision.value, str) else json.dumps(decision.value)
+            return {"content": [{"type": "text", "text": text}]}
         if decision.verdict == "deny":
             why = decision.reason and f"The call was not approved: {decision.reason}"
             why = why or "The person did not approve the call"
@@ -196,8 +196,8 @@ class PolicyEnforcer:
             if key and questions == server.questions:
                 seconds = self.policy.cache_seconds(call.tool)
                 await self._cache.put(server.cache_scope, key, result, seconds, state)
-            asks = result.get("resultType") == "input_required"
-            kind = "tool_error" if result.get("isError") else "asks" if asks else "success"
+            needs_input = result.get("resultType") == "input_required"
+            kind = "tool_error" if result.get("isError") else "asks" if needs_input else "success"
             return result
         except MCPError as error:
             if isinstance(error.data, PeerErrorData) or not _is_transport_error(error):
@@ -269,8 +269,8 @@ class PolicyEnforcer:
         """Log a refused call and return its error result."""
         self.metrics.record("refused", 0.0)
         if self._audit is not None:
-            said = {"event": "refused", "why": why.split("\n", 1)[0]}
-            self._audit.write({**said, **_audit_fields(call, self._audit)})
+            event = {"event": "refused", "why": why.split("\n", 1)[0]}
+            self._audit.write({**event, **_audit_fields(call, self._audit)})
         return error_result(why)
 
 
@@ -308,9 +308,9 @@ def forwarded_params(params: Mapping[str, Any]) -> dict[str, Any]:
     meta = params.get("_meta")
     if not isinstance(meta, Mapping):
         return dict(params)
-    kept = _end_to_end_meta(meta)
+    passed = _end_to_end_meta(meta)
     rest = {key: value for key, value in params.items() if key != "_meta"}
-    return {**rest, "_meta": kept} if kept else rest
+    return {**rest, "_meta": passed} if passed else rest
 
 
 def _end_to_end_meta(meta: Mapping[str, Any]) -> dict[str, Any]:
@@ -338,15 +338,15 @@ def with_envelope(result: dict[str, Any], request: Request, server: object) -> d
         rest = {key: value for key, value in meta.items() if key != STRUCTURE}
         result, meta = {**result, "structuredContent": meta[STRUCTURE]}, rest
     if is_modern(request):
-        said = {**meta, SERVER_INFO_META_KEY: server}
-        return {**result, "resultType": result.get("resultType", "complete"), "_meta": said}
-    kept = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
-    if said := _end_to_end_meta(meta):
-        kept["_meta"] = said
-    structure = kept.get("structuredContent")
+        end_to_end = {**meta, SERVER_INFO_META_KEY: server}
+        return {**result, "resultType": result.get("resultType", "complete"), "_meta": end_to_end}
+    legacy = {key: value for key, value in result.items() if key not in ("resultType", "_meta")}
+    if end_to_end := _end_to_end_meta(meta):
+        legacy["_meta"] = end_to_end
+    structure = legacy.get("structuredContent")
     if structure is not None and not isinstance(structure, dict):
-        kept["structuredContent"] = {"result": structure}  # what this revision can say
-    return kept
+        legacy["structuredContent"] = {"result": structure}  # what this revision can say
+    return legacy
 
 
 def progress_sender(request: Request) -> Progressed | None:
@@ -370,20 +370,20 @@ async def send_asking_client(
     Raises:
         MCPError: as the server answered, or it asks again and again.
     """
-    given = dict(params)
+    sent = dict(params)
     for _ in range(10):
-        result = await server.send(method, given, progressed)
+        result = await server.send(method, sent, progressed)
         if result.get("resultType") != "input_required":
             return result
         responses = {}
         for key, asked in (result.get("inputRequests") or {}).items():
             question = _ASKED.validate_python(asked)
-            said = await exchange.ask(key, question, _INPUT_RESPONSES[question.method])
-            responses[key] = said.model_dump(mode="json", by_alias=True, exclude_none=True)
-        given = {**params, "inputResponses": responses}
+            answer = await exchange.ask(key, question, _INPUT_RESPONSES[question.method])
+            responses[key] = answer.model_dump(mode="json", by_alias=True, exclude_none=True)
+        sent = {**params, "inputResponses": responses}
         if result.get("requestState") is not None:
-            given["requestState"] = result["requestState"]
-    raise MCPError(types.INTERNAL_ERROR, f"{server.name} asks again and again; it was given up")
+            sent["requestState"] = result["requestState"]
+    raise MCPError(types.INTERNAL_ERROR, f"{server.name} asks again and again; it was sent up")
 
 
 def as_model(result: dict[str, Any]) -> BaseModel:

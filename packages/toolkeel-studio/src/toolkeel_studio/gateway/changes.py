@@ -167,11 +167,11 @@ class ChangeRelay:
 
     async def _notify_update(self, uri: str) -> None:
         """Notify of an update, and once more if others arrived meanwhile."""
-        told = 0
+        sent = 0
         try:
-            while told != (now := self._pending_updates[uri]):
+            while sent != (now := self._pending_updates[uri]):
                 await self._notify(uri)
-                told = now
+                sent = now
         finally:
             del self._pending_updates[uri]
 

@@ -168,17 +168,16 @@ class Gateway(ToolServer):
             SetupError: a name that tools could not carry; then nothing is changed.
         """
         old = self._servers
-        kept = {
+        unchanged = {
             name: old[name]
             for name, config in configs.items()
             if name in old and old[name].config == config
         }
-        self._servers = {
-            name: kept.get(name) or self._upstream(name, config) for name, config in configs.items()
-        }
+        made = {key: unchanged.get(key) or self._upstream(key, configs[key]) for key in configs}
+        self._servers = made
         await self._refresh()
         for name, server in old.items():
-            if name not in kept:
+            if name not in unchanged:
                 await self._enforcer.invalidate(server)
                 await server.close()
 
@@ -257,10 +256,10 @@ class Gateway(ToolServer):
             if result.get("resultType") != "input_required":
                 return result
             if is_modern(request):  # its own client can answer: the round is passed on
-                said = result.get("requestState")
+                state = result.get("requestState")
                 return (
-                    {**result, "requestState": f"{UPSTREAM_STATE}{said}"}
-                    if said is not None
+                    {**result, "requestState": f"{UPSTREAM_STATE}{state}"}
+                    if state is not None
                     else result
                 )
             params = forwarded_params({**call.params, "name": call.route.name})
@@ -387,14 +386,14 @@ class Gateway(ToolServer):
         )
 
     async def _complete(self, request: Request, params: types.CompleteRequestParams) -> Any:
-        table, said = await self._wait_for_table(), dict(request.params or {})
+        table, sent = await self._wait_for_table(), dict(request.params or {})
         if isinstance(params.ref, types.PromptReference):
             route = table.prompt(params.ref.name)
-            said["ref"] = {**said["ref"], "name": route.name}
+            sent["ref"] = {**sent["ref"], "name": route.name}
         else:
             route = table.resource(params.ref.uri)
-            said["ref"] = {**said["ref"], "uri": route.name}
-        said = forwarded_params(said)
+            sent["ref"] = {**sent["ref"], "uri": route.name}
+        sent = forwarded_params(sent)
         return await raise_as_protocol_error(
-            lambda: route.server.send("completion/complete", said), request
+            lambda: route.server.send("completion/complete", sent), request
         )

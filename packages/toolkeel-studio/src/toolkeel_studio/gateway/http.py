@@ -45,8 +45,8 @@ class ClientTokens:
         if scope["type"] != "http":
             await self._app(scope, receive, send)
             return
-        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
-        name = self._policy.client_of_token(given.strip()) if scheme.lower() == "bearer" else None
+        scheme, _, token = Headers(scope=scope).get("authorization", "").partition(" ")
+        name = self._policy.client_of_token(token.strip()) if scheme.lower() == "bearer" else None
         if name is None:
             challenge = {"WWW-Authenticate": 'Bearer realm="toolkeel"'}
             await JSONResponse({"error": "invalid_token"}, 401, challenge)(scope, receive, send)

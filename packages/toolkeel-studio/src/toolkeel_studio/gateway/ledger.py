@@ -62,7 +62,7 @@ class ClientLedger:
         known = {f"{limit.pattern} {limit.seconds:g}": limit for limit in limits}
         if not known:
             return ""
-        told: list[str] = []
+        messages: list[str] = []
 
         def count(calls: dict[str, Any]) -> Mapping[str, Any] | None:
             now = time.time()
@@ -70,7 +70,7 @@ class ClientLedger:
                 # Not what lies ahead: the clock may have been set back, by a year if need be.
                 calls[key] = [at for at in calls.get(key, ()) if abs(now - at) < limit.seconds]
                 if len(calls[key]) >= limit.calls:
-                    told.append(_limit_message(limit, calls[key][0] + limit.seconds - now))
+                    messages.append(_limit_message(limit, calls[key][0] + limit.seconds - now))
                     return None
             return {**calls, **{key: [*calls[key], now] for key in known}}
 
@@ -79,7 +79,7 @@ class ClientLedger:
             await self._change("calls", client, count, longest)
         except SetupError as error:
             return f"Calls cannot be counted now, so this one was not sent ({error})."
-        return told[0] if told else ""
+        return messages[0] if messages else ""
 
     async def add_labels(self, client: str, labels: Iterable[str], tool: str) -> None:
         """Record that a client has read results with labels: ``private``, ``stranger``."""

@@ -128,8 +128,10 @@ class Policy:
 
     def client_of_token(self, token: str) -> str | None:
         """Return the client of a token; None if unknown. Compares all tokens in constant time."""
-        given = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
-        found = [name for name, kept in self._tokens.items() if hmac.compare_digest(given, kept)]
+        digest = hashlib.sha256(token.encode("utf-8", "surrogatepass")).digest()
+        found = [
+            name for name, stored in self._tokens.items() if hmac.compare_digest(digest, stored)
+        ]
         return found[0] if found else None
 
     def find_rule(self, client: str, tool: str, arguments: Mapping[str, object]) -> Rule | None:
@@ -156,7 +158,7 @@ class Policy:
         patterns |= {f"the limit of {limit.pattern}": limit.pattern for limit in self._limits}
         patterns |= {f"the cache of {pattern}": pattern for pattern in self._cache}
         patterns |= {f"{key} {each}": each for key in self._taint for each in self._taint[key]}
-        return [said for said, pattern in patterns.items() if not fnmatch.filter(names, pattern)]
+        return [text for text, pattern in patterns.items() if not fnmatch.filter(names, pattern)]
 
     def limits(self, tool: str) -> list[Limit]:
         """Return the limits that apply to a tool's calls."""

@@ -152,11 +152,11 @@ async def _apply_middleware(
 
 
 def _line(message: Mapping[str, object]) -> bytes:
-    said = {"jsonrpc": "2.0", **message}
+    envelope = {"jsonrpc": "2.0", **message}
     try:
-        return to_json(said) + b"\n"
+        return to_json(envelope) + b"\n"
     except ValueError:  # half a surrogate pair, such as a person types into a reason
-        return json.dumps(said, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        return json.dumps(envelope, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
 
 
 def _error(error: types.ErrorData) -> dict[str, Any]:
@@ -184,10 +184,10 @@ class _Channel:
     message_metadata = None
 
     def __init__(
-        self, id: str | int, params: Mapping[str, Any], send: Send, connection: Any, asks: bool
+        self, id: str | int, params: Mapping[str, Any], send: Send, connection: Any, can_ask: bool
     ) -> None:
         self.request_id = id
-        self.can_send_request = asks
+        self.can_send_request = can_ask
         self.cancel_requested = anyio.Event()
         self._token = (params.get("_meta") or {}).get("progressToken")
         self._send = send
@@ -210,14 +210,14 @@ class _Channel:
     async def notify(
         self, method: str, params: Mapping[str, Any] | None, opts: CallOptions | None = None
     ) -> None:
-        said = {} if params is None else {"params": params}
-        await self._send(_line({"method": method, **said}))
+        fields = {} if params is None else {"params": params}
+        await self._send(_line({"method": method, **fields}))
 
     async def progress(
         self, progress: float, total: float | None = None, message: str | None = None
     ) -> None:
         if self._token is not None:
-            told = {"progressToken": self._token, "progress": progress}
+            fields = {"progressToken": self._token, "progress": progress}
             more = {"total": total, "message": message}
-            told |= {key: value for key, value in more.items() if value is not None}
-            await self.notify("notifications/progress", told)
+            fields |= {key: value for key, value in more.items() if value is not None}
+            await self.notify("notifications/progress", fields)

@@ -28,16 +28,16 @@ async def watch_file(
         changed: Reads it and does as it says.
         interval: Seconds between two looks.
     """
-    seen = file_version(file)
+    last = file_version(file)
     while True:
         await asyncio.sleep(interval)
         now = file_version(file)
-        if now == seen or now is None:
+        if now == last or now is None:
             continue
-        seen = now
+        last = now
         try:
             await changed()
         except Exception as error:  # whatever is wrong with it, the next change is read
             known = isinstance(error, SetupError)
-            said = "%s has changed, and all stays as it was: %s"
-            log.warning(said, file, error, exc_info=None if known else error)
+            warning = "%s has changed, and all stays as it was: %s"
+            log.warning(warning, file, error, exc_info=None if known else error)

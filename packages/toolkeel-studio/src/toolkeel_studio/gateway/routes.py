@@ -72,8 +72,8 @@ class RoutingTable:
                 self.prompts.setdefault(name, Route(server, prompt.name, renamed))
             for uri, resource in server.lists.resources.items():
                 public = self._uri(server, uri, uris[uri])
-                told = resource.model_copy(update={"uri": public})
-                self.resources[public] = Route(server, uri, told)
+                definition = resource.model_copy(update={"uri": public})
+                self.resources[public] = Route(server, uri, definition)
             for uri, template in server.lists.templates.items():
                 public = self._uri(server, uri, uris[uri])
                 shown = template.model_copy(update={"uri_template": public})
@@ -157,10 +157,10 @@ class RoutingTable:
     def name_resources(self, server: Upstream, result: Mapping[str, Any]) -> None:
         """Have a result name resources that two servers have by the addresses clients know."""
         for block in result.get("content") or ():
-            held = block.get("resource", block)
-            public = public_uri(server.name, held.get("uri", ""))
+            resource = block.get("resource", block)
+            public = public_uri(server.name, resource.get("uri", ""))
             if public in self.resources:
-                held["uri"] = public
+                resource["uri"] = public
 
 
 def _matches_template(template: str, uri: str) -> bool:

@@ -198,8 +198,8 @@ class ServerConnection:
         if call is None or call.level is None:
             return
         if LEVELS.index(params.level) >= LEVELS.index(call.level):
-            said = f"{self._name}: {params.logger}" if params.logger else self._name
-            await Client(call.exchange).log(params.level, params.data, said)
+            logger_name = f"{self._name}: {params.logger}" if params.logger else self._name
+            await Client(call.exchange).log(params.level, params.data, logger_name)
 
 
 def current_call() -> ServerConnection | None:

@@ -157,8 +157,8 @@ class Upstream:
 
     async def instructions(self) -> str:
         """Return the server's instructions under its name; empty if there are none."""
-        said = (await self.link.client()).instructions if self.link.is_alive else None
-        text = remove_hidden(said or "")[0].strip()[:MAX_INSTRUCTIONS]
+        text = (await self.link.client()).instructions if self.link.is_alive else None
+        text = remove_hidden(text or "")[0].strip()[:MAX_INSTRUCTIONS]
         return f"# {self.name}\n\n{text}" if text else ""
 
     # — requests —
@@ -269,8 +269,8 @@ class Upstream:
 
 async def collect_instructions(servers: Iterable[Upstream]) -> dict[str, str]:
     """Join the instructions of servers into one."""
-    said = [await each.instructions() for each in servers]
-    return {"instructions": "\n\n".join(filter(None, said))} if any(said) else {}
+    parts = [await each.instructions() for each in servers]
+    return {"instructions": "\n\n".join(filter(None, parts))} if any(parts) else {}
 
 
 def is_first_round(params: Mapping[str, Any]) -> bool:
@@ -292,6 +292,6 @@ async def raise_as_protocol_error(work: Callable[[], Awaitable[Any]], request: R
     except (Unreachable, SetupError) as error:
         raise MCPError(types.INTERNAL_ERROR, str(error)) from error
     if isinstance(result, dict) and is_modern(request):  # what servers of older ones do not say
-        kept = {"ttlMs": 0, "cacheScope": "private"} if "contents" in result else {}
-        return {"resultType": "complete", **kept, **result}
+        caching = {"ttlMs": 0, "cacheScope": "private"} if "contents" in result else {}
+        return {"resultType": "complete", **caching, **result}
     return result

@@ -28,7 +28,7 @@ def annotate_span(config: ServerConfig, revision: str | None) -> None:
 
 
 def _call_attributes(config: ServerConfig, revision: str | None) -> dict[str, str]:
-    told = {"mcp.method.name": "tools/call", "network.transport": "pipe"}
+    attributes = {"mcp.method.name": "tools/call", "network.transport": "pipe"}
     if config.url:
-        told |= {"network.transport": "tcp", "network.protocol.name": "http"}
-    return told | ({"mcp.protocol.version": revision} if revision else {})
+        attributes |= {"network.transport": "tcp", "network.protocol.name": "http"}
+    return attributes | ({"mcp.protocol.version": revision} if revision else {})

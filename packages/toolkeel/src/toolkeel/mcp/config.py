@@ -260,10 +260,10 @@ def _parse_server(name: str, written: object, file: Path, data: Any) -> ServerCo
     url, program = get.read_text("url"), get.read_text("command")
     if bool(url) == bool(program):
         raise SetupError(f"{where} needs either a command or a url")
-    said = str(entry.fields.get("type", "http" if url else "stdio"))
-    kind = _KINDS.get(said)
+    type_name = str(entry.fields.get("type", "http" if url else "stdio"))
+    kind = _KINDS.get(type_name)
     if kind is None or (kind == "stdio") == bool(url):
-        raise SetupError(f"{where}: there is no type {said!r} for it; use stdio, http or sse")
+        raise SetupError(f"{where}: there is no type {type_name!r} for it; use stdio, http or sse")
     if url and not is_url(url):
         raise SetupError(f"{where}: {entry.fields['url']!r} is no http address")
     home = workspace_of(file) or Path.home()
@@ -305,11 +305,11 @@ def _display_fields(get: FieldReader, of_file: Mapping[str, str]) -> Mapping[str
     }
 
 
-def _with_inherited_path(said: dict[str, str], file: Path) -> dict[str, str]:
+def _with_inherited_path(env: dict[str, str], file: Path) -> dict[str, str]:
     """Return an entry's environment; VS Code appends its PATH to the inherited one."""
-    if "PATH" in said and host_of(file).name == "VS Code":
-        said["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), said["PATH"]])
-    return said
+    if "PATH" in env and host_of(file).name == "VS Code":
+        env["PATH"] = os.pathsep.join([os.environ.get("PATH", os.defpath), env["PATH"]])
+    return env
 
 
 def _is_legacy_revision(version: str, where: str) -> bool:
@@ -318,10 +318,10 @@ def _is_legacy_revision(version: str, where: str) -> bool:
     return "" < version < "2026-07-28"
 
 
-def _tls_paths(said: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
-    if unknown := sorted(said.keys() - {"ca", "cert", "key"}):
+def _tls_paths(paths: Mapping[str, str], folder: Path, where: str) -> dict[str, str]:
+    if unknown := sorted(paths.keys() - {"ca", "cert", "key"}):
         raise SetupError(f"{where}: tls has ca, cert and key, each a PEM file; not {unknown[0]!r}")
-    return {key: str(folder / Path(path).expanduser()) for key, path in said.items()}
+    return {key: str(folder / Path(path).expanduser()) for key, path in paths.items()}
 
 
 def find_server(

@@ -70,12 +70,12 @@ def from_result(result: types.CallToolResult) -> ToolMessage:
     the message as it is. A block whose bytes are none says so in its place.
     """
     content = from_blocks(result.content)
-    given = "structured_content" in result.model_fields_set
+    has_structure = "structured_content" in result.model_fields_set
     meta: dict[str, Any] = dict(result.meta or {})
     structure = result.structured_content
     if STRUCTURE in meta:
-        given, structure = True, meta.pop(STRUCTURE)
-    if given and not content:
+        has_structure, structure = True, meta.pop(STRUCTURE)
+    if has_structure and not content:
         content = (Data(structure, _text(structure)),)
     return ToolMessage(
         content,
@@ -231,10 +231,10 @@ def _url_to_link(block: Image | File) -> types.ContentBlock:
 
 def _link_from_text(text: str, extra: Mapping[str, object]) -> types.ResourceLink | None:
     """Return the link that a text stands for, unless the text was changed."""
-    if not extra or (said := extra.get("resource_link")) is None:
+    if not extra or (fields := extra.get("resource_link")) is None:
         return None
     try:
-        link = types.ResourceLink.model_validate(said)
+        link = types.ResourceLink.model_validate(fields)
     except ValidationError:
         return None
     return link if link_text(link) == text else None
@@ -343,8 +343,8 @@ def from_annotations(annotations: types.ToolAnnotations | None) -> Effects:
     >>> from_annotations(types.ToolAnnotations(read_only_hint=True)).read_only
     True
     """
-    said = {name: getattr(annotations, f"{name}_hint", None) for name in _HINTS}
-    known = {name: hint for name, hint in said.items() if hint is not None}
+    hints = {name: getattr(annotations, f"{name}_hint", None) for name in _HINTS}
+    known = {name: hint for name, hint in hints.items() if hint is not None}
     return dataclasses.replace(UNKNOWN, stranger=True, **known)  # whoever wrote what it tells
 
 

@@ -56,11 +56,11 @@ def remove_hidden(text: str) -> tuple[str, list[str]]:
     """
     if text.isascii() and text.isprintable():
         return text, []
-    kept: list[str] = []
+    visible: list[str] = []
     removed: list[str] = []
     for char in text:
-        (kept if _is_visible(char, kept[-1] if kept else "") else removed).append(char)
-    return "".join(kept), removed
+        (visible if _is_visible(char, visible[-1] if visible else "") else removed).append(char)
+    return "".join(visible), removed
 
 
 def _is_visible(char: str, before: str) -> bool:

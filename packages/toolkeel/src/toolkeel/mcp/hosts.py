@@ -124,12 +124,12 @@ def is_disabled(data: object, host: Host, name: str) -> bool:
     Raises:
         SetupError: it says so in another form than a list.
     """
-    said = data.get("mcp") if isinstance(data, Mapping) and host.name == "Gemini" else None
-    if not isinstance(said, Mapping):
+    settings = data.get("mcp") if isinstance(data, Mapping) and host.name == "Gemini" else None
+    if not isinstance(settings, Mapping):
         return False
-    allowed, excluded = said.get("allowed"), said.get("excluded") or []
+    allowed, excluded = settings.get("allowed"), settings.get("excluded") or []
     if not isinstance(excluded, list) or not isinstance(allowed, list | None):
-        raise SetupError(f"mcp.allowed and mcp.excluded are lists of names, not {said!r:.60}")
+        raise SetupError(f"mcp.allowed and mcp.excluded are lists of names, not {settings!r:.60}")
     return (allowed is not None and name not in allowed) or name in excluded
 
 

@@ -77,13 +77,16 @@ def _normalize_response(data: dict[str, Any]) -> dict[str, Any]:
     if data.get("method") or not is_sure or not named & {"result", "error"}:
         return data
     id, result = data.get("id"), data.get("result")
-    said = {"jsonrpc": "2.0", "id": int(id) if isinstance(id, float) and id.is_integer() else id}
+    response = {
+        "jsonrpc": "2.0",
+        "id": int(id) if isinstance(id, float) and id.is_integer() else id,
+    }
     error = data.get("error")
     if error or (error is not None and "result" not in data):
-        return {**said, "error": _error(error)}
+        return {**response, "error": _error(error)}
     if not isinstance(result, dict):
         result = {} if result is None else {"result": result}
-    return {**said, "result": result}
+    return {**response, "result": result}
 
 
 _RESPONSE_KEYS = frozenset(("id", "result", "error"))
@@ -105,8 +108,8 @@ def repair_response_body(body: bytes, request: bytes) -> bytes:
     except ValueError:
         pass
     with suppress(ValueError):
-        said = [read_response(each) for each in split_messages(body)]
-        answers = [each for each in said if isinstance(each, dict) and not each.get("method")]
+        responses = [read_response(each) for each in split_messages(body)]
+        answers = [each for each in responses if isinstance(each, dict) and not each.get("method")]
         mine = [each for each in answers if str(each.get("id")) == str(id)]
         for answer in mine or answers:
             return to_json({**answer, "id": id})
@@ -119,30 +122,32 @@ def repair_event(block: bytes) -> bytes:
     A message may stand over several lines, as one of several, or without the names of fields.
     """
     block = replace_lone_surrogates(block.removeprefix(b"\xef\xbb\xbf"))
-    kind, said, rest = _event_fields(block)
-    data = b"\n".join(said)
+    kind, data_lines, rest = _event_fields(block)
+    data = b"\n".join(data_lines)
     if not data.strip() or (kind != b"message" and b'"jsonrpc"' not in data):
         return block
-    if (messages := _split_texts([data])) is None and (messages := _split_texts(said)) is None:
+    if (messages := _split_texts([data])) is None and (
+        messages := _split_texts(data_lines)
+    ) is None:
         return block if b'"jsonrpc"' in data else b""  # who reads on fails the call for it
     return b"\n".join(rest) + b"\n\n".join(b"\ndata: " + each for each in messages)
 
 
 def _event_fields(block: bytes) -> tuple[bytes, list[bytes], list[bytes]]:
     """Return the type, the data lines and the other lines of an event."""
-    kind, said, rest = b"message", [], []
+    kind, data_lines, rest = b"message", [], []
     for line in _LINE.split(block):
         field, _, value = line.partition(b":")
         match field.strip().lower():
             case b"data":
-                said.append(value.removeprefix(b" "))
+                data_lines.append(value.removeprefix(b" "))
             case b"event":
                 kind = value.strip()
             case b"" | b"id" | b"retry":
                 rest.append(line)
             case _:
-                said.append(line)
-    return kind, said, rest
+                data_lines.append(line)
+    return kind, data_lines, rest
 
 
 _LINE = re.compile(rb"\r\n|\n|\r")
@@ -173,10 +178,10 @@ def _is_notification(message: object) -> bool:
 
 
 def _error(error: object) -> dict[str, Any]:
-    said = error if isinstance(error, dict) else {"message": error}
-    code, text = said.get("code"), said.get("message") or said.get("data") or said
+    fields = error if isinstance(error, dict) else {"message": error}
+    code, text = fields.get("code"), fields.get("message") or fields.get("data") or fields
     return {
-        **said,
+        **fields,
         "code": code if isinstance(code, int) else INTERNAL_ERROR,
         "message": text if isinstance(text, str) else to_json(text).decode(),
     }
@@ -206,17 +211,17 @@ def limit_depth(text: bytes) -> bytes:
     """
     if text.count(b"[") + text.count(b"{") <= MAX_DEPTH or _is_json(text):
         return text
-    kept, depth, start = bytearray(), 0, 0
+    shortened, depth, start = bytearray(), 0, 0
     for found in _BRACKETS.finditer(text):
         if found[0] in b"[{":
             depth += 1
             if depth == MAX_DEPTH + 1:
-                kept += text[start : found.start()] + b'"[nested too deeply]"'
+                shortened += text[start : found.start()] + b'"[nested too deeply]"'
         elif found[0] in b"]}":
             depth -= 1
             if depth == MAX_DEPTH:
                 start = found.end()
-    return bytes(kept + text[start:]) if depth <= MAX_DEPTH else text
+    return bytes(shortened + text[start:]) if depth <= MAX_DEPTH else text
 
 
 def replace_lone_surrogates(text: bytes) -> bytes:

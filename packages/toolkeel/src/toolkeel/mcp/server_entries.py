@@ -67,55 +67,55 @@ def parse_entry(written: Mapping[str, Any], where: str, host: Host = DEFAULT_HOS
     Raises:
         SetupError: it says something that must not be passed over.
     """
-    given = {key: value for key, value in written.items() if value is not None}
-    _reject_refused(given, where)
-    fields = _normalize_keys(given, where)
-    notes = _notes(given)
-    if login := _login_options(given, notes):
+    entry = {key: value for key, value in written.items() if value is not None}
+    _reject_refused(entry, where)
+    fields = _normalize_keys(entry, where)
+    notes = _notes(entry)
+    if login := _login_options(entry, notes):
         fields["oauth"] = login
-    call = _timeout_seconds(given, {**_CALL, "timeout": 1} if host.name == "Zed" else _CALL, notes)
-    connect = _timeout_seconds(given, _CONNECT, notes)
+    call = _timeout_seconds(entry, {**_CALL, "timeout": 1} if host.name == "Zed" else _CALL, notes)
+    connect = _timeout_seconds(entry, _CONNECT, notes)
     return Entry(
         fields,
-        given.get("enabled") is not False and given.get("disabled") is not True,
-        given.get("envFile", ""),
-        _included_tools(where, given),
-        _name_list(where, given, _WITHOUT),
+        entry.get("enabled") is not False and entry.get("disabled") is not True,
+        entry.get("envFile", ""),
+        _included_tools(where, entry),
+        _name_list(where, entry, _WITHOUT),
         tuple(notes),
         call,
         connect,
     )
 
 
-def _reject_refused(given: dict[str, Any], where: str) -> None:
+def _reject_refused(entry: dict[str, Any], where: str) -> None:
     """Raise for keys that must not be ignored, and for values of a wrong type."""
     for key, why in _REFUSED.items():
-        if given.get(key):
+        if entry.get(key):
             raise SetupError(f"{where} cannot be used: {key!r} is set, {why}")
-        given.pop(key, None)
-    for kind, (said, keys) in _KINDS.items():
+        entry.pop(key, None)
+    for kind, (expected, keys) in _KINDS.items():
         for key in keys:
-            if key in given and not isinstance(given[key], kind):
-                raise SetupError(f"{where}: {key!r} is {said}, not {given[key]!r:.60}")
+            if key in entry and not isinstance(entry[key], kind):
+                raise SetupError(f"{where}: {key!r} is {expected}, not {entry[key]!r:.60}")
 
 
-def _notes(given: Mapping[str, Any]) -> list[str]:
+def _notes(entry: Mapping[str, Any]) -> list[str]:
     """Return a note for each key that is not followed."""
-    approving = [key for key in given if key in _APPROVES]
-    return [f"{key!r} is not understood" for key in given if key not in _KNOWN] + [
+    approving = [key for key in entry if key in _APPROVES]
+    return [f"{key!r} is not understood" for key in entry if key not in _KNOWN] + [
         f"{key!r} approves nothing here"
         for key in approving
-        if not (key == "tools" and isinstance(given[key], list))
+        if not (key == "tools" and isinstance(entry[key], list))
     ]
 
 
 def _timeout_seconds(
-    given: Mapping[str, Any], units: Mapping[str, float], notes: list[str]
+    entry: Mapping[str, Any], units: Mapping[str, float], notes: list[str]
 ) -> float | None:
     """Return the first timeout in seconds; small values of ``timeout`` are seconds anywhere."""
     found = None
     for key, unit in units.items():
-        if (value := given.get(key)) is None:
+        if (value := entry.get(key)) is None:
             continue
         if isinstance(value, int | float) and not isinstance(value, bool) and 0 < value < _MAX_TIME:
             seconds = value if key == "timeout" and value < _MIN_MILLISECONDS else value * unit
@@ -125,10 +125,10 @@ def _timeout_seconds(
     return found
 
 
-def _login_options(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
+def _login_options(entry: Mapping[str, Any], notes: list[str]) -> dict[str, str]:
     """Return the OAuth settings, which hosts name differently."""
     found: dict[str, str] = {}
-    for place, value in _login_fields(given).items():
+    for place, value in _login_fields(entry).items():
         name = _LOGIN.get(place.partition(".")[2])
         text = " ".join(map(str, value)) if isinstance(value, list) else _scalar_text(value)
         if name and isinstance(text, str):
@@ -138,12 +138,12 @@ def _login_options(given: Mapping[str, Any], notes: list[str]) -> dict[str, str]
     return found
 
 
-def _login_fields(given: Mapping[str, Any]) -> dict[str, Any]:
-    said = {"oauth.scopes": given["scopes"]} if "scopes" in given else {}
-    for key in [key for key in ("oauth", "auth") if key in given]:
-        parts = given[key].items() if isinstance(given[key], Mapping) else [("", given[key])]
-        said |= {f"{key}.{name}".rstrip("."): value for name, value in parts}
-    return said
+def _login_fields(entry: Mapping[str, Any]) -> dict[str, Any]:
+    fields = {"oauth.scopes": entry["scopes"]} if "scopes" in entry else {}
+    for key in [key for key in ("oauth", "auth") if key in entry]:
+        parts = entry[key].items() if isinstance(entry[key], Mapping) else [("", entry[key])]
+        fields |= {f"{key}.{name}".rstrip("."): value for name, value in parts}
+    return fields
 
 
 _KNOWN = (
@@ -153,21 +153,21 @@ _KNOWN = (
 )  # fmt: skip
 
 
-def _normalize_keys(given: Mapping[str, Any], where: str) -> dict[str, Any]:
-    fields = {key: given[key] for key in given if key in _OURS}
-    fields |= {ours: given[theirs] for theirs, ours in _RENAMED.items() if theirs in given}
-    if "httpUrl" in given:
+def _normalize_keys(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    fields = {key: entry[key] for key in entry if key in _OURS}
+    fields |= {ours: entry[theirs] for theirs, ours in _RENAMED.items() if theirs in entry}
+    if "httpUrl" in entry:
         fields["type"] = "http"
     elif fields.get("type") in ("local", "remote"):
         del fields["type"]
     fields |= _command(fields)
-    if headers := _named_headers(given):
+    if headers := _named_headers(entry):
         fields["headers"] = {**fields.get("headers", {}), **headers}
     env = fields.get("env", {})
     if not isinstance(env, Mapping):  # of Zed's command
         raise SetupError(f"{where}: 'env' is an object, not {env!r:.60}")
     env = {
-        **{name: f"${{variable:{name}}}" for name in _name_list(where, given, ("env_vars",))},
+        **{name: f"${{variable:{name}}}" for name in _name_list(where, entry, ("env_vars",))},
         **env,
     }
     # numbers become text, null leaves it out
@@ -190,11 +190,11 @@ def _command(fields: Mapping[str, Any]) -> Mapping[str, Any]:
     return {}
 
 
-def _named_headers(given: Mapping[str, Any]) -> dict[str, str]:
+def _named_headers(entry: Mapping[str, Any]) -> dict[str, str]:
     """Headers whose values are named variables."""
-    named = given.get("env_http_headers", {})
+    named = entry.get("env_http_headers", {})
     headers = {key: f"${{variable:{name}}}" for key, name in named.items()}
-    if token := given.get("bearer_token_env_var"):
+    if token := entry.get("bearer_token_env_var"):
         headers["Authorization"] = f"Bearer ${{variable:{token}}}"
     return headers
 
@@ -205,17 +205,17 @@ def _scalar_text(value: object) -> object:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _included_tools(where: str, given: Mapping[str, Any]) -> tuple[str, ...]:
+def _included_tools(where: str, entry: Mapping[str, Any]) -> tuple[str, ...]:
     """Return the tools to include; an empty list includes none."""
-    said = dict(given)
-    if isinstance(tools := said.get("tools"), list) and "*" not in tools:  # Copilot's
-        said["includeTools"] = [*said.get("includeTools", ()), *tools]
-    found = _name_list(where, said, _ONLY)
-    return found or ("",) * any(key in said for key in _ONLY)
+    copied = dict(entry)
+    if isinstance(tools := copied.get("tools"), list) and "*" not in tools:  # Copilot's
+        copied["includeTools"] = [*copied.get("includeTools", ()), *tools]
+    found = _name_list(where, copied, _ONLY)
+    return found or ("",) * any(key in copied for key in _ONLY)
 
 
-def _name_list(where: str, given: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
+def _name_list(where: str, entry: Mapping[str, Any], keys: tuple[str, ...]) -> tuple[str, ...]:
     for key in keys:
-        if wrong := [name for name in given.get(key, ()) if not isinstance(name, str)]:
+        if wrong := [name for name in entry.get(key, ()) if not isinstance(name, str)]:
             raise SetupError(f"{where}: {key!r} is a list of names, not of {wrong[0]!r:.60}")
-    return tuple(name for key in keys for name in given.get(key, ()))
+    return tuple(name for key in keys for name in entry.get(key, ()))

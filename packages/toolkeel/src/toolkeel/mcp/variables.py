@@ -64,9 +64,9 @@ def variable_lookup(
         kind, _, rest = name.partition(":")
         if kind == "input":
             default = find_input(inputs, rest).get("default")
-            said = default if isinstance(default, str) else None
+            default_text = default if isinstance(default, str) else None
             entered = os.environ.get("INPUT_" + re.sub(r"\W", "_", rest).upper())
-            return said if entered is None else secret(name, entered)
+            return default_text if entered is None else secret(name, entered)
         if kind == "file":
             return secret(name, _file_text(file.parent / Path(rest).expanduser()))
         return known.get(name) or secret(name, os.environ.get(name))
@@ -79,8 +79,10 @@ def variable_lookup(
 
 def find_input(inputs: object, id: str) -> Mapping[str, object]:
     """Return the definition of an input of a file; empty if there is none."""
-    said = (each for each in (inputs if isinstance(inputs, list) else ()) if isinstance(each, dict))
-    return next((each for each in said if each.get("id") == id), {})
+    definitions = (
+        each for each in (inputs if isinstance(inputs, list) else ()) if isinstance(each, dict)
+    )
+    return next((each for each in definitions if each.get("id") == id), {})
 
 
 def _file_text(file: Path) -> str:
@@ -198,8 +200,10 @@ class FieldReader:
             if name.startswith("input:"):
                 variable = "INPUT_" + re.sub(r"\W", "_", name[6:]).upper()
                 about = find_input(self._inputs, name[6:]).get("description", "")
-                said = f"{name[6:]!r}" + (f" ({about})" if isinstance(about, str) and about else "")
-                raise SetupError(f"{self._where} asks for {said}: set {variable}") from None
+                question = f"{name[6:]!r}" + (
+                    f" ({about})" if isinstance(about, str) and about else ""
+                )
+                raise SetupError(f"{self._where} asks for {question}: set {variable}") from None
             raise SetupError(
                 f"{self._where} needs the environment variable {name}; set it, or write "
                 f"${{{name}:-default}}"

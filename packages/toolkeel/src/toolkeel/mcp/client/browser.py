@@ -62,9 +62,9 @@ class Browser:
                 line = (await reader.readline()).split()
                 path = line[1].decode("ascii", "replace") if len(line) > 1 else ""
                 came = path.startswith("/callback?") and query_of(path).get("state") == state
-                said = b"Go back to where you began; close this window."
+                body = b"Go back to where you began; close this window."
                 head = b"HTTP/1.1 200 OK" if came else b"HTTP/1.1 404 Not Found"
-                writer.write(head + _HEAD + (said if came else b"Nothing is here."))
+                writer.write(head + _HEAD + (body if came else b"Nothing is here."))
                 await writer.drain()
                 if came and not back.done():
                     back.set_result(f"http://127.0.0.1:{self._port}{path}")

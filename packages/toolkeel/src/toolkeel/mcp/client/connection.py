@@ -189,8 +189,8 @@ class Connection:
         if isinstance(error, SetupError):
             raise error
         why = _describe_failure(error) if error else f"it did not answer within {limit:g} seconds"
-        said = f"; it wrote:\n{self.stderr}" if str(self.stderr).strip() else ""
-        raise Unreachable(f"the MCP server {self._name!r} cannot be used: {why}{said}") from error
+        output = f"; it wrote:\n{self.stderr}" if str(self.stderr).strip() else ""
+        raise Unreachable(f"the MCP server {self._name!r} cannot be used: {why}{output}") from error
 
     async def _hold_open(self, ready: asyncio.Future[Client], over: asyncio.Event) -> None:
         """Hold the connection open until it ends, in a context of its own."""
@@ -316,25 +316,25 @@ class Connection:
     async def _listen_for_changes(self, client: Client) -> None:
         """Listen for list changes, on revisions that require it; listen again after a loss."""
         has = client.server_capabilities
-        told = {
+        kinds = {
             f"{kind}_list_changed": True
             for kind in ("tools", "prompts", "resources")
             if getattr(getattr(has, kind), "list_changed", None)
         }
-        if self._legacy or not told:
+        if self._legacy or not kinds:
             return
         try:
             while True:
                 with suppress(SubscriptionLost):
-                    await self._receive_changes(client, told)
+                    await self._receive_changes(client, kinds)
                 self._invalidate_lists()  # what changed meanwhile was not heard
                 await asyncio.sleep(RETRY_SECONDS)
         except (MCPError, TimeoutError) as error:
             log.debug("%s tells of no changes: %s", self._name, describe(error))
 
-    async def _receive_changes(self, client: Client, told: dict[str, bool]) -> None:
+    async def _receive_changes(self, client: Client, kinds: dict[str, bool]) -> None:
         """Receive list changes until the stream ends."""
-        async with client.listen(**told) as events:  # type: ignore[arg-type]
+        async with client.listen(**kinds) as events:  # type: ignore[arg-type]
             async for _ in events:
                 self._invalidate_lists()
 

@@ -49,13 +49,13 @@ def limit_concurrency(ask: Callable[..., Awaitable[Any]], many: int, refusal: ob
     """
     waiting = 0
 
-    async def asked(*said: object, **named: object) -> Any:
+    async def asked(*args: object, **kwargs: object) -> Any:
         nonlocal waiting
         if waiting >= many:
             return refusal
         waiting += 1
         try:
-            return await ask(*said, **named)
+            return await ask(*args, **kwargs)
         finally:
             waiting -= 1
 
@@ -256,13 +256,13 @@ def _describe_schema(schema: Mapping[str, object]) -> list[str]:
     properties = schema.get("properties")
     lines = []
     for name, field in (properties if isinstance(properties, Mapping) else {}).items():
-        said = field if isinstance(field, Mapping) else {}
-        about = [said.get("title"), said.get("description")]
-        choices = said.get("enum")
+        details = field if isinstance(field, Mapping) else {}
+        about = [details.get("title"), details.get("description")]
+        choices = details.get("enum")
         if isinstance(choices, list):
             about.append("one of " + ", ".join(map(str, choices)))
         text = _line("; ".join(str(each) for each in about if each))
-        lines.append(f"  {_line(name)} ({said.get('type', 'any')}){': ' + text if text else ''}")
+        lines.append(f"  {_line(name)} ({details.get('type', 'any')}){': ' + text if text else ''}")
     return lines
 
 

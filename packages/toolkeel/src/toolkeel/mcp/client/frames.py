@@ -82,8 +82,8 @@ class FrameReader:
         try:
             return SessionMessage(read_server_message(line))
         except ValueError as error:
-            if (whole := self._join_lines(line)) is not None:
-                return self._message(whole) if whole else None
+            if (joined := self._join_lines(line)) is not None:
+                return self._message(joined) if joined else None
             why = f"it is no message of the protocol: {str(error)[:300]}"
             return self._report_unreadable(line[: self._edge], line[-self._edge :], why)
 
@@ -99,9 +99,9 @@ class FrameReader:
         self._joined_bytes += len(line)
         if line[:1] != b"}" and self._joined_bytes <= self._limit:
             return b""
-        whole = b" ".join(self._parts) if self._joined_bytes <= self._limit else None
+        joined = b" ".join(self._parts) if self._joined_bytes <= self._limit else None
         self._parts, self._joined_bytes = [], 0
-        return whole
+        return joined
 
     def _report_unreadable(self, head: bytes, tail: bytes, why: str) -> SessionMessage | None:
         """Return an error response for the request that an unreadable line may have answered."""

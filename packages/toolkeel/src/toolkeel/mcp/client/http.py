@@ -139,21 +139,21 @@ class _EventStream(httpx2.AsyncByteStream):
         self._limit = limit
 
     async def __aiter__(self) -> AsyncIterator[bytes]:
-        held, searched = bytearray(), 0
+        buffer, searched = bytearray(), 0
         async for chunk in self._inner:
-            held += chunk
-            while (end := _END_OF_EVENT.search(held, searched)) is not None:
-                yield repair_event(bytes(held[: end.start()])) + b"\n\n"
-                del held[: end.end()]
+            buffer += chunk
+            while (end := _END_OF_EVENT.search(buffer, searched)) is not None:
+                yield repair_event(bytes(buffer[: end.start()])) + b"\n\n"
+                del buffer[: end.end()]
                 searched = 0
-            searched = max(len(held) - 3, 0)
-            if len(held) > self._limit:  # the reader has a bound of its own, and tells
-                yield bytes(held)
-                held.clear()
+            searched = max(len(buffer) - 3, 0)
+            if len(buffer) > self._limit:  # the reader has a bound of its own, and tells
+                yield bytes(buffer)
+                buffer.clear()
                 searched = 0
-        last = bytes(held)
-        told = repair_event(last)
-        yield last if told == last else told + b"\n\n"  # cut short, it is none: it may come again
+        last = bytes(buffer)
+        event = repair_event(last)
+        yield last if event == last else event + b"\n\n"  # cut short, it is none: it may come again
 
     async def aclose(self) -> None:
         await self._inner.aclose()
@@ -201,8 +201,8 @@ def _status_error(
                 return content, headers
         except (ValueError, TypeError, RecursionError):
             pass
-    said = content.decode("utf-8", "replace").strip()[:300]
-    text = f"HTTP {status}" + (f": {said}" if said and not said.startswith("<") else "")
+    reason = content.decode("utf-8", "replace").strip()[:300]
+    text = f"HTTP {status}" + (f": {reason}" if reason and not reason.startswith("<") else "")
     text += _LOGIN if status == 401 else ""
     body = _error(REFUSED, f"the server refused the request: {text}")
     if status >= 500:  # whatever stands between may have lost an answer that there was
@@ -211,8 +211,8 @@ def _status_error(
 
 
 def _as_json(headers: httpx2.Headers) -> httpx2.Headers:
-    kept = [(key, value) for key, value in headers.multi_items() if key.lower() not in _FRAMING]
-    return httpx2.Headers([*kept, ("content-type", "application/json")])
+    others = [(key, value) for key, value in headers.multi_items() if key.lower() not in _FRAMING]
+    return httpx2.Headers([*others, ("content-type", "application/json")])
 
 
 _LOGIN = ' (to log in: auth="oauth", or toolkeel mcp login with its name or address)'

@@ -112,10 +112,10 @@ def _oauth_from_config(config: ServerConfig) -> OAuth:
     Raises:
         SetupError: its port is none.
     """
-    said: dict[str, Any] = dict(config.oauth)
-    if not str(said.setdefault("port", PORT)).isdecimal():
+    fields: dict[str, Any] = dict(config.oauth)
+    if not str(fields.setdefault("port", PORT)).isdecimal():
         raise SetupError(f"{config.origin}: server {config.name!r}: callbackPort is a number")
-    return OAuth(**{**said, "port": int(said["port"])})
+    return OAuth(**{**fields, "port": int(fields["port"])})
 
 
 def _token_storage(
@@ -144,8 +144,8 @@ def _registered_client(auth: OAuth, redirect: str) -> OAuthClientInformationFull
 
 def stored_login(config: ServerConfig) -> httpx2.Auth | None:
     """Return the stored login to a server; None if there is none."""
-    given = any(name.lower() == "authorization" for name in config.headers)
-    if not config.url or given or not _token_path(OAuth(), config).is_file():
+    has_header = any(name.lower() == "authorization" for name in config.headers)
+    if not config.url or has_header or not _token_path(OAuth(), config).is_file():
         return None
     return resolve_auth("oauth", config)
 
@@ -189,19 +189,19 @@ class _Login:
             raise
         except Exception as error:  # of the program's own `visit`
             raise SetupError(f"the login to {self._server} failed: {describe(error)}") from error
-        said = query_of(back)
+        answer = query_of(back)
         try:
-            validate_authorization_response_iss(said.get("iss"), issuer)
+            validate_authorization_response_iss(answer.get("iss"), issuer)
         except OAuthFlowError:
             why = "its answer came from another server than the one that was asked (mix-up)"
             raise SetupError(f"the login to {self._server} was stopped: {why}") from None
-        if said.get("state") != self._state:
+        if answer.get("state") != self._state:
             raise SetupError(
                 f"the login to {self._server} was stopped: the answer belongs to another login"
             )
-        if "code" not in said:
-            why = said.get("error_description") or said.get("error") or "it sent no code"
+        if "code" not in answer:
+            why = answer.get("error_description") or answer.get("error") or "it sent no code"
             raise SetupError(f"the login to {self._server} was refused: {why}")
         return AuthorizationCodeResult(
-            code=said["code"], state=said.get("state"), iss=said.get("iss")
+            code=answer["code"], state=answer.get("state"), iss=answer.get("iss")
         )

@@ -142,9 +142,10 @@ class MCPServer(ServerContents):
         self.problems: dict[str, str] = {}
         self.hidden: dict[str, tuple[HiddenCharacters, ...]] = {}
         self._only = None if only is None else frozenset(only)
-        said, first = config.timeout or timeout, config.connect_timeout or connect_timeout
-        timeout = said if timeout == TIMEOUT else timeout
-        connect_timeout = first if connect_timeout == CONNECT_TIMEOUT else connect_timeout
+        if timeout == TIMEOUT:
+            timeout = config.timeout or timeout
+        if connect_timeout == CONNECT_TIMEOUT:
+            connect_timeout = config.connect_timeout or connect_timeout
         self._elicit, self._timeout = elicit, timeout
         self._options = ConnectionOptions(
             config,

@@ -138,7 +138,7 @@ class ResponseRepair:
                 result[key] = [item for item in items if self._fits(item, of, key)]
         if "tools" in result:
             listed = [self._tool(tool, version) for tool in _as_list(result["tools"])]
-            result["tools"] = [kept for kept in listed if kept is not None]
+            result["tools"] = [item for item in listed if item is not None]
 
     def _fits(self, item: object, of: TypeAdapter[Any], key: str) -> bool:
         """Return True if a list item is valid; log it otherwise."""
@@ -153,19 +153,19 @@ class ResponseRepair:
         if not isinstance(tool, dict) or not isinstance(tool.get("name"), str) or not tool["name"]:
             self.problems[f"({_shorten(tool)})"] = "left out: it has no name"
             return None
-        kept: dict[str, Any] = dict(tool)
-        said: list[str] = []
-        if isinstance(kept.get("inputSchema"), dict):
-            kept["inputSchema"] = _require_object_root(kept["inputSchema"])
+        definition: dict[str, Any] = dict(tool)
+        faults: list[str] = []
+        if isinstance(definition.get("inputSchema"), dict):
+            definition["inputSchema"] = _require_object_root(definition["inputSchema"])
         for _ in range(len(tool) + _FAULTS):
-            place = _fault(kept, version)
+            place = _fault(definition, version)
             if not place:
-                if said:
-                    self.problems[tool["name"]] = "; ".join(said)
-                return kept
-            if place[0] not in kept and place[0] != "inputSchema":
+                if faults:
+                    self.problems[tool["name"]] = "; ".join(faults)
+                return definition
+            if place[0] not in definition and place[0] != "inputSchema":
                 break
-            said.append(_remove_at(kept, place if len(said) < _FAULTS else place[:1]))
+            faults.append(_remove_at(definition, place if len(faults) < _FAULTS else place[:1]))
         self.problems[tool["name"]] = "left out: it is no definition of the protocol"
         return None
 
@@ -265,15 +265,16 @@ def _mend_content(result: dict[str, Any]) -> None:
     if "contents" in result:
         result["contents"] = [_part(each) for each in _as_list(result["contents"])]
     if "messages" in result:
-        said = [_messages(each) for each in _as_list(result["messages"])]
-        result["messages"] = [each for messages in said for each in messages]
+        parts = [_messages(each) for each in _as_list(result["messages"])]
+        result["messages"] = [message for part in parts for message in part]
     if (found := result.get("completion")) is not None:
-        told = found if isinstance(found, dict) else {"values": found}
+        completion = found if isinstance(found, dict) else {"values": found}
         values = [
-            each if isinstance(each, str) else _text(each) for each in _as_list(told.get("values"))
+            each if isinstance(each, str) else _text(each)
+            for each in _as_list(completion.get("values"))
         ]
         more = {"hasMore": True} if len(values) > _MOST else {}
-        result["completion"] = {**told, "values": values[:_MOST], **more}
+        result["completion"] = {**completion, "values": values[:_MOST], **more}
 
 
 def _as_list(value: object) -> list[Any]:
@@ -285,20 +286,22 @@ def _part(part: object) -> object:
     try:
         _PART.validate_python(part, by_name=False)
     except ValidationError:
-        said = part if isinstance(part, dict) else {"text": part}
-        kept = {key: said[key] for key in ("uri", "mimeType") if isinstance(said.get(key), str)}
-        body = {key: said[key] for key in ("text", "blob") if isinstance(said.get(key), str)}
-        return {"uri": "unnamed:", **kept, **(body or {"text": _text(said.get("text", said))})}
+        fields = part if isinstance(part, dict) else {"text": part}
+        valid = {
+            key: fields[key] for key in ("uri", "mimeType") if isinstance(fields.get(key), str)
+        }
+        body = {key: fields[key] for key in ("text", "blob") if isinstance(fields.get(key), str)}
+        return {"uri": "unnamed:", **valid, **(body or {"text": _text(fields.get("text", fields))})}
     return part
 
 
 def _messages(message: object) -> list[dict[str, Any]]:
     """Split a prompt message into one per block, as the protocol requires."""
-    said = message if isinstance(message, dict) else {"content": message}
-    role = "assistant" if said.get("role") == "assistant" else "user"
-    blocks = _as_list(said.get("content", said))
+    fields = message if isinstance(message, dict) else {"content": message}
+    role = "assistant" if fields.get("role") == "assistant" else "user"
+    blocks = _as_list(fields.get("content", fields))
     texts = [{"type": "text", "text": b} if isinstance(b, str) else _block(b) for b in blocks]
-    return [{**said, "role": role, "content": block} for block in texts]
+    return [{**fields, "role": role, "content": block} for block in texts]
 
 
 def _text(value: object) -> str:
@@ -316,8 +319,8 @@ def _block(block: object) -> object:
     plain = {key: value for key, value in block.items() if key not in ("annotations", "_meta")}
     if block.get("type") == "image":
         plain.setdefault("mimeType", "image/png")  # a picture tells its kind itself
-    kept = {"annotations": {"audience": ["user"]}} if audience == ["user"] else {}
-    return {**(plain if _is_block(plain) else _unknown_block("block", block)), **kept}
+    for_user = {"annotations": {"audience": ["user"]}} if audience == ["user"] else {}
+    return {**(plain if _is_block(plain) else _unknown_block("block", block)), **for_user}
 
 
 def _is_block(block: object) -> bool:

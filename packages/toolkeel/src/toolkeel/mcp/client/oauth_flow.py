@@ -45,8 +45,8 @@ class LoginFlow(OAuthClientProvider):
         self.context.token_expiry_time = await self._tokens.expires()
         if self._bearer() == self._refused:
             self.context.token_expiry_time = time.time() - 1  # whatever it was said to be
-        kept = await self._tokens.metadata()
-        self.context.oauth_metadata = self.context.oauth_metadata or kept
+        metadata = await self._tokens.metadata()
+        self.context.oauth_metadata = self.context.oauth_metadata or metadata
         if self.context.oauth_metadata is None and not self.context.is_token_valid():
             self.context.clear_tokens()  # nobody knows where it could be refreshed
 
@@ -142,7 +142,7 @@ class LoginFlow(OAuthClientProvider):
             meta.scope = utils.union_scopes(meta.scope, more)
         if client is None or server is None:
             return None
-        said = {
+        query = {
             "response_type": "code",
             "client_id": client.client_id,
             "redirect_uri": str(*(meta.redirect_uris or ())[:1]),
@@ -151,7 +151,7 @@ class LoginFlow(OAuthClientProvider):
             "code_challenge_method": "S256",
             **({"scope": meta.scope} if meta.scope else {}),
         }
-        return httpx2.Request("GET", f"{server.authorization_endpoint}?{urlencode(said)}")
+        return httpx2.Request("GET", f"{server.authorization_endpoint}?{urlencode(query)}")
 
     async def _forget_client(self) -> None:
         if await self._tokens.delete_client():
@@ -170,7 +170,7 @@ def _wants_more(response: httpx2.Response) -> bool:
 def _error_in(body: bytes) -> object:
     """Return the code of an OAuth error; None if there is none."""
     try:
-        said = json.loads(body)
+        data = json.loads(body)
     except (ValueError, RecursionError):
         return None
-    return said.get("error") if isinstance(said, dict) else None
+    return data.get("error") if isinstance(data, dict) else None

@@ -30,8 +30,8 @@ def failure_of(error: MCPError, tool: str, server: str, first: bool = True) -> C
         server: Whose it is.
         first: Whether the server has had no part of the call before: it has not asked for more.
     """
-    code, text, said = error.code, error.message, error_data(error.error)
-    details = {"code": code, **({"data": said} if said is not None else {})}
+    code, text, data = error.code, error.message, error_data(error.error)
+    details = {"code": code, **({"data": data} if data is not None else {})}
     if isinstance(
         error.data, PeerErrorData
     ):  # its own code, however much it looks like the transport's

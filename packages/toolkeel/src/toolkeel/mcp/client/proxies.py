@@ -17,26 +17,26 @@ import httpx2
 from toolkeel.errors import SetupError
 
 
-def tls_context(said: Mapping[str, str]) -> ssl.SSLContext | bool:
+def tls_context(files: Mapping[str, str]) -> ssl.SSLContext | bool:
     """Return the TLS context: trusted authorities and the client certificate.
 
     Args:
-        said: ``ca``, trusted beside those of the system; ``cert`` and ``key``, of ours.
+        files: ``ca``, trusted beside those of the system; ``cert`` and ``key``, of ours.
 
     Raises:
         SetupError: one of the files cannot be used.
     """
-    if not said:
+    if not files:
         return True
     context = ssl.create_default_context()
     try:
-        if ca := said.get("ca"):
+        if ca := files.get("ca"):
             context.load_verify_locations(ca)
-        if cert := said.get("cert"):
-            context.load_cert_chain(cert, said.get("key") or None, password=_no_password)
+        if cert := files.get("cert"):
+            context.load_cert_chain(cert, files.get("key") or None, password=_no_password)
     except (OSError, ValueError) as error:
-        files = ", ".join(f"{key}={path}" for key, path in said.items())
-        raise SetupError(f"tls: {files}: these files cannot be used: {error}") from None
+        names = ", ".join(f"{key}={path}" for key, path in files.items())
+        raise SetupError(f"tls: {names}: these files cannot be used: {error}") from None
     return context
 
 

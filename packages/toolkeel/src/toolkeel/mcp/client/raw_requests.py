@@ -106,9 +106,9 @@ class RawRequests:
         try:
             await self._write({"id": id, "method": method, "params": params})
             answer = await waiting.answer
-            # What was said for it comes before it; what others do not take is not waited for.
-            if said := waiting.pending | (self._logging - before):
-                await asyncio.wait(said, timeout=CALLBACK_SECONDS)
+            # Progress and logs of the call come before its result; slow callbacks are not awaited.
+            if callbacks := waiting.pending | (self._logging - before):
+                await asyncio.wait(callbacks, timeout=CALLBACK_SECONDS)
             return answer
         except asyncio.CancelledError:
             self._cancel(id, "caller cancelled")
@@ -129,15 +129,15 @@ class RawRequests:
                 raise MCPError(types.CONNECTION_CLOSED, _CLOSED) from None
 
     def _expire(self, id: int, method: str) -> None:
-        said = f"Request {method!r} timed out"
+        message = f"Request {method!r} timed out"
         self._cancel(id, "timed out")
-        _fail(self._waiting[id], types.ErrorData(code=types.REQUEST_TIMEOUT, message=said))
+        _fail(self._waiting[id], types.ErrorData(code=types.REQUEST_TIMEOUT, message=message))
 
     def _cancel(self, id: int, reason: str) -> None:
         if self._stdin is not None:
             params = {"requestId": id, "reason": reason}
-            said = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
-            self._stdin.write(to_json(said) + b"\n")
+            notification = {"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}
+            self._stdin.write(to_json(notification) + b"\n")
 
     # — what comes back —
 
@@ -152,8 +152,11 @@ class RawRequests:
         if not isinstance(message, dict) or message.get("jsonrpc") != "2.0":
             return False
         if (method := message.get("method")) is not None:
-            told = {"notifications/progress": self._progress, "notifications/message": self._logged}
-            take = told.get(method) if isinstance(method, str) else None
+            handlers = {
+                "notifications/progress": self._progress,
+                "notifications/message": self._logged,
+            }
+            take = handlers.get(method) if isinstance(method, str) else None
             return take(message.get("params")) if take is not None else False
         return self._settle(message)
 
@@ -187,25 +190,25 @@ class RawRequests:
         return self._waiting.get(id) if isinstance(id, int) else None
 
     def _progress(self, params: object) -> bool:
-        said = params if isinstance(params, dict) else {}
-        waiting = self._waiting_for(said.get("progressToken"))
+        fields = params if isinstance(params, dict) else {}
+        waiting = self._waiting_for(fields.get("progressToken"))
         if waiting is None:
             return False
-        done, total = _number(said.get("progress")), _number(said.get("total"))
+        done, total = _number(fields.get("progress")), _number(fields.get("total"))
         if waiting.progressed is None or done is None or not self._has_room(waiting.pending):
             return True
-        message = said.get("message")
+        message = fields.get("message")
         message = message if isinstance(message, str) else None
         _spawn_callback(waiting.progressed(done, total, message), waiting.pending)
         return True
 
     def _logged(self, params: object) -> bool:
         try:
-            said = types.LoggingMessageNotificationParams.model_validate(params)
+            notification = types.LoggingMessageNotificationParams.model_validate(params)
         except ValidationError:
             return False
         if self._has_room(self._logging):
-            _spawn_callback(self._log(said), self._logging)
+            _spawn_callback(self._log(notification), self._logging)
         return True
 
     def _has_room(self, untold: set[asyncio.Future[None]]) -> bool:
@@ -216,8 +219,8 @@ class RawRequests:
 _CLOSED = "Connection closed"
 
 
-def _spawn_callback(told: Awaitable[None], pending: set[asyncio.Future[None]]) -> None:
-    task = asyncio.ensure_future(told)
+def _spawn_callback(callback: Awaitable[None], pending: set[asyncio.Future[None]]) -> None:
+    task = asyncio.ensure_future(callback)
     pending.add(task)
     task.add_done_callback(pending.discard)
 

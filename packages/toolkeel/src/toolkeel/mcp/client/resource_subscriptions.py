@@ -50,10 +50,10 @@ class ResourceSubscriptions:
     async def remove(self, uris: Iterable[str], tell: Listener) -> None:
         """Unsubscribe somebody."""
         for uri in uris:
-            told = self._listening.get(uri, [])
-            if tell in told:
-                told.remove(tell)
-            if not told and self._listening.pop(uri, None) is not None:
+            listeners = self._listening.get(uri, [])
+            if tell in listeners:
+                listeners.remove(tell)
+            if not listeners and self._listening.pop(uri, None) is not None:
                 await self._unsubscribe(uri)
 
     async def resubscribe(self, client: Client) -> None:

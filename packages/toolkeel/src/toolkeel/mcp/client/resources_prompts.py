@@ -101,7 +101,7 @@ class ServerContents:
         return [_message(each) for each in found.messages]
 
     async def complete(
-        self, of: str, argument: str, typed: str = "", given: Mapping[str, str] | None = None
+        self, of: str, argument: str, typed: str = "", others: Mapping[str, str] | None = None
     ) -> list[str]:
         """Return completions for an argument of a prompt or a template.
 
@@ -109,14 +109,14 @@ class ServerContents:
             of: A prompt's name, or a template's address.
             argument: Which argument, or part of the address.
             typed: What is there already.
-            given: The other arguments as far as they are known.
+            others: The other arguments as far as they are known.
         """
         ref: types.PromptReference | types.ResourceTemplateReference
         ref = types.PromptReference(name=of)
         if "://" in of:
             ref = types.ResourceTemplateReference(uri=of)
-        said = {"name": argument, "value": typed}
-        found = await self._ask(lambda c: c.complete(ref, said, dict(given) if given else None))
+        field = {"name": argument, "value": typed}
+        found = await self._ask(lambda c: c.complete(ref, field, dict(others) if others else None))
         return list(found.completion.values)
 
     async def watch(self, *uris: str) -> AsyncIterator[str]:
@@ -223,8 +223,8 @@ class ServerContents:
         except Unreachable as error:
             raise SetupError(str(error)) from error
         except MCPError as error:
-            said = "refused" if isinstance(error.data, PeerErrorData) else "answered"
-            raise ToolError(f"The server {self.name} {said}: {error.message}") from error
+            verb = "refused" if isinstance(error.data, PeerErrorData) else "answered"
+            raise ToolError(f"The server {self.name} {verb}: {error.message}") from error
         except ValueError as error:
             text = f"The server {self.name} sent what breaks the protocol: {str(error)[:500]}"
             raise ToolError(text) from error
@@ -262,9 +262,9 @@ def uri_of(resource: str | Text | types.Resource) -> str:
     return str(link["uri"])
 
 
-def _message(said: types.PromptMessage) -> UserMessage | AssistantMessage:
-    content = from_blocks([said.content])
-    if said.role != "user":
+def _message(message: types.PromptMessage) -> UserMessage | AssistantMessage:
+    content = from_blocks([message.content])
+    if message.role != "user":
         return AssistantMessage(content)
     blocks = (Text(content),) if isinstance(content, str) else content
     return UserMessage(
@@ -276,6 +276,6 @@ def _message(said: types.PromptMessage) -> UserMessage | AssistantMessage:
 
 def _summary(listed: Any) -> dict[str, object]:
     """Return the fields of a listed item that a model needs."""
-    said = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+    fields = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
     keys = ("uri", "uriTemplate", "name", "title", "description", "mimeType", "size", "arguments")
-    return {key: said[key] for key in keys if key in said}
+    return {key: fields[key] for key in keys if key in fields}

@@ -53,8 +53,8 @@ def sampling_callback(server: str, sample: Sample | None) -> Any:
     async def answer(
         context: ClientRequestContext, params: types.CreateMessageRequestParams
     ) -> types.CreateMessageResult | types.ErrorData:
-        said = sample(_parse_sampling(server, params))
-        message = await said if inspect.isawaitable(said) else said
+        reply = sample(_parse_sampling(server, params))
+        message = await reply if inspect.isawaitable(reply) else reply
         if message is None:
             return types.ErrorData(code=-1, message="the request was refused")
         if isinstance(message, str):
@@ -69,14 +69,14 @@ def sampling_callback(server: str, sample: Sample | None) -> Any:
 
 
 def _parse_sampling(server: str, params: types.CreateMessageRequestParams) -> Sampling:
-    said: list[UserMessage | AssistantMessage] = []
+    messages: list[UserMessage | AssistantMessage] = []
     for each in params.messages:
         blocks: Any = each.content if isinstance(each.content, list) else [each.content]
         content = from_blocks(blocks)
-        said.append(UserMessage(content) if each.role == "user" else AssistantMessage(content))
+        messages.append(UserMessage(content) if each.role == "user" else AssistantMessage(content))
     wanted = params.model_preferences
     hints = tuple(hint.name for hint in (wanted.hints if wanted else None) or () if hint.name)
-    return Sampling(server, said, params.system_prompt or "", params.max_tokens, hints)
+    return Sampling(server, messages, params.system_prompt or "", params.max_tokens, hints)
 
 
 def roots_callback(roots: Roots | None) -> Any:

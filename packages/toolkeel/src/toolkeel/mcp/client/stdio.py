@@ -216,7 +216,7 @@ async def _write(
         outgoing.close()
 
 
-async def _collect_stderr(server: _ServerProcess, name: str, kept: Stderr) -> None:
+async def _collect_stderr(server: _ServerProcess, name: str, tail: Stderr) -> None:
     """Collect the last lines the server writes to stderr."""
     assert server.process.stderr is not None
     rest = b""
@@ -224,7 +224,7 @@ async def _collect_stderr(server: _ServerProcess, name: str, kept: Stderr) -> No
         *lines, rest = (rest[-_CHUNK:] + chunk).split(b"\n")
         for line in lines:
             text = line.decode("utf-8", "replace").rstrip()
-            kept.add(text)
+            tail.add(text)
             log.debug("%s: %s", name, text)
     if rest:
-        kept.add(rest.decode("utf-8", "replace"))
+        tail.add(rest.decode("utf-8", "replace"))

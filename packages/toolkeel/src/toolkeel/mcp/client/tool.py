@@ -126,14 +126,17 @@ class DefinitionGate:
             return PinState(peer.name, peer.identity, "new")
         if now is None or pinned.digest == now.digest:
             return PinState(peer.name, peer.identity, "approved")
-        told = definition_diff(pinned.definition, now.definition)
-        return PinState(peer.name, peer.identity, "changed", told)
+        changes = definition_diff(pinned.definition, now.definition)
+        return PinState(peer.name, peer.identity, "changed", changes)
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
         """Return why to ask although a rule allows the call; empty if not changed."""
-        told = self.pin_state().difference
+        changes = self.pin_state().difference
         server = self._peer.name
-        return told and f"the server {server} has changed this tool since it was approved:\n{told}"
+        return (
+            changes
+            and f"the server {server} has changed this tool since it was approved:\n{changes}"
+        )
 
     def __call__(self, arguments: Mapping[str, object]) -> bool | str:
         """Return True or the reason if a person must approve the call."""
@@ -251,8 +254,10 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
     # Servers tell what is absent from what is said: a default they state is theirs to fill in.
-    given = dataclasses.replace(made.arguments, fill=None)
-    return CompiledTool(dataclasses.replace(made, output=output, arguments=given), hidden, problems)
+    unfilled = dataclasses.replace(made.arguments, fill=None)
+    return CompiledTool(
+        dataclasses.replace(made, output=output, arguments=unfilled), hidden, problems
+    )
 
 
 def _compile_output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[str, ...]]:
@@ -260,10 +265,10 @@ def _compile_output(schema: Mapping[str, object] | None) -> tuple[Output | None,
     if schema is None:
         return None, ()
     try:
-        kept, problems = runnable(schema)
+        usable, problems = runnable(schema)
     except DefinitionError as error:
         return None, (f"its results are not checked: {error}",)
-    return output_from_schema(kept), tuple(f"outputSchema {problem}" for problem in problems)
+    return output_from_schema(usable), tuple(f"outputSchema {problem}" for problem in problems)
 
 
 def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
@@ -286,10 +291,10 @@ def _check_result(message: ToolMessage, output: Output | None, server: str) -> T
     try:
         output.check(message.artifact)
     except ValueError as error:
-        said = (Text(content),) if isinstance(content, str) else content
+        blocks = (Text(content),) if isinstance(content, str) else content
         return dataclasses.replace(
             checked,
-            content=(Text(_UNFIT.format(server)), *said),
+            content=(Text(_UNFIT.format(server)), *blocks),
             status="error",
             kind="invalid_output",
             details={**details, "error": str(error), "artifact": message.artifact},
@@ -307,15 +312,15 @@ def split_audience(content: Content) -> tuple[Content, tuple[dict[str, Any], ...
     """Split a result into the content for the model and the blocks for the person."""
     if isinstance(content, str):
         return content, ()
-    kept = tuple(block for block in content if _is_for_model(block.extra))
+    for_assistant = tuple(block for block in content if _is_for_model(block.extra))
     apart = tuple(
         to_block(block).model_dump(mode="json", by_alias=True, exclude_none=True)
         for block in content
         if not _is_for_model(block.extra)
     )
-    if apart and not kept:
+    if apart and not for_assistant:
         return "(the result is for the person, not for you)", apart
-    return kept, apart
+    return for_assistant, apart
 
 
 def _is_for_model(extra: Mapping[str, object]) -> bool:
