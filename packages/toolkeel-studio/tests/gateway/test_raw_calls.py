@@ -33,7 +33,7 @@ from toolkeel.mcp.server.stdio import claim_stdout, serve_stdio
 
 claim_stdout()
 taken = [0]
-takes = RawCalls.takes
+takes = RawCalls.handle_line
 
 
 def counted(self, line, send):
@@ -42,7 +42,7 @@ def counted(self, line, send):
     return found
 
 
-RawCalls.takes = counted
+RawCalls.handle_line = counted
 new, old = json.loads(sys.argv[1])
 policy = Policy(Rules(deny=["*__fail"], ask=["*__hidden"]))
 servers = [ServerConfig("new", command=tuple(new)), ServerConfig("old", command=tuple(old))]

@@ -219,14 +219,13 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
         DefinitionError: nothing can be made of its schema.
     """
     raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
-    pin = make_pin(peer.identity, raw)
     cleaned, hidden = clean_definition(raw)
     shown = types.Tool.model_validate(cleaned)
     parameters, problems = runnable(cleaned["inputSchema"], root="object")
     output, unchecked = _compile_output(cleaned.get("outputSchema"))
     description, cut = _shorten_description(shown.description or shown.title or "")
     problems += unchecked + cut
-    gate = DefinitionGate(peer, listed.name, pin)
+    gate = DefinitionGate(peer, listed.name, make_pin(peer.identity, raw))
 
     async def run(context: ToolContext[Any], arguments: dict[str, Any]) -> ToolMessage:
         try:
