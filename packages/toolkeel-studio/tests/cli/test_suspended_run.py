@@ -14,7 +14,15 @@ from toolkeel._common.data_folder import state_folder
 from toolkeel._records import used_tickets as decided
 from toolkeel._records.tickets import Ticket
 from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.cli.suspended_run import Saved, claim, free, keep, load, save, short
+from toolkeel_studio.cli.suspended_run import (
+    Saved,
+    check_writable,
+    claim,
+    keep,
+    load,
+    save,
+    short_id,
+)
 
 
 def ticket(id: str) -> Ticket:
@@ -47,10 +55,10 @@ def test_a_file_is_never_overwritten(tmp_path: Path) -> None:
     with pytest.raises(SetupError, match="cannot be saved"):
         save(STATE, "r1", path)
     with pytest.raises(UsageProblem, match="exists already"):
-        free(path)
+        check_writable(path)
     (tmp_path / "link").symlink_to(tmp_path / "nowhere")
     with pytest.raises(UsageProblem, match="exists already"):
-        free(tmp_path / "link")
+        check_writable(tmp_path / "link")
 
 
 def test_states_lie_where_xdg_says_and_a_relative_folder_counts_for_nothing(
@@ -65,7 +73,7 @@ def test_states_lie_where_xdg_says_and_a_relative_folder_counts_for_nothing(
 def test_a_beginning_names_a_ticket_if_it_is_long_enough_and_the_only_one() -> None:
     saved = Saved(STATE, {})
     assert saved.ticket("a1000") is STATE.pending[0]
-    assert short(saved.ticket(SECOND)) == "a1ffffff"
+    assert short_id(saved.ticket(SECOND)) == "a1ffffff"
     for wrong in ("", "a1", "a1f", "b1000", FIRST + "0"):
         with pytest.raises(UsageProblem, match="there are: a1000000, a1ffffff"):
             saved.ticket(wrong)

@@ -1,15 +1,15 @@
 """The command line, one file a command.
 
-exit_codes     exit codes, and the mistakes that become one of them
-arguments      a call's arguments as people type them: ``key=value``
-suspended_run  a suspended run as a file that serves once
-terminal       what a person sees and answers: text, keys, progress, approval, Ctrl-C
-doctor         what ``toolkeel doctor`` looks at, one check a file
+exit_codes     exit codes, and usage mistakes as exceptions
+arguments      arguments of a call as people type them: ``key=value``
+suspended_run  a suspended run as a file that can be resumed once
+terminal       input and output at the terminal: text, keys, progress, approvals, Ctrl-C
+doctor         the checks of ``toolkeel doctor``, one file each
 commands       the commands, one file each
 chat           the command that is a conversation
-http_workers   several processes that serve at one address, replaced one by one without a lost call
-worker         ``toolkeel worker``: run what is in the queue of a durable agent, until told to end
-completion     ``toolkeel completion``: what a shell completes, as a script for it
-start          ``toolkeel`` alone: what to do next
-main           the way in (`toolkeel`), and the way out with a documented exit code
+http_workers   several server processes at one address, replaced without a lost call
+worker         ``toolkeel worker``: run the queue of a durable agent
+completion     ``toolkeel completion``: completion scripts for shells
+start          ``toolkeel`` without a command: what to do next
+main           the entry point, and exit codes
 """

@@ -1,7 +1,7 @@
-"""Arguments of a call as people type them: ``key=value`` words, turned by the tool's schema.
+"""Arguments of a call as people type them: ``key=value`` words, converted by the tool's schema.
 
-Text stays text where the schema takes text; elsewhere a value is read as JSON. What the schema then
-still refuses is left to validation, whose message names the field.
+Text stays text where the schema accepts text; any other value is read as JSON. Validation reports
+what the schema refuses, and names the field.
 """
 
 from __future__ import annotations
@@ -22,22 +22,22 @@ _NOTHING: Any = object()
 
 
 def read_arguments(words: Sequence[str], tool: AnyTool) -> str | dict[str, object]:
-    """The arguments of a call, read from ``key=value`` words by the tool's schema.
+    """Read the arguments of a call from ``key=value`` words.
 
     Args:
-        words: Each ``key=value``: text or JSON, as the schema says; ``key=@file`` and ``key=-``
-            take the value from a file or stdin, ``key:=json`` takes JSON whatever the schema
-            says; a repeated key makes a list. Or one word: a JSON object, ``@file`` or ``-``.
-        tool: Whose arguments they are.
+        words: Each ``key=value``: text or JSON, depending on the schema; ``key=@file`` and ``key=-``
+            take the value from a file or stdin, ``key:=json`` is always JSON; a repeated key makes a
+            list. Or one word: a JSON object, ``@file`` or ``-``.
+        tool: The tool to call.
 
     Raises:
         UsageProblem: for a word without ``=``, an unknown key, or a file that cannot be read.
     """
     if len(words) == 1 and _is_complete(words[0]):
-        return words[0] if words[0].lstrip().startswith("{") else _content(words[0])
+        return words[0] if words[0].lstrip().startswith("{") else _read_source(words[0])
     given: dict[str, list[tuple[str, bool]]] = {}
     for word in words:
-        key, text, is_json = _parted(word, tool)
+        key, text, is_json = _split_word(word, tool)
         given.setdefault(key, []).append((text, is_json))
     return {key: _value(key, values, tool) for key, values in given.items()}
 
@@ -46,8 +46,8 @@ def _is_complete(word: str) -> bool:
     return word.lstrip().startswith("{") or word == "-" or (word[:1] == "@" and "=" not in word)
 
 
-def _parted(word: str, tool: AnyTool) -> tuple[str, str, bool]:
-    """Key, text, and whether it must be read as JSON."""
+def _split_word(word: str, tool: AnyTool) -> tuple[str, str, bool]:
+    """Split a word into its key, its text, and True if the text must be JSON."""
     key, equals, text = word.partition("=")
     known = list(properties_of(tool.parameters))
     if not equals:
@@ -61,7 +61,7 @@ def _parted(word: str, tool: AnyTool) -> tuple[str, str, bool]:
     if key not in known and not _takes_any(tool):
         raise UsageProblem(f"{tool.name} has no argument {key!r}; {did_you_mean(key, known)}")
     if text == "-" or (text[:1] == "@" and text[:2] != "@@"):
-        return key, _content(text), is_json
+        return key, _read_source(text), is_json
     return key, text.removeprefix("@") if text[:2] == "@@" else text, is_json
 
 
@@ -70,8 +70,8 @@ def _takes_any(tool: AnyTool) -> bool:
     return tool.unknown_keys == "allow" or any(tool.parameters.get(key) for key in open_ended)
 
 
-def _content(word: str) -> str:
-    """What ``@file`` or ``-`` stands for; the newline at the end of a line is not part of it."""
+def _read_source(word: str) -> str:
+    """Return the content that ``@file`` or ``-`` refers to, without its final newline."""
     if word == "-":
         return sys.stdin.read().removesuffix("\n")
     path = Path(word[1:]).expanduser()
@@ -115,13 +115,13 @@ def _json_or_refuse(key: str, text: str) -> object:
 
 
 def convert(text: str, schema: Schema, root: Schema, lists: int = 8) -> object:
-    """A text as a value of the type that a schema asks for.
+    """Convert text to a value of the type that a schema expects.
 
     Args:
         text: As typed.
-        schema: Of the one value.
-        root: Where its references point to.
-        lists: How many within each other may be made around it.
+        schema: Schema of this value.
+        root: The schema that references point into.
+        lists: How many nested lists may be made around the value.
 
     >>> convert("3", {"type": "integer"}, {}), convert("3", {"type": "string"}, {})
     (3, '3')
@@ -164,7 +164,7 @@ def kinds(schema: Schema, root: Schema) -> frozenset[str]:
 
 
 def _parts(schema: Schema, root: Schema) -> Iterator[Schema]:
-    """The schema, what it refers to, and its alternatives."""
+    """Yield a schema, the schemas it refers to, and its alternatives."""
     return (part for part in in_place([schema], root) if isinstance(part, Mapping))
 
 

@@ -1,6 +1,6 @@
 """``toolkeel completion``: a script that completes these commands in bash, zsh or fish.
 
-It is written from the commands themselves and holds all it knows: no program runs at a Tab.
+It is generated from the commands and contains everything: no program runs at a Tab.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ _VALUES = {
 
 
 @record
-class Known:
-    """One command, as a shell completes it.
+class CompletedCommand:
+    """A command, as a shell completes it.
 
     Args:
         words: Its name, after its group's.
-        help: What it is for.
-        options: Each with its spellings, what it is for, whether a value follows, and which ones.
+        help: Its summary.
+        options: Each with its spellings, its help, True if a value follows, and the possible values.
     """
 
     words: tuple[str, ...]
@@ -61,7 +61,7 @@ def command(
     echo("\n".join(_fish(known) if shell is Shell.FISH else _bash(known, shell)))
 
 
-def _commands_below(group: Any, above: tuple[str, ...]) -> Iterator[Known]:
+def _commands_below(group: Any, above: tuple[str, ...]) -> Iterator[CompletedCommand]:
     for name, each in group.commands.items():
         words = (*above, name)
         options = [
@@ -70,13 +70,13 @@ def _commands_below(group: Any, above: tuple[str, ...]) -> Iterator[Known]:
             if param.opts[0].startswith("-")
         ]
         help_ = (("--help", "-h"), "Say what it does.", False, ())
-        yield Known(words, each.get_short_help_str(200), (*options, help_))
+        yield CompletedCommand(words, each.get_short_help_str(200), (*options, help_))
         if hasattr(each, "commands"):
             yield from _commands_below(each, words)
 
 
 def _values(param: Any) -> tuple[str, ...]:
-    """What a person may choose from."""
+    """Return the values that a person can choose from."""
     if isinstance(param.default, StrEnum):
         return tuple(type(param.default))
     if "--provider" in param.opts:
@@ -84,13 +84,13 @@ def _values(param: Any) -> tuple[str, ...]:
     return next((_VALUES[name] for name in param.opts if name in _VALUES), ())
 
 
-def _files_too(values: tuple[str, ...]) -> bool:
-    """Whether the name of a file may stand there as well."""
+def _completes_files(values: tuple[str, ...]) -> bool:
+    """Return True if a file name is possible as well."""
     return not values or values in _VALUES.values()
 
 
-def _bash(known: list[Known], shell: Shell) -> Iterator[str]:
-    """A function of bash; zsh reads it as well."""
+def _bash(known: list[CompletedCommand], shell: Shell) -> Iterator[str]:
+    """Yield a bash function; zsh reads it as well."""
     if shell is Shell.ZSH:
         yield "autoload -U +X bashcompinit && bashcompinit"
     groups = sorted({each.words[0] for each in known if len(each.words) > 1})
@@ -106,7 +106,7 @@ def _bash(known: list[Known], shell: Shell) -> Iterator[str]:
         for spellings, _, takes, values in each.options:
             if takes:
                 cases = "|".join(f'"{" ".join(each.words)} {one}|"*' for one in spellings)
-                files = "" if _files_too(values) else " files="
+                files = "" if _completes_files(values) else " files="
                 yield f'        {cases}) names="{" ".join(values)}"{files} ;;'
     for each in known:
         longest = " ".join(max(spellings, key=len) for spellings, *_ in each.options)
@@ -122,7 +122,7 @@ def _bash(known: list[Known], shell: Shell) -> Iterator[str]:
     yield "complete -o filenames -F _toolkeel toolkeel"
 
 
-def _below(known: list[Known], words: tuple[str, ...]) -> str:
+def _below(known: list[CompletedCommand], words: tuple[str, ...]) -> str:
     if not words:
         return " ".join(each.words[0] for each in known if len(each.words) == 1)
     if words == ("completion",):
@@ -130,7 +130,7 @@ def _below(known: list[Known], words: tuple[str, ...]) -> str:
     return " ".join(each.words[-1] for each in known if each.words[:-1] == words)
 
 
-def _fish(known: list[Known]) -> Iterator[str]:
+def _fish(known: list[CompletedCommand]) -> Iterator[str]:
     for each in known:
         *above, name = each.words
         seen = (
@@ -143,7 +143,7 @@ def _fish(known: list[Known]) -> Iterator[str]:
             words += [
                 f"-l {one[2:]}" if one.startswith("--") else f"-s {one[1:]}" for one in spellings
             ]
-            words += ["-r" if _files_too(values) else "-x"] if takes else []
+            words += ["-r" if _completes_files(values) else "-x"] if takes else []
             words += [f"-a {shlex.quote(' '.join(values))}"] if values else []
             yield _fish_line(" ".join(words), told)
     shells = f"-f -n '__fish_seen_subcommand_from completion' -a '{' '.join(Shell)}'"

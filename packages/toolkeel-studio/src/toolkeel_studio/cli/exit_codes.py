@@ -1,4 +1,4 @@
-"""How a command ends: its exit codes, and the mistake that `main` turns into one of them."""
+"""Exit codes, and the usage mistakes that `main` turns into one of them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class UsageProblem(Exception):
 
 
 def too_many_words(command: str, words: Sequence[str]) -> UsageProblem:
-    """What is said of words that are no option where one prompt, or nothing, was expected.
+    """Make the error for words that are no option where one prompt, or nothing, was expected.
 
     >>> str(too_many_words("run", ["what", "is", "2+2"]))
     "the prompt is one word for the shell, in quotes: toolkeel run 'what is 2+2'"

@@ -1,7 +1,7 @@
-"""Several processes that serve at one address, and are replaced one by one (HUP) without a lost call.
+"""Several processes that serve at one address, replaced one by one (SIGHUP) without a lost call.
 
-They listen on one socket that this process holds, so a connection that waits is taken by another
-one when a worker goes.
+They listen on one socket that the parent process owns, so another worker accepts a pending connection
+when one ends.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ if TYPE_CHECKING:
 def serve_in_workers(
     make: Callable[[], Starlette], host: str, port: int, drain: int, workers: int
 ) -> None:
-    """Serve until told to end (TERM); replace the workers when told to (HUP).
+    """Serve until SIGTERM; replace the workers at SIGHUP.
 
     Args:
-        make: Makes what is served, in a worker; it is sent there by its import path.
+        make: Creates the application, in a worker; it is sent there by its import path.
         host: Address to listen on.
         port: Port to listen on.
-        drain: Seconds a worker waits for what is being answered, when it is told to end.
-        workers: How many.
+        drain: Seconds that a worker waits for open requests when it is ending.
+        workers: Number of workers.
     """
     config = web_config(make, host, port, drain, workers=workers, timeout_worker_healthcheck=30)
     _Workers(config, sockets=[config.bind_socket()]).run()
@@ -40,14 +40,14 @@ def serve_in_workers(
 
 class _Workers(Multiprocess):
     def terminate_all(self) -> None:
-        """End them; who connects when they listen no more is refused, and waits for nobody."""
+        """Terminate all workers; new connections are refused at once."""
         for listener in self.sockets:
             listener.close()
         super().terminate_all()
 
 
 def end_with_parent() -> None:
-    """In a worker: be told to end when the process that started it is gone, however that died."""
+    """Terminate this worker when the process that started it has ended, however it ended."""
     parent = parent_process()
     if parent is not None:
         Thread(target=_follow, args=(parent,), daemon=True).start()

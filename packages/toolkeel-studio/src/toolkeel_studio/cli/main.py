@@ -1,6 +1,6 @@
-"""The command ``toolkeel``: the way in, and the way out with a documented exit code.
+"""The command ``toolkeel``: its entry point and exit codes.
 
-Only the command that was asked for is imported; the others are known by the line that lists them.
+Only the command that runs is imported; the others are known by the line that lists them.
 """
 
 from __future__ import annotations
@@ -175,7 +175,7 @@ def _run(words: Sequence[str]) -> None:
 
 
 def _load_command(place: str, is_group: bool, asked: str) -> Any:
-    """A command, or a group of them; of one that is only looked at, its extra may be missing."""
+    """Load a command or a group; for help alone its extra may be missing."""
     module, _, name = place.partition(":")
     try:
         return getattr(import_module(module), "app" if is_group else name or "command")
@@ -195,4 +195,4 @@ def _version(asked: bool) -> None:
 
 
 def _placeholder() -> None:
-    """Stands for a command that was not asked for."""
+    """Represent a command that is not running."""

@@ -1,4 +1,4 @@
-"""``toolkeel`` alone: what to do next, from what lies here. Nothing is imported and nothing runs."""
+"""``toolkeel`` without a command: what to do next with the files here. Nothing is imported and nothing runs."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def files_of_tools(folder: Path) -> list[str]:
 
 
 def _unfinished() -> None:
-    """What was begun and can be gone on with."""
+    """List the unfinished runs that can be resumed."""
     waiting = len(list(state_folder().joinpath("runs").glob("*.json")))
     known = Sessions().list() if sessions_file().exists() else []
     if not waiting and not known:

@@ -1,9 +1,8 @@
-"""A suspended run as a file: what waits, what was decided, and that it serves once.
+"""A suspended run as a file: what waits, what was decided; it can be resumed once.
 
-The file is a `RunState` as JSON, with ``terms``, on which the command ran that saved it, and, once
-something is decided, ``decisions``. It
-holds the transcript, so it is its owner's alone. Whoever goes on from it first renames it, and
-leaves a mark for each ticket decided, which counts for copies of the file as well.
+The file is a `RunState` as JSON, with ``terms`` (the options of the command that saved it) and, after a
+decision, ``decisions``. It contains the transcript, so only its owner may read it. Resuming first renames
+the file and records each decided ticket as used, which covers copies of the file as well.
 """
 
 from __future__ import annotations
@@ -49,29 +48,29 @@ class Saved:
         return [each for each in self.state.pending if each.id not in self.decisions]
 
     def ticket(self, id: str) -> Ticket:
-        """The ticket that `id`, or its beginning, names.
+        """Return the ticket that `id`, or its prefix, names.
 
         Raises:
-            UsageProblem: if it names none, or several.
+            UsageProblem: it names none, or several.
         """
-        return named(self.state.pending, id)
+        return find_ticket(self.state.pending, id)
 
 
-def named(waiting: Sequence[Ticket], id: str) -> Ticket:
-    """The ticket among those that wait that `id`, or its beginning, names.
+def find_ticket(waiting: Sequence[Ticket], id: str) -> Ticket:
+    """Return the waiting ticket that `id`, or its prefix, names.
 
     Raises:
-        UsageProblem: if it names none, or several.
+        UsageProblem: it names none, or several.
     """
     found = [each for each in waiting if each.id.startswith(id)]
     if len(id) >= SHORTEST and len(found) == 1:
         return found[0]
-    known = ", ".join(short(each) for each in waiting) or "none"
+    known = ", ".join(short_id(each) for each in waiting) or "none"
     raise UsageProblem(f"no ticket {id!r} waits, or it names several; there are: {known}")
 
 
-def short(ticket: Ticket) -> str:
-    """The beginning of a ticket's id, for people."""
+def short_id(ticket: Ticket) -> str:
+    """Return the first characters of a ticket's id, for people."""
     return ticket.id[:8]
 
 
@@ -79,9 +78,9 @@ def deciding(tickets: Iterable[Ticket]) -> Iterator[str]:
     """Command-line options that would decide each ticket, to be shown to a person."""
     for ticket in tickets:
         yield from (
-            ("--answer", f"{short(ticket)}=TEXT")
+            ("--answer", f"{short_id(ticket)}=TEXT")
             if ticket.external
-            else ("--approve", short(ticket))
+            else ("--approve", short_id(ticket))
         )
 
 
@@ -98,11 +97,11 @@ def answers(words: Iterable[str] | None) -> Iterator[tuple[str, str]]:
         yield id, text
 
 
-def free(path: Path) -> Path:
-    """The path, checked: a state can be written there, and overwrites nothing.
+def check_writable(path: Path) -> Path:
+    """Return the path after checking that a new file can be written there.
 
     Raises:
-        UsageProblem: if it is taken, or its folder is not there.
+        UsageProblem: the file exists, or its folder does not.
     """
     if path.exists() or path.is_symlink():
         raise UsageProblem(f"{path} exists already; a state is never overwritten")
@@ -160,7 +159,7 @@ def load(path: Path) -> Saved:
 
 
 def _is_mine(facts: os.stat_result) -> bool:
-    """Whether nobody else can have written the file."""
+    """Return True if only this user can have written the file."""
     if os.name != "posix":
         return True
     return facts.st_uid == os.getuid() and not facts.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

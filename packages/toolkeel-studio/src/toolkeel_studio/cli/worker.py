@@ -1,4 +1,4 @@
-"""``toolkeel worker``: run what is in the queue of a durable agent, until told to end."""
+"""``toolkeel worker``: run the queue of a durable agent until a signal ends it."""
 
 from __future__ import annotations
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import io
 
-from toolkeel_studio.cli.chat.print_above_prompt import Above
+from toolkeel_studio.cli.chat.print_above_prompt import OutputAbovePrompt
 
 
 def test_lines_wait_for_the_prompt_and_what_is_begun_stays_apart_from_them() -> None:
     terminal, woken = io.StringIO(), []
-    above = Above()
+    above = OutputAbovePrompt()
     out, err = above.stream(terminal), above.stream(terminal)
     out.write("before ")
     above.opened(lambda: woken.append(True))
@@ -28,7 +28,7 @@ def test_lines_wait_for_the_prompt_and_what_is_begun_stays_apart_from_them() -> 
 
 
 def test_lines_are_styled_when_they_are_whole() -> None:
-    terminal, above = io.StringIO(), Above()
+    terminal, above = io.StringIO(), OutputAbovePrompt()
     out = above.stream(terminal, str.upper)
     above.opened(list)
     out.write("one\ntwo\nth")

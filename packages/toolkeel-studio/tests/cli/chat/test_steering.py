@@ -9,8 +9,8 @@ from time import process_time
 import pytest
 
 from tests.cli.commandline import Terminal, readable
-from toolkeel_studio.cli.chat.print_above_prompt import Above
-from toolkeel_studio.cli.chat.steering import ROWS, RUNNING, begun
+from toolkeel_studio.cli.chat.print_above_prompt import OutputAbovePrompt
+from toolkeel_studio.cli.chat.steering import ROWS, RUNNING, unfinished_line
 
 WAITING = '''
 import asyncio
@@ -119,13 +119,13 @@ def test_what_no_request_has_taken_when_the_model_fails_is_told(tmp_path: Path) 
 
 
 def test_of_a_line_without_end_the_last_rows_are_drawn_in_no_time() -> None:
-    above = Above()
+    above = OutputAbovePrompt()
     stream = above.stream(io.StringIO())
     above.opened(bool)
     stream.write("".join(f"<{number}> é " for number in range(100_000)))
     began = process_time()
     for _ in range(20):
-        rows = begun(above).splitlines()
+        rows = unfinished_line(above).splitlines()
     assert process_time() - began < 3
     assert len(rows) == ROWS
     assert rows[-1].endswith("<99999> é")

@@ -15,7 +15,7 @@ from mcp.client.client import Client as Peer
 from mcp.client.stdio import StdioServerParameters, stdio_client
 
 from tests.waiting import run
-from toolkeel_studio.cli.commands.serve import token_of
+from toolkeel_studio.cli.commands.serve import choose_token
 from toolkeel_studio.cli.exit_codes import SETUP, USAGE, UsageProblem
 
 LOUD = '''
@@ -155,10 +155,10 @@ def test_what_cannot_be_served_is_said_in_a_line(
 def test_a_token_is_made_unless_somebody_says_that_none_is_wanted(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    made = token_of("", False)
+    made = choose_token("", False)
     assert len(made) >= 24 and made in capsys.readouterr().err
-    assert token_of("mine", False) == "mine"
-    assert token_of("", True) == ""
+    assert choose_token("mine", False) == "mine"
+    assert choose_token("", True) == ""
     assert "no token" in capsys.readouterr().err
     with pytest.raises(UsageProblem):
-        token_of("mine", True)
+        choose_token("mine", True)

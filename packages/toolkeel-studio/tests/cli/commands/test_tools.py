@@ -9,7 +9,7 @@ from typing import Literal
 from tests.cli.commandline import Terminal, readable
 from tests.cli.conftest import Here
 from toolkeel import Effects, tool
-from toolkeel_studio.cli.commands.tools import described, table, usage
+from toolkeel_studio.cli.commands.tools import table, tool_json, usage
 from toolkeel_studio.cli.terminal.text import cells
 
 
@@ -60,7 +60,7 @@ def test_arguments_are_shown_as_a_usage_line() -> None:
 
 
 def test_json_says_all_that_is_known_of_a_tool() -> None:
-    found = described(look)
+    found = tool_json(look)
     assert json.loads(json.dumps(found))["parameters"]["required"] == ["city"]
     assert found["effects"] == {
         "read_only": True,

@@ -20,7 +20,7 @@ from toolkeel.call.steps.rules import Rules
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import InvalidArguments
 from toolkeel.observe.wording import badges
-from toolkeel_studio.cli.terminal.approve import HINT, checked_by
+from toolkeel_studio.cli.terminal.approve import HINT, argument_check
 
 pytestmark = pytest.mark.slow  # real terminals and processes: `make test-all`
 
@@ -341,7 +341,7 @@ def test_the_check_gives_arguments_as_they_would_run() -> None:
         """Add."""
         return a + b
 
-    check = checked_by(Toolset([add]))
+    check = argument_check(Toolset([add]))
     ticket = Ticket("", "1", "add", {"a": 1, "b": 2}, "", 0.0)
     assert check(ticket, {"a": "7"}) == {"a": 7, "b": 2}
     with pytest.raises(InvalidArguments):

@@ -28,7 +28,7 @@ def test_the_exact_command_is_shown_before_the_question(
         return pressed
 
     monkeypatch.setattr(consent, "can_ask", lambda: True)
-    monkeypatch.setattr(consent, "key", key)
+    monkeypatch.setattr(consent, "confirm", key)
     assert consent.ask(REQUEST) is pressed
     assert "npx files" in shown[0] and "/tmp/mcp.json" in shown[0]
     assert "was: npx" in shown[0] and "\x1b[2J" not in shown[0]

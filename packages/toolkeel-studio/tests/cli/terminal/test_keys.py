@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.waiting import until_sync
-from toolkeel_studio.cli.terminal.keys import Gone, Keyboard
+from toolkeel_studio.cli.terminal.keys import Keyboard, Withdrawn
 
 Pair = tuple[int, int]
 
@@ -114,26 +114,26 @@ def test_who_waits_for_a_key_can_be_called_back(pair: Pair) -> None:
         with keyboard.open():
             try:
                 keyboard.key()
-            except Gone:
+            except Withdrawn:
                 ended.append("gone")
 
     thread = threading.Thread(target=wait)
     thread.start()
     until_sync(lambda: not echoes(pair[1]))
-    keyboard.take_back()
+    keyboard.withdraw()
     thread.join(20)
     assert ended == ["gone"]
-    keyboard.take_back()  # too late, and harmless
+    keyboard.withdraw()  # too late, and harmless
 
 
 def test_an_editor_leaves_its_text_and_one_that_takes_too_long_is_ended(pair: Pair) -> None:
     with Keyboard(pair[1]).open() as keyboard:
-        assert keyboard.edited("猫", "sed -i s/猫/狗/", pair[1]) == "狗\n"
+        assert keyboard.edit("猫", "sed -i s/猫/狗/", pair[1]) == "狗\n"
         with pytest.raises(ValueError, match="the editor ended with 1"):
-            keyboard.edited("x", "false", pair[1])
+            keyboard.edit("x", "false", pair[1])
     with Keyboard(pair[1], time.monotonic() + 1.0).open() as keyboard:
         slow = f"{sys.executable} -c 'import time; time.sleep(60)'"
         began = time.monotonic()
         with pytest.raises(TimeoutError):
-            keyboard.edited("x", slow, pair[1])
+            keyboard.edit("x", slow, pair[1])
         assert time.monotonic() - began < 10

@@ -13,10 +13,10 @@ from PIL import Image as Pillow
 
 from toolkeel import Image
 from toolkeel_studio.cli.terminal.pictures import (
+    draw,
     drawing_protocol,
-    drawn,
     keep,
-    pictures_in,
+    pictures_of,
     place_line,
 )
 
@@ -41,8 +41,8 @@ def test_a_picture_is_kept_in_a_file_of_its_owner_alone_with_its_real_ending() -
 
 def test_only_pictures_that_are_there_as_bytes_are_taken() -> None:
     here = Image(png(2, 2))
-    assert pictures_in((here, Image(url="https://example.org/a.png"))) == [here]
-    assert pictures_in("text") == []
+    assert pictures_of((here, Image(url="https://example.org/a.png"))) == [here]
+    assert pictures_of("text") == []
 
 
 @pytest.mark.parametrize(
@@ -65,20 +65,20 @@ def test_the_way_to_draw_is_taken_from_the_terminals_variables(
 
 
 def test_half_blocks_are_two_pixels_a_cell_and_end_every_line_plain() -> None:
-    lines = drawn(Image(png(4, 4)), "blocks", 80).splitlines()
+    lines = draw(Image(png(4, 4)), "blocks", 80).splitlines()
     assert len(lines) == 2
     assert all(line.count("▀") == 4 and line.endswith("\x1b[0m") for line in lines)
     assert lines[0].startswith("\x1b[38;2;255;0;0m\x1b[48;2;255;0;0m▀")
-    wide = drawn(Image(png(400, 100)), "blocks", 30).splitlines()
+    wide = draw(Image(png(400, 100)), "blocks", 30).splitlines()
     assert max(line.count("▀") for line in wide) == 28
 
 
 def test_kitty_and_iterm_are_sent_pixels_that_were_unpacked_and_never_the_file_itself() -> None:
     data = png(8, 4) + b"\x1b]0;title\x07"
-    kitty = drawn(Image(data), "kitty", 80)
+    kitty = draw(Image(data), "kitty", 80)
     [body] = re.findall(r"\x1b_Ga=T,f=24,s=8,v=4,q=2,c=60,m=0;([^\x1b]*)\x1b\\", kitty)
     assert len(b64decode(body)) == 8 * 4 * 3
-    iterm = drawn(Image(data), "iterm", 80)
+    iterm = draw(Image(data), "iterm", 80)
     assert iterm.startswith("\x1b]1337;File=")
     assert b"title" not in b64decode(iterm.rpartition(":")[2].rstrip("\x07\n"))
 
@@ -86,8 +86,8 @@ def test_kitty_and_iterm_are_sent_pixels_that_were_unpacked_and_never_the_file_i
 @given(st.binary(max_size=60))
 @pytest.mark.parametrize("by", ["kitty", "iterm", "blocks"])
 def test_what_is_no_picture_draws_nothing(by: str, noise: bytes) -> None:
-    assert drawn(Image(noise), by, 80) == ""
+    assert draw(Image(noise), by, 80) == ""
 
 
 def test_a_damaged_picture_draws_nothing() -> None:
-    assert drawn(Image(png(40, 40)[:60]), "blocks", 80) == ""
+    assert draw(Image(png(40, 40)[:60]), "blocks", 80) == ""

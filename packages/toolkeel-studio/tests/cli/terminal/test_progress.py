@@ -12,7 +12,13 @@ from tests.cli.conftest import Here
 from toolkeel.errors import FieldError
 from toolkeel.events import Progress, Retrying
 from toolkeel.messages import ToolMessage
-from toolkeel_studio.cli.terminal.progress import Blind, PlainView, far, outcome, view
+from toolkeel_studio.cli.terminal.progress import (
+    Blind,
+    PlainView,
+    outcome_line,
+    progress_line,
+    view,
+)
 from toolkeel_studio.cli.terminal.text import cells
 
 PARALLEL = ["run", "hi", "-t", "tools.py", "-m", "models.py:parallel"]
@@ -39,13 +45,13 @@ def test_an_outcome_is_told_in_words_for_people() -> None:
         (ToolMessage("\x1b[2J", status="error", kind="tool_error"), r"0 µs  tool_error: \x1b[2J"),
     ]
     for message, said in cases:
-        assert outcome(message) == said
+        assert outcome_line(message) == said
 
 
 def test_how_far_a_call_is_fits_on_one_line() -> None:
-    assert far(Progress(1, 0.0, "r", "c", "read\ning", 2.0, 5.0)) == "2/5 read ing"
-    assert far(Progress(1, 0.0, "r", "c", "reading")) == "reading"
-    assert far(Progress(1, 0.0, "r", "c", "", 2.5)) == "2.5"
+    assert progress_line(Progress(1, 0.0, "r", "c", "read\ning", 2.0, 5.0)) == "2/5 read ing"
+    assert progress_line(Progress(1, 0.0, "r", "c", "reading")) == "reading"
+    assert progress_line(Progress(1, 0.0, "r", "c", "", 2.5)) == "2.5"
 
 
 def test_why_a_model_is_asked_again_is_told_in_one_line(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,4 +1,4 @@
-"""What is printed while a prompt is open: whole lines above it, lines that are begun just over it."""
+"""Output while a prompt is open: complete lines above it, unfinished lines directly over it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TextIO
 from toolkeel_studio.cli.terminal.streams import StreamProxy
 
 
-class Above:
+class OutputAbovePrompt:
     """Streams of a terminal that print above a prompt, as long as one is open."""
 
     def __init__(self) -> None:
@@ -19,11 +19,11 @@ class Above:
         self._lock = threading.RLock()
 
     def stream(self, stream: TextIO, style: Callable[[str], str] = str) -> StreamProxy:
-        """One that stands for a stream of the terminal.
+        """Return a stream that writes above the prompt.
 
         Args:
-            stream: It.
-            style: How a whole line is shown.
+            stream: The terminal's stream.
+            style: Applied to each complete line.
         """
         made = _Stream(stream, self, style)
         self._streams.append(made)
@@ -47,12 +47,12 @@ class Above:
             self._wake()
 
     def opened(self, wake: Callable[[], object]) -> None:
-        """A prompt has the screen; it is woken when there is something to print."""
+        """Redirect output above an open prompt; `wake` is called when there is something to print."""
         with self._lock:
             self._wake = wake
 
     def has_lines(self) -> bool:
-        """Whether lines wait for the prompt to make room."""
+        """Return True if lines wait for the prompt to make room."""
         return bool(self._lines)
 
     def print_lines(self) -> None:
@@ -64,7 +64,7 @@ class Above:
                 stream.flush()
 
     def closed(self) -> None:
-        """The prompt is gone: print all that has come, and from now on at once."""
+        """Print everything collected, and print directly from now on."""
         with self._lock:
             self._wake = None
             for each in self._streams:
@@ -74,7 +74,9 @@ class Above:
 
 
 class _Stream(StreamProxy):
-    def __init__(self, stream: TextIO, above: Above, style: Callable[[str], str]) -> None:
+    def __init__(
+        self, stream: TextIO, above: OutputAbovePrompt, style: Callable[[str], str]
+    ) -> None:
         super().__init__(stream)
         self.begun, self.style = "", style
         self._above = above
@@ -85,5 +87,5 @@ class _Stream(StreamProxy):
         return len(text)
 
     def flush(self) -> None:
-        """As of the stream."""
+        """Flush like the stream."""
         self.stream.flush()

@@ -35,10 +35,10 @@ from toolkeel_studio.cli.commands.launch import (
 )
 from toolkeel_studio.cli.commands.sessions import export_command
 from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
-from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask, checked_by
+from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import run_interruptible
 from toolkeel_studio.cli.terminal.progress import Pausable, PlainView
-from toolkeel_studio.cli.terminal.reply import Spoken
+from toolkeel_studio.cli.terminal.reply import ReplyView
 from toolkeel_studio.cli.terminal.streams import (
     DIM,
     RED,
@@ -50,7 +50,7 @@ from toolkeel_studio.cli.terminal.streams import (
     stdout_kept_clean,
     width_of,
 )
-from toolkeel_studio.cli.terminal.two_columns import beside
+from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
 
 HINT = "Enter sends, Alt+Enter: new line, /help, Ctrl+D ends"
@@ -77,8 +77,8 @@ def command(
     with stdout_kept_clean():
         chat = Chat(launch.agent(), launch, Sessions(), name)
     chat.greet()
-    for text in typed(chat.steering, chat.past) if can_ask() else lines():
-        if not chat.take(text):
+    for text in read_lines(chat.steering, chat.past) if can_ask() else lines():
+        if not chat.handle_line(text):
             break
 
 
@@ -88,11 +88,13 @@ def lines() -> Iterator[str]:
         yield line.strip()
 
 
-def typed(steering: Steering, past: History) -> Iterator[str]:
-    """What a person types, until they end it. It is in the history the moment Enter is pressed.
+def read_lines(steering: Steering, past: History) -> Iterator[str]:
+    """Yield the lines that a person types, until they end the chat.
+
+    A line is added to the history when Enter is pressed.
 
     Args:
-        steering: Knows what they typed meanwhile.
+        steering: Holds what was typed while a run worked.
         past: The history.
     """
     keys = KeyBindings()
@@ -123,13 +125,13 @@ def typed(steering: Steering, past: History) -> Iterator[str]:
 
 
 class Chat:
-    """A chat: who answers, and the session it is.
+    """A chat: an agent and its session.
 
     Args:
-        agent: Who answers.
-        launch: How it was started.
-        sessions: Where chats are kept.
-        name: Of the session.
+        agent: The agent.
+        launch: The options of the command.
+        sessions: The store of sessions.
+        name: The session's name.
     """
 
     def __init__(
@@ -152,8 +154,8 @@ class Chat:
             note(HINT, DIM)  # one line of 60 columns, as the hint while a run works
         self._go_on_if_it_waits()
 
-    def take(self, text: str) -> bool:
-        """Take a message or a command; whether the chat goes on."""
+    def handle_line(self, text: str) -> bool:
+        """Handle a message or a command; return True to continue the chat."""
         word, _, rest = text.partition(" ")
         if not text:
             return True
@@ -172,7 +174,7 @@ class Chat:
         return True
 
     def _run(self, text: str | None) -> None:
-        shown = Spoken(PlainView(), stdout_is_terminal())
+        shown = ReplyView(PlainView(), stdout_is_terminal())
         watched = Pausable(shown)
 
         async def run(token: CancelToken) -> Any:
@@ -180,7 +182,7 @@ class Chat:
             options["session"] = self.sessions[self.name]
             if not can_ask():
                 return await self._agent.run(text, **options)
-            check = checked_by(self._agent.tools)
+            check = argument_check(self._agent.tools)
             options["approver"] = TerminalApprover(token.cancel, pause, check)
             going = self._agent.stream(text, **options)
             with self.steering.of(going):
@@ -258,7 +260,7 @@ class Chat:
     def compare(self, other: str) -> None:
         """Show what another session has in common with this one and what not."""
         found = compare(self.sessions[self.name], self.sessions[other])
-        layout(beside(found, width_of(sys.stdout)))
+        layout(compare_lines(found, width_of(sys.stdout)))
 
     def model(self, name: str) -> None:
         """Say who answers, or have another model answer."""

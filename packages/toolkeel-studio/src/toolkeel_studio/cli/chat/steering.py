@@ -1,7 +1,7 @@
-"""Steering: a prompt is open while a run works, and what is typed there is said to it.
+"""A prompt that stays open while a run works; what is typed there reaches the run.
 
-The prompt has a thread and an event loop of its own, so that it takes keys whatever the run does.
-What reaches no run (a command, a line for its end, a line that comes too late) is kept in order.
+The prompt has a thread and an event loop of its own, so that it reads keys whatever the run does.
+Lines that reach no run (a command, a line for its end, a line that comes too late) stay in order.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from prompt_toolkit.output import Output, create_output
 
 from toolkeel.agent.run import Run
 from toolkeel.observe.wording import visible_line
-from toolkeel_studio.cli.chat.print_above_prompt import Above
+from toolkeel_studio.cli.chat.print_above_prompt import OutputAbovePrompt
 from toolkeel_studio.cli.terminal.markdown import Markdown
 from toolkeel_studio.cli.terminal.streams import (
     BOLD,
     DIM,
-    is_lively,
+    is_interactive,
     note,
     stdout_is_terminal,
     styled,
@@ -51,16 +51,16 @@ SIGN = f"\x1b[{BOLD}m› \x1b[0m"
 
 
 class Steering:
-    """What is typed at the terminal while runs work.
+    """Input at the terminal while runs work.
 
     Args:
-        past: The history; a line is in it the moment it is entered.
-        words: What Tab completes.
+        past: The history; a line is added the moment it is entered.
+        words: Completions for Tab.
 
     Attributes:
         left: Lines that reached no run, in order.
-        draft: What was begun and not entered.
-        stopping: Whether the run was told to stop.
+        draft: An unfinished line.
+        stopping: True after the run was asked to stop.
     """
 
     def __init__(self, past: History, words: Sequence[str]) -> None:
@@ -70,7 +70,7 @@ class Steering:
         self._said: deque[str] = deque()
         self._run: Run[Any] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._above: Above | None = None
+        self._above: OutputAbovePrompt | None = None
         self._output: Output | None = None
         self._prompt: _Prompt | None = None
         self._began = 0.0
@@ -79,9 +79,9 @@ class Steering:
     @contextmanager
     def screen(self) -> Iterator[None]:
         """Print above the prompt whatever is printed within the block."""
-        self._above = above = Above()
+        self._above = above = OutputAbovePrompt()
         err, self._output = above.stream(sys.stderr), create_output(sys.stderr)
-        style = Markdown() if is_lively(sys.stdout) else str
+        style = Markdown() if is_interactive(sys.stdout) else str
         out = above.stream(sys.stdout, style) if stdout_is_terminal() else sys.stdout
         try:
             with redirect_stderr(err), redirect_stdout(out):
@@ -125,14 +125,16 @@ class Steering:
         if prompt is not None:
             prompt.close()
 
-    def session(self, above: Above) -> PromptSession[str]:
-        """The prompt: what is being said, the line that is typed, and what the keys do now."""
+    def session(self, above: OutputAbovePrompt) -> PromptSession[str]:
+        """Create the prompt: the answer so far, the line being typed, and what the keys do."""
         made: PromptSession[str] = PromptSession(
-            lambda: ANSI(f"{begun(above)}{styled(self._hint(made), DIM, sys.stderr)}\n{SIGN}"),
+            lambda: ANSI(
+                f"{unfinished_line(above)}{styled(self._hint(made), DIM, sys.stderr)}\n{SIGN}"
+            ),
             history=self._past,
             completer=WordCompleter(list(self._words), sentence=True),
             complete_while_typing=False,
-            key_bindings=keys_of(self),
+            key_bindings=key_bindings(self),
             prompt_continuation="  ",
             refresh_interval=1.0,
             erase_when_done=True,
@@ -176,7 +178,7 @@ class Steering:
             self.interrupt()
 
     def interrupt(self) -> None:
-        """What Ctrl+C does where no prompt has the keys."""
+        """Handle Ctrl+C while no prompt reads keys."""
         self.stopping = True
         if (main := threading.main_thread().ident) is not None:
             signal.pthread_kill(main, signal.SIGINT)
@@ -191,7 +193,7 @@ class Steering:
 class _Prompt:
     """A prompt in a thread of its own, until it is closed."""
 
-    def __init__(self, steering: Steering, above: Above) -> None:
+    def __init__(self, steering: Steering, above: OutputAbovePrompt) -> None:
         self._steering = steering
         self._above = above
         self._end: Callable[[], object] = bool
@@ -229,22 +231,22 @@ class _Prompt:
             await asyncio.sleep(BUNDLE)
 
     def close(self) -> None:
-        """Take it off the screen; what was begun is kept."""
+        """Remove the prompt from the screen; an unfinished line stays as a draft."""
         with suppress(RuntimeError):  # it has ended by itself
             self._end()
         self._thread.join(10)
 
 
-def begun(above: Above) -> str:
-    """The end of the line that is begun, as lines of the screen."""
+def unfinished_line(above: OutputAbovePrompt) -> str:
+    """Return the unfinished line's end, as lines of the screen."""
     columns, text = get_app().output.get_size().columns, above.begun
     size = (ROWS + 1) * columns
     text = text[max(len(text) // size - 1, 0) * size :]  # no more: it is drawn again and again
     return "".join(f"{line}\n" for line in wrapped(text, columns)[-ROWS:] if line)
 
 
-def keys_of(steering: Steering) -> KeyBindings:
-    """What the keys do while a run works."""
+def key_bindings(steering: Steering) -> KeyBindings:
+    """Bind the keys that work while a run works."""
     keys = KeyBindings()
 
     @keys.add("enter")

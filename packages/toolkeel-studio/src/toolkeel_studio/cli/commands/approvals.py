@@ -1,4 +1,4 @@
-"""``toolkeel approvals``: what waits for a person in a saved run, or which runs wait."""
+"""``toolkeel approvals``: calls of a saved run that wait for approval, or the runs that wait."""
 
 from __future__ import annotations
 
@@ -109,12 +109,12 @@ async def _decide(desk: ApprovalQueue) -> None:
             asking.cancel()
             await asyncio.wait([asking])
             if not enough:
-                _tell(desk, ticket, None if asking.cancelled() else asking.result())
+                _report_decision(desk, ticket, None if asking.cancelled() else asking.result())
         await asyncio.sleep(LOOK)
 
 
-def _tell(desk: ApprovalQueue, ticket: Ticket, decision: Decision | None) -> None:
-    """Say what was decided; who comes second is told what the first said."""
+def _report_decision(desk: ApprovalQueue, ticket: Ticket, decision: Decision | None) -> None:
+    """Report a decision; whoever decides second sees the first decision."""
     try:
         first = desk.decide(decision or ticket.deny(), "terminal")
     except SetupError as error:

@@ -1,4 +1,4 @@
-"""``toolkeel call``: one tool, called as a model would call it."""
+"""``toolkeel call``: call one tool as a model would."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ def call_one(
     """
     details, as_json, yes = options
     with stdout_kept_clean():
-        tool, rest = _chosen(tools, list(words), target)
+        tool, rest = _choose_tool(tools, list(words), target)
         call = ToolCall("call_1", tool.name, read_arguments(rest, tool))
         message, shown, token = _run(tools, call, yes)
     if as_json:
@@ -86,8 +86,8 @@ def call_one(
         raise typer.Exit(INTERRUPTED if token.reason == BY_HAND else FAILED)
 
 
-def _chosen(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool, list[str]]:
-    """The tool, and the words that are its arguments."""
+def _choose_tool(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool, list[str]]:
+    """Return the tool, and the words that are its arguments."""
     first = words[0] if words else ""
     if first in tools:
         return tools[first], words[1:]
@@ -103,7 +103,7 @@ def _chosen(tools: Toolset, words: list[str], target: str) -> tuple[AnyTool, lis
 
 
 def _run(tools: Toolset, call: ToolCall, yes: bool) -> tuple[ToolMessage, Any, CancelToken]:
-    """The result, the same as JSON-ready data, and the token that may have been cancelled."""
+    """Run the call; return its result, the result as JSON data, and the cancel token."""
     watcher = view(keep=False)
     ended: list[Any] = []
     tokens: list[CancelToken] = []

@@ -56,7 +56,7 @@ def command(
         raise UsageProblem(f"{file} is not in the form of {source!r}: {error}") from error
     if not messages:
         raise UsageProblem(f"{file} holds no messages in the form of {source!r}")
-    made = _encoded(_wire(target), messages, _tools(given), model)
+    made = _encode(_wire(target), messages, _read_tools(given), model)
     _report(given, messages, pretty(made))
     key = _KEYS.get(_wire(target), "messages")
     echo(pretty(made if isinstance(given, dict) else made[key]))
@@ -72,10 +72,10 @@ class _Tool:
     provider_options: Mapping[str, object] = NOTHING
 
 
-def _encoded(
+def _encode(
     wire: Any, messages: list[Message], tools: tuple[ToolDefinition, ...], model: str
 ) -> dict[str, Any]:
-    """The body of a request, as JSON; without a model's name, nothing that depends on it."""
+    """Encode messages as a request's body, as JSON; without a model name, omit what depends on it."""
     body: dict[str, Any] = wire.encode(ModelRequest(messages, tools), model)
     if not model:
         body = {key: body[key] for key in body if key not in ("model", "modelId", "max_tokens")}
@@ -99,8 +99,8 @@ def _wire(name: str) -> Any:
     return wire
 
 
-def _tools(given: object) -> tuple[ToolDefinition, ...]:
-    """The tools of a body; those that cannot be read are told on stderr."""
+def _read_tools(given: object) -> tuple[ToolDefinition, ...]:
+    """Read the tools of a body; report on stderr those that cannot be read."""
     listed = given.get("tools") if isinstance(given, dict) else None
     if isinstance(given, dict) and isinstance(given.get("toolConfig"), dict):
         listed = listed or given["toolConfig"].get("tools")

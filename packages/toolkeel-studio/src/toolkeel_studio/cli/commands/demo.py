@@ -1,4 +1,4 @@
-"""``toolkeel demo``: what the library does, shown on real calls without key or network."""
+"""``toolkeel demo``: a tour on real calls without key or network."""
 
 from __future__ import annotations
 
@@ -96,8 +96,8 @@ class Tour:
     """Six stops, each a real run.
 
     Args:
-        tools: What the model may call.
-        as_json: Whether to print events instead of the story.
+        tools: The tools of the model.
+        as_json: Print events instead of the story.
     """
 
     def __init__(self, tools: Toolset, as_json: bool) -> None:
@@ -125,7 +125,7 @@ class Tour:
         self._json.close()
 
     def _ask(self, prompt: str) -> RunResult:
-        """One run, its events kept."""
+        """Run a prompt and record its events."""
         self._events = []
         return self._agent.run_sync(prompt, listeners=[self._events.append, self._write])
 
@@ -253,7 +253,7 @@ def _rows(head: str, text: str, style: str) -> Iterator[str]:
 
 
 def _message(message: Message) -> Iterator[str]:
-    """One message of the transcript, as a person reads it."""
+    """Yield the lines of one message of the transcript."""
     match message:
         case UserMessage(content=str(text)):
             yield from _rows("user", text, BOLD)
@@ -274,7 +274,7 @@ def _colour(message: ToolMessage) -> str:
 
 
 def _timeline(events: list[Event]) -> Iterator[str]:
-    """A bar for each call, all on one scale."""
+    """Yield a bar for each call, all on one scale."""
     starts = {e.call_id: e for e in events if isinstance(e, ToolStarted)}
     ends = {e.call_id: e for e in events if isinstance(e, ToolFinished)}
     begin = min(start.at for start in starts.values())

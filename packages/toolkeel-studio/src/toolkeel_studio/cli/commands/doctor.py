@@ -1,4 +1,4 @@
-"""``toolkeel doctor``: what is here, what is missing, what to do next."""
+"""``toolkeel doctor``: installed parts, missing parts, and what to do next."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from toolkeel_studio.cli.terminal.streams import BOLD, DIM, GREEN, YELLOW, echo,
 from toolkeel_studio.cli.terminal.text import cells, padded
 
 SECTIONS: tuple[Look, ...] = (
-    check_python.look,
-    check_extras.look,
-    check_keys.look,
-    check_models.look,
-    check_sandbox.look,
+    check_python.check_python,
+    check_extras.check_extras,
+    check_keys.check_keys,
+    check_models.check_models,
+    check_sandbox.check_sandbox,
 )
 """What is looked at, in the order in which it is shown. A new section is a file and a line here."""
 
@@ -43,18 +43,18 @@ def command(
     Nothing is changed, and nothing is sent beyond this machine. Exit code 1 if something found
     will get in the way.
     """
-    looks = (*SECTIONS, check_sandbox.probed) if deep else SECTIONS
+    looks = (*SECTIONS, check_sandbox.probe_sandboxes) if deep else SECTIONS
     sections = [look() for look in looks]
     if as_json:
-        echo(pretty([described(section) for section in sections]))
+        echo(pretty([section_json(section) for section in sections]))
     else:
         layout(report_lines(sections))
     if any(check.state == "problem" for section in sections for check in section.checks):
         raise typer.Exit(FAILED)
 
 
-def described(section: Section) -> dict[str, object]:
-    """A section as JSON-ready data."""
+def section_json(section: Section) -> dict[str, object]:
+    """Convert a section to JSON data."""
     checks = [
         {
             "name": check.name,
@@ -69,7 +69,7 @@ def described(section: Section) -> dict[str, object]:
 
 
 def report_lines(sections: Sequence[Section]) -> list[str]:
-    """The lines for a person, what to do next at their end."""
+    """Format the sections for people, with the next steps at the end."""
     lines = []
     for section in sections:
         lines.append(styled(section.title, BOLD, sys.stdout))

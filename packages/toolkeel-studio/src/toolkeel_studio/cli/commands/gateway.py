@@ -27,9 +27,9 @@ from toolkeel_studio.cli.commands.serve import (
     Token,
     Workers,
     address,
+    choose_token,
     endpoint,
     serve_app_at,
-    token_of,
     until_stopped,
 )
 from toolkeel_studio.cli.exit_codes import UsageProblem
@@ -110,7 +110,7 @@ def _serve_http(
     bounds: tuple[int, int],
 ) -> None:
     """Serve over HTTP, with the tokens of the rules or with one."""
-    token = tokens[0] if gateway.policy.has_clients else token_of(*tokens)
+    token = tokens[0] if gateway.policy.has_clients else choose_token(*tokens)
     app = _app(gateway, place[0], token, hosts)
     note(f"the gateway is at {endpoint(*place)}", DIM)
     serve_app_at(app, partial(_worker, make, place[0], token, hosts), place, bounds)
@@ -119,7 +119,7 @@ def _serve_http(
 def _gateway(
     file: Path, rules: Path | None, audit: Path | None, store: str, **options: Any
 ) -> Gateway:
-    """The gateway of these files, which reads them again when they change."""
+    """Create the gateway of these files; it reloads them when they change."""
     from toolkeel_studio.gateway.audit import AuditFile
     from toolkeel_studio.gateway.gateway import Gateway
     from toolkeel_studio.gateway.reload import watch_file
@@ -158,7 +158,7 @@ def _app(
 def _worker(
     make: Callable[[], Gateway], host: str, token: str, hosts: list[str] | None
 ) -> Starlette:
-    """What a worker serves; of older clients, too, each request may come to another worker."""
+    """Create what a worker serves; each request of an older client may reach another worker."""
     from toolkeel.mcp.server.http import with_graceful_shutdown
     from toolkeel_studio.cli.http_workers import end_with_parent
 
@@ -169,10 +169,10 @@ def _worker(
 
 
 def _servers(file: Path) -> Mapping[str, ServerConfig]:
-    """The servers of a file that somebody has agreed to; the others are named.
+    """Read the servers of a file that a person consented to; name the others on stderr.
 
     Raises:
-        SetupError: the file cannot be read, or nobody has agreed to any.
+        SetupError: the file cannot be read, or no server has consent.
     """
     agreed = {}
     for name, config in read_config(file).items():

@@ -14,7 +14,7 @@ import typer
 
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import pretty
-from toolkeel_studio.cli.terminal.streams import YELLOW, echo, is_lively, note
+from toolkeel_studio.cli.terminal.streams import YELLOW, echo, is_interactive, note
 from toolkeel_workspace.files.line_window import pluralize
 
 if TYPE_CHECKING:
@@ -86,12 +86,12 @@ def command(
 
 
 def _name_of(folder: Path) -> str:
-    """A folder's own name, in the letters that names of stores may have."""
+    """Return a folder's name, in the letters that a store's name may have."""
     return re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-") or "docs"
 
 
 def _searched(id: str, embeddings: str, base_url: str) -> str:
-    """The target that stands for the store."""
+    """Return the target that names the store."""
     target = f"file_search:stores={id}"
     if embeddings:
         target += f",embeddings={embeddings}"
@@ -126,8 +126,8 @@ def _json(id: str, path: str, passages: int, report: IndexReport) -> str:
 
 @contextmanager
 def _progress() -> Iterator[ProgressCallback | None]:
-    """A bar on stderr, if a person looks at it."""
-    if not is_lively(sys.stderr):
+    """Show a progress bar on stderr if it is a terminal."""
+    if not is_interactive(sys.stderr):
         yield None
         return
     from rich.console import Console

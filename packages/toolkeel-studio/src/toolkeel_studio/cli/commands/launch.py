@@ -1,4 +1,4 @@
-"""What ``run`` and ``resume`` share: from words on the command line to the end of a run."""
+"""What ``run`` and ``resume`` share: from the command line's options to the end of a run."""
 
 from __future__ import annotations
 
@@ -34,11 +34,11 @@ from toolkeel.providers.model_by_name import AUTO, chosen, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED
-from toolkeel_studio.cli.suspended_run import deciding, save, short
-from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask, checked_by
+from toolkeel_studio.cli.suspended_run import deciding, save, short_id
+from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
 from toolkeel_studio.cli.terminal.progress import JsonView, Pausable, view
-from toolkeel_studio.cli.terminal.reply import Spoken
+from toolkeel_studio.cli.terminal.reply import ReplyView
 from toolkeel_studio.cli.terminal.streams import (
     DIM,
     YELLOW,
@@ -67,8 +67,8 @@ class Approve(StrEnum):
     DENY = "deny"
 
 
-def _chosen(name: str) -> str:
-    """`name`, or what ``auto`` stands for: a run that is resumed keeps its model."""
+def _resolve_model_name(name: str) -> str:
+    """Resolve ``auto`` to a model's name: a resumed run continues with the same model."""
     return chosen() if name == AUTO else name
 
 
@@ -86,7 +86,7 @@ ModelName = Annotated[
         metavar="MODEL",
         help="vendor:model, auto, offline, or file.py:name of a model of your own.",
         envvar=MODEL_VARIABLE,
-        callback=_chosen,
+        callback=_resolve_model_name,
     ),
 ]
 Instructions = Annotated[
@@ -139,23 +139,23 @@ AsJson = Annotated[
 
 @record
 class Launch:
-    """All options of a run: its tools, model, rules, limits, and where it is kept.
+    """The options of a run: tools, model, rules, limits, and where it is saved.
 
     Args:
         targets: Where its tools are.
         model: Name of its model.
-        instructions: What the model is told first.
-        max_turns: How often it may be asked.
-        timeout: Seconds for the whole run.
-        as_json: Whether its events are printed.
-        approve: What happens to calls that ask.
+        instructions: Instructions for the model.
+        max_turns: Maximum number of requests.
+        timeout: Seconds for the complete run.
+        as_json: Print events as JSON.
+        approve: What happens to calls that need approval.
         rules: File of rules.
-        yes_to: Rules that let calls through.
+        yes_to: Rules that approve calls.
         answer_within: Seconds for an answer at the terminal.
-        state: Where it is saved if it waits.
-        session: The conversation that it goes on with; empty for none.
-        tape: What keeps it, or what it is played from.
-        live: Whether tools run although it is played.
+        state: Where the run is saved if it waits.
+        session: Name of its session; empty for none.
+        tape: The recording that it is written to or replayed from.
+        live: Run the tools during a replay.
     """
 
     targets: tuple[str, ...]
@@ -174,10 +174,10 @@ class Launch:
     live: bool = False
 
     def agent(self) -> Agent:
-        """The agent that runs.
+        """Build the agent.
 
         Raises:
-            SetupError: if the model, a target or the rules cannot be used.
+            SetupError: the model, a target or the rules cannot be used.
         """
         tape = self.tape
         model = "" if tape and not tape.records else _model(self.model)
@@ -197,15 +197,15 @@ class Launch:
         return (rules or Rules()) | Rules(allow=self.yes_to)
 
     def resume_command(self, path: Path) -> list[str]:
-        """The command that resumes a saved run with the same options."""
+        """Return the command that resumes a saved run with the same options."""
         return ["toolkeel", "resume", str(path), *self.words()]
 
     def session_command(self) -> list[str]:
-        """The command that goes on with its session, with the same options."""
+        """Return the command that continues its session with the same options."""
         return ["toolkeel", "run", "--session", self.session, *self.words()]
 
     def words(self) -> list[str]:
-        """The command-line options that make the same run again."""
+        """Return the command-line options that repeat this run."""
         words = [word for target in self.targets for word in ("-t", target)]
         words += ["-m", self.model]
         words += ["--rules", str(self.rules)] if self.rules else []
@@ -228,7 +228,7 @@ def _tools(targets: Sequence[str], model: str) -> Toolset:
 
 
 def _model(name: str) -> Model:
-    """The model called `name`, or the user's own object."""
+    """Load the model called `name`, or the user's own object."""
     if ".py:" not in name:
         return connect(name)
     found: Any = load_object(name)
@@ -259,7 +259,7 @@ def run_to_end(
             result, token, said = _run(launch, agent, prompt, decisions, seen)
     except BaseException as error:
         if isinstance(run := getattr(error, "run", None), Run):
-            _keep(run.state, run.context.id, launch)
+            _save_run(run.state, run.context.id, launch)
         raise
     if not launch.as_json:
         note(_summary(seen, result, perf_counter() - began), DIM)
@@ -275,10 +275,10 @@ def _run(
     decisions: Sequence[Decision],
     seen: Counter[type[Event]],
 ) -> tuple[RunResult, CancelToken, str]:
-    """The result, the token that may have been cancelled, and what was written of the answer."""
+    """Run the prompt; return the result, the cancel token, and the part of the answer already written."""
     tokens: list[CancelToken] = []
     lines = JsonView()
-    spoken = Spoken(view(agent.model.name), stdout_is_terminal())
+    spoken = ReplyView(view(agent.model.name), stdout_is_terminal())
     if not launch.as_json:
         note(_introduction(agent), DIM)
     shown = Pausable(lines if launch.as_json else spoken)
@@ -309,14 +309,14 @@ def _approver(
     token: CancelToken,
     pause: Callable[[], AbstractContextManager[None]],
 ) -> Approver | None:
-    """Who is asked; None if nobody is there, so that the run waits."""
+    """Choose who is asked for approval; None lets the run wait."""
     if launch.tape and not (launch.tape.records or launch.live):  # nothing runs
         return lambda ticket: ticket.approve()
     if launch.approve is Approve.DENY:
         return lambda ticket: ticket.deny(REFUSED)
     if not can_ask():
         return None
-    check = checked_by(agent.tools)
+    check = argument_check(agent.tools)
     return TerminalApprover(token.cancel, pause, check, launch.answer_within)
 
 
@@ -328,7 +328,7 @@ def _introduction(agent: Agent) -> str:
 
 
 def _summary(seen: Counter[type[Event]], result: RunResult, seconds: float) -> str:
-    """What was done now: a session's earlier turns are not counted."""
+    """Summarize this run; earlier turns of a session do not count."""
     parts = [count(seen[ToolFinished], "call"), count(seen[Replied], "turn"), duration(seconds)]
     if result.usage.total_tokens:
         parts.append(count(result.usage.total_tokens, "token"))
@@ -339,22 +339,22 @@ def _end(result: RunResult, token: CancelToken, launch: Launch) -> None:
     """Say why there is no answer, and exit with the code for it."""
     if result.reason == "cancelled":
         note(f"stopped: {token.reason}", YELLOW)
-        _keep(result.state, result.run_id, launch)
+        _save_run(result.state, result.run_id, launch)
         raise typer.Exit(INTERRUPTED if token.reason == BY_HAND else FAILED)
     if result.reason == "waiting" and launch.session:
-        _wait_in_session(result.pending, launch)
+        _report_waiting_session(result.pending, launch)
     if result.reason == "waiting":
         path = save(result.state, result.run_id, launch.state, launch.words())
         wait(result.pending, launch, path)
     if result.reason == "limit":
         turns = count(launch.max_turns, "turn")
         note(f"no answer after {turns}; --max-turns allows more", YELLOW)
-        _keep(result.state, result.run_id, launch)
+        _save_run(result.state, result.run_id, launch)
         raise typer.Exit(FAILED)
 
 
-def _keep(state: RunState, run_id: str, launch: Launch) -> None:
-    """Save a run without an answer, unless it has only begun, and print the line that goes on."""
+def _save_run(state: RunState, run_id: str, launch: Launch) -> None:
+    """Save a run that has no answer, unless it only started, and print the command that resumes it."""
     if not any(isinstance(message, AssistantMessage) for message in state.messages):
         return
     words = launch.session_command()
@@ -378,8 +378,8 @@ def wait(tickets: Sequence[Ticket], launch: Launch, path: Path) -> None:
     raise typer.Exit(SUSPENDED)
 
 
-def _wait_in_session(tickets: Sequence[Ticket], launch: Launch) -> None:
-    """The same for a session, which keeps the run itself."""
+def _report_waiting_session(tickets: Sequence[Ticket], launch: Launch) -> None:
+    """Print what waits in a session and the command that resumes it."""
     show(tickets)
     note("decide, then go on; or go on at a terminal, which asks:", DIM)
     words = ["toolkeel", "sessions", "decide", launch.session, *deciding(tickets)]
@@ -396,7 +396,7 @@ def show(tickets: Sequence[Ticket]) -> None:
 
 
 def heading(ticket: Ticket) -> str:
-    """A line about one ticket: its id, its tool, and why it waits."""
+    """Return a line about one ticket: its id, its tool, and why it waits."""
     reason = visible_line(ticket.reason.split("\n")[0])
     wants = "an answer" if ticket.external else "approval"
-    return f"{short(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"
+    return f"{short_id(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"

@@ -28,10 +28,10 @@ from toolkeel.mcp.pins import Pin, Pins, definition_diff
 from toolkeel.mcp.state_files import mcp_state_folder
 from toolkeel.observe.wording import escaped, pretty, visible_json, visible_line
 from toolkeel_studio.cli.commands.call import call_one
-from toolkeel_studio.cli.commands.tools import described, table
+from toolkeel_studio.cli.commands.tools import table, tool_json
 from toolkeel_studio.cli.exit_codes import EPILOG, FAILED, OPTIONS, UsageProblem
 from toolkeel_studio.cli.terminal.approve import can_ask
-from toolkeel_studio.cli.terminal.consent import key
+from toolkeel_studio.cli.terminal.consent import confirm
 from toolkeel_studio.cli.terminal.streams import (
     BOLD,
     CYAN,
@@ -61,7 +61,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 
 def _file(given: Path | None) -> Path:
-    """The file that keeps servers: the one given, else the one that is there."""
+    """Return the file of servers: the one named, else the first that exists."""
     there = [Path(name) for name in FILES if Path(name).is_file()]
     return given or (there[0] if there else Path(FILES[0]))
 
@@ -90,7 +90,7 @@ def _server(text: str, file: Path | None, auth: Literal["oauth"] | None = None) 
 def _ask_server(
     server: str, file: Path | None, ask: Callable[[MCPServer], Coroutine[Any, Any, T]]
 ) -> T:
-    """What a server answers."""
+    """Connect to a server and return what it answers."""
     with stdout_kept_clean():
         found = _server(server, file)
         return run_sync(lambda: ask(found))
@@ -208,7 +208,7 @@ def tools(server: Server, file: File = None, as_json: AsJson = False) -> None:
         made, said = found.tools(), run_sync(found.instructions)
         changed = _changes(found)
     if as_json:
-        echo(pretty([described(item) for item in made]))
+        echo(pretty([tool_json(item) for item in made]))
         return
     layout(table(made, width_of(sys.stdout)))
     for line in said.splitlines():
@@ -347,7 +347,7 @@ def pin(
         _show(pinned.get(name), now[name])
     if not open_names:
         note("all of them are approved as they are", GREEN)
-    elif yes or (can_ask() and key("Approve them?  y yes   n no  ")):
+    elif yes or (can_ask() and confirm("Approve them?  y yes   n no  ")):
         for name in open_names:
             found.pins.set(found.config.identity, name, now[name])
         note(f"approved: {', '.join(map(visible_line, open_names))}", GREEN)
@@ -367,7 +367,7 @@ _COLOURS = {"+": GREEN, "-": RED, "@": CYAN}
 
 
 def _changes(server: MCPServer) -> Mapping[str, str]:
-    """The differences between what was approved and what is there, by tool."""
+    """Return the differences between the approved and the current tools, by tool."""
     pinned = server.pins.all_of(server.config.identity)
     if not pinned:
         return {}

@@ -32,7 +32,7 @@ def command(
     what to write instead. Ends with 1 if there was anything of that kind.
     """
     left, failed = 0, list[str]()
-    for file in (file for given in files for file in _within(given)):
+    for file in (file for given in files for file in _programs_in(given)):
         try:
             left += _migrate_file(file, write)
         except SetupError as error:  # the others are changed all the same
@@ -45,8 +45,8 @@ def command(
         raise typer.Exit(exit_codes.FAILED)
 
 
-def _within(given: Path) -> list[Path]:
-    """A file, or the programs and notebooks of a folder, but for hidden and installed ones."""
+def _programs_in(given: Path) -> list[Path]:
+    """List a file, or the programs and notebooks of a folder, without hidden and installed ones."""
     if not given.is_dir():
         return [given]
     found = [path for path in given.rglob("*") if path.suffix in (".py", ".ipynb")]
@@ -64,7 +64,11 @@ def _migrate_file(file: Path, write: bool) -> int:
     """
     source, encoding = _read(file)
     try:
-        made = migrate_notebook(source) if file.suffix == ".ipynb" else migrate(source, _own(file))
+        made = (
+            migrate_notebook(source)
+            if file.suffix == ".ipynb"
+            else migrate(source, _shadowing_modules(file))
+        )
     except (SyntaxError, ValueError, LookupError, TypeError) as error:
         raise SetupError(f"{file} is no Python this interpreter reads: {error}") from None
     for each in made.notes:
@@ -80,7 +84,7 @@ def _migrate_file(file: Path, write: bool) -> int:
 
 
 def _read(file: Path) -> tuple[str, str]:
-    """A file's text, and its encoding."""
+    """Read a file's text and its encoding."""
     try:
         raw = file.read_bytes()
         encoding, _ = tokenize.detect_encoding(BytesIO(raw).readline)
@@ -99,8 +103,8 @@ def _write(file: Path, text: bytes) -> None:
     note(f"{file}: imports changed")
 
 
-def _own(file: Path) -> list[str]:
-    """What stands beside a program, or where it is run, under the name of another library."""
+def _shadowing_modules(file: Path) -> list[str]:
+    """List modules beside a program, or in the current folder, that have another library's name."""
     places = {file.parent, Path()}
     return [
         name

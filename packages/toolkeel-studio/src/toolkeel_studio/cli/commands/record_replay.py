@@ -1,4 +1,4 @@
-"""``toolkeel record`` and ``toolkeel replay``: a run kept in a file, and played as a test."""
+"""``toolkeel record`` and ``toolkeel replay``: record a run in a file and replay it as a test."""
 
 from __future__ import annotations
 

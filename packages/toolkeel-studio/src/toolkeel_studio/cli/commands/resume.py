@@ -1,4 +1,4 @@
-"""``toolkeel resume``: go on with a run that waits for a person."""
+"""``toolkeel resume``: resume a run that waits for a person."""
 
 from __future__ import annotations
 
@@ -33,8 +33,8 @@ from toolkeel_studio.cli.commands.launch import (
     wait,
 )
 from toolkeel_studio.cli.exit_codes import UsageProblem
-from toolkeel_studio.cli.suspended_run import Saved, answers, claim, free, keep, load
-from toolkeel_studio.cli.terminal.approve import Arguments, can_ask, checked_by
+from toolkeel_studio.cli.suspended_run import Saved, answers, check_writable, claim, keep, load
+from toolkeel_studio.cli.terminal.approve import Arguments, argument_check, can_ask
 from toolkeel_studio.cli.terminal.streams import DIM, note, stdout_kept_clean
 
 StatePath = Annotated[Path, typer.Argument(metavar="STATE", help="The saved run.")]
@@ -95,7 +95,7 @@ def command(
     made = [saved.ticket(id).approve() for id in approve or ()]
     made += [saved.ticket(id).deny(reason) for id in deny or ()]
     made += [saved.ticket(id).answer(text) for id, text in answers(answer)]
-    saved = _with(saved, [*made, *_edits(saved, edit or ())])
+    saved = _merge_decisions(saved, [*made, *_edits(saved, edit or ())])
     if decide_only:
         keep(state, saved)
         done, left = len(saved.decisions), len(saved.undecided)
@@ -110,16 +110,16 @@ def command(
         rules=rules,
         yes_to=tuple(yes_to or ()),
         answer_within=answer_within,
-        state=free(next_state) if next_state else None,
+        state=check_writable(next_state) if next_state else None,
     )
-    _go_on(state, saved, _as_begun(launch, saved, yes))
+    _go_on(state, saved, _with_saved_options(launch, saved, yes))
 
 
-def _as_begun(launch: Launch, saved: Saved, yes: bool) -> Launch:
-    """On the terms that the run was saved with, if none are given and a person agrees.
+def _with_saved_options(launch: Launch, saved: Saved, yes: bool) -> Launch:
+    """Use the options that the run was saved with, if none are set and a person agrees.
 
     Raises:
-        UsageProblem: nobody has said that what it names may be loaded.
+        UsageProblem: no person allowed loading what it names.
     """
     if launch.targets or not saved.terms:
         return launch
@@ -170,8 +170,8 @@ def _edits(saved: Saved, words: Sequence[str]) -> Iterator[Decision]:
         yield saved.ticket(id).edit(arguments)
 
 
-def _with(saved: Saved, made: Iterable[Decision]) -> Saved:
-    """What was saved, and what is decided now: the last word about a call counts."""
+def _merge_decisions(saved: Saved, made: Iterable[Decision]) -> Saved:
+    """Merge new decisions into saved ones; the last decision about a call counts."""
     now: dict[str, Decision] = {}
     for decision in made:
         if decision.ticket in now:
@@ -184,11 +184,11 @@ def _with(saved: Saved, made: Iterable[Decision]) -> Saved:
 
 
 def _check(saved: Saved, agent: Agent) -> None:
-    """Refuse what would be refused later, while STATE is still good.
+    """Refuse now what would be refused later, while the saved run is still usable.
 
     Raises:
         UsageProblem: edited arguments do not fit the tool.
-        SetupError: a decision came too late, or is for a tool that is gone or has changed.
+        SetupError: a decision is too late, or its tool is missing or has changed.
     """
     for ticket in saved.state.pending:
         decision = saved.decisions.get(ticket.id)
@@ -203,6 +203,6 @@ def _check(saved: Saved, agent: Agent) -> None:
 
 def _fits(ticket: Ticket, arguments: Arguments, agent: Agent) -> None:
     try:
-        checked_by(agent.tools)(ticket, arguments)
+        argument_check(agent.tools)(ticket, arguments)
     except CallError as error:
         raise UsageProblem(f"--edit {ticket.id[:8]}: {error}") from None

@@ -28,7 +28,7 @@ from toolkeel_studio.cli.commands.launch import (
     run_to_end,
 )
 from toolkeel_studio.cli.exit_codes import UsageProblem, too_many_words
-from toolkeel_studio.cli.suspended_run import free
+from toolkeel_studio.cli.suspended_run import check_writable
 from toolkeel_studio.cli.terminal.streams import stdout_kept_clean
 
 Continue = Annotated[bool, typer.Option("--continue", "-c", help="Go on with the latest session.")]
@@ -78,7 +78,7 @@ def command(
         rules,
         tuple(yes_to or ()),
         answer_within,
-        free(state) if state else None,
+        check_writable(state) if state else None,
         session,
     )
     with stdout_kept_clean():
@@ -87,7 +87,7 @@ def command(
 
 
 def _prompt_text(prompt: str, more: list[str]) -> str:
-    """The prompt, from stdin if it says so.
+    """Return the prompt; ``-`` reads it from stdin.
 
     Raises:
         UsageProblem: there are further words.
@@ -98,7 +98,7 @@ def _prompt_text(prompt: str, more: list[str]) -> str:
 
 
 def _latest() -> str:
-    """The session that was last written to.
+    """Return the session that was written last.
 
     Raises:
         UsageProblem: there is none.

@@ -56,7 +56,7 @@ def command(
 
 
 def rows(found: Features) -> list[str]:
-    """What this machine has, a line each, for people."""
+    """Describe what this machine offers, one line each, for people."""
     used = {"none": "none: commands are refused"}.get(found.backend, found.backend)
     lines = [f"sandbox     {used}", f"bubblewrap  {found.bubblewrap}"]
     lines.append(f"landlock    {found.landlock}")

@@ -1,4 +1,4 @@
-"""``toolkeel schema``: tools as a provider is told of them."""
+"""``toolkeel schema``: tools as a provider receives them."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def command(
 
 
 def _body(tool: AnyTool, alias: str, form: Form, strict: bool) -> dict[str, Any]:
-    """One tool's JSON; what it does not say goes to stderr."""
+    """Return one tool as JSON; report losses on stderr."""
     found = definition(
         alias,
         tool.description,

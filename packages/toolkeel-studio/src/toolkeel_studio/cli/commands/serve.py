@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from toolkeel.mcp.server.tool_server import ToolServer
 
 TOKEN_VARIABLE = "TOOLKEEL_TOKEN"
-_Said: TypeAlias = tuple[str, str, str, Path | None]
+_ServeOptions: TypeAlias = tuple[str, str, str, Path | None]
 """What is served: target, name, instructions and rules."""
 
 
@@ -108,7 +108,7 @@ def command(
 
 def _serve_http(
     server: ToolServer,
-    said: _Said,
+    said: _ServeOptions,
     place: tuple[str, int],
     tokens: tuple[str, bool],
     hosts: list[str],
@@ -118,11 +118,11 @@ def _serve_http(
     from toolkeel.mcp.server.http import asgi, is_loopback
 
     host = place[0]
-    token = token_of(*tokens) if is_loopback(host) else tokens[0]
+    token = choose_token(*tokens) if is_loopback(host) else tokens[0]
     app = asgi(server, host=host, token=token, allowed_hosts=hosts)
     if bounds[1] > 1 and (asking := server.interactive_tools):
         note(f"these ask their client, so they need one worker: {', '.join(asking)}", YELLOW)
-    serve_app_at(app, partial(_app_of, said, host, token, hosts), place, bounds)
+    serve_app_at(app, partial(_worker_app, said, host, token, hosts), place, bounds)
 
 
 def serve_app_at(
@@ -148,8 +148,8 @@ def serve_app_at(
     serve_in_workers(worker, *place, drain, workers)
 
 
-def _app_of(said: _Said, host: str, token: str, hosts: list[str]) -> Starlette:
-    """What a worker serves; of older clients, too, each request may come to another worker."""
+def _worker_app(said: _ServeOptions, host: str, token: str, hosts: list[str]) -> Starlette:
+    """Create what a worker serves; each request of an older client may reach another worker."""
     from toolkeel.mcp.server.http import asgi, with_graceful_shutdown
     from toolkeel_studio.cli.http_workers import end_with_parent
 
@@ -162,15 +162,15 @@ def _app_of(said: _Said, host: str, token: str, hosts: list[str]) -> Starlette:
 
 
 def endpoint(host: str, port: int) -> str:
-    """The address that clients are given."""
+    """Return the address for clients."""
     return f"http://{f'[{host}]' if ':' in host else host}:{port}/mcp"
 
 
 def _server(target: str, name: str, instructions: str, rules: Path | None) -> ToolServer:
-    """What a target stands for, as a server.
+    """Load a target as a server.
 
     Raises:
-        UsageProblem: it holds several servers, or one that rules cannot be put around.
+        UsageProblem: it has several servers, or one that rules cannot be applied to.
     """
     from toolkeel.mcp.server.long_results import stored_results
     from toolkeel.mcp.server.prompts_resources import Prompt, Resource
@@ -179,14 +179,14 @@ def _server(target: str, name: str, instructions: str, rules: Path | None) -> To
     module, value = resolve_module(target)
     made = [value] if isinstance(value, ToolServer) else []
     if value is None:
-        made = _of_kind(module, ToolServer)
+        made = _values_of_type(module, ToolServer)
     if len(made) > 1:
         raise UsageProblem(f"{target} holds {len(made)} servers; name one: {target}:NAME")
     if made and rules is not None:
         raise UsageProblem(f"{target} is a server; give its toolset the rules, not --rules")
     if made:
         return made[0]
-    prompts, resources = _of_kind(module, Prompt), _of_kind(module, Resource)
+    prompts, resources = _values_of_type(module, Prompt), _values_of_type(module, Resource)
     tools = _tools(target, optional=value is None and bool(prompts or resources))
     return ToolServer(
         tools if rules is None else tools.with_steps(rules=Rules.from_toml(rules)),
@@ -206,14 +206,14 @@ def _tools(target: str, optional: bool) -> Toolset:
         return Toolset()
 
 
-def _of_kind(module: ModuleType | None, kind: type[Any]) -> list[Any]:
+def _values_of_type(module: ModuleType | None, kind: type[Any]) -> list[Any]:
     """The public values of a kind in a module, in its order, each once."""
     found = list_public(module).values() if module is not None else ()
     return list({id(value): value for value in found if isinstance(value, kind)}.values())
 
 
 def _name_of(target: str) -> str:
-    """A server's name, of its target.
+    """Derive a server's name from its target.
 
     >>> _name_of("./weather_tools.py:search"), _name_of("calculator")
     ('weather_tools', 'calculator')
@@ -222,11 +222,11 @@ def _name_of(target: str) -> str:
     return Path(base).resolve().stem or "toolkeel"
 
 
-def token_of(token: str, no_token: bool) -> str:
-    """The token of a server over HTTP: one is made unless somebody says that none is wanted.
+def choose_token(token: str, no_token: bool) -> str:
+    """Return the token of an HTTP server: a new one unless the options decline it.
 
     Raises:
-        UsageProblem: both a token and none.
+        UsageProblem: both a token and none are wanted.
     """
     if token and no_token:
         raise UsageProblem("say --token or --no-token, not both")
@@ -253,7 +253,7 @@ def address(text: str) -> tuple[str, int]:
 
 
 def until_stopped(serve: Callable[[], Awaitable[None]]) -> None:
-    """Serve until the client closes stdin, or the process is told to end."""
+    """Serve until the client closes stdin, or the process gets a signal to end."""
 
     async def run() -> None:
         task = asyncio.ensure_future(serve())

@@ -18,9 +18,9 @@ from toolkeel.sessions import Sessions
 from toolkeel.sessions.sql_queries import SessionInfo
 from toolkeel_studio.cli.commands.launch import show
 from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
-from toolkeel_studio.cli.suspended_run import answers, named
+from toolkeel_studio.cli.suspended_run import answers, find_ticket
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note, width_of
-from toolkeel_studio.cli.terminal.two_columns import beside
+from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
 
 app = typer.Typer(help="Conversations that last: list, show, compare, fork, decide.", **OPTIONS)
@@ -92,7 +92,7 @@ def compare_command(
     if as_json:
         echo(pretty(asdict(found)))
     else:
-        layout(beside(found, width_of(sys.stdout)))
+        layout(compare_lines(found, width_of(sys.stdout)))
     if found.differ:
         raise typer.Exit(FAILED)
 
@@ -112,9 +112,9 @@ def decide_command(
     """Decide calls that wait; they run when the session goes on."""
     session = Sessions(file)[name]
     waiting = session.pending
-    decisions = [named(waiting, id).approve() for id in approve or ()]
-    decisions += [named(waiting, id).deny(reason) for id in deny or ()]
-    decisions += [named(waiting, id).answer(text) for id, text in answers(answer)]
+    decisions = [find_ticket(waiting, id).approve() for id in approve or ()]
+    decisions += [find_ticket(waiting, id).deny(reason) for id in deny or ()]
+    decisions += [find_ticket(waiting, id).answer(text) for id, text in answers(answer)]
     if not decisions:
         raise UsageProblem("say --approve TICKET, --deny TICKET or --answer TICKET=TEXT")
     tickets = {ticket.id: ticket for ticket in waiting}

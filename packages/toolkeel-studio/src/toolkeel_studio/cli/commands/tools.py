@@ -1,4 +1,4 @@
-"""``toolkeel tools``: what a target brings."""
+"""``toolkeel tools``: list the tools of a target."""
 
 from __future__ import annotations
 
@@ -39,13 +39,13 @@ def command(
     with stdout_kept_clean():
         tools = list(load_target(target))
     if as_json:
-        echo(pretty([described(item) for item in tools]))
+        echo(pretty([tool_json(item) for item in tools]))
     else:
         layout(table(tools, width_of(sys.stdout)))
 
 
-def described(tool: AnyTool) -> dict[str, object]:
-    """A tool as JSON-ready data."""
+def tool_json(tool: AnyTool) -> dict[str, object]:
+    """Convert a tool to JSON data."""
     effects = tool.effects
     return {
         "name": tool.name,
@@ -65,11 +65,11 @@ def described(tool: AnyTool) -> dict[str, object]:
 
 
 def table(tools: Sequence[AnyTool], width: int | None) -> list[str]:
-    """The tools as a table for people, line by line.
+    """Format the tools as a table for people, line by line.
 
     Args:
         tools: One row each.
-        width: Cells of a line; None for as many as it takes.
+        width: Cells of a line; None for no limit.
     """
     names = [one_line(tool.name) for tool in tools]
     arguments = [usage(tool.parameters) for tool in tools]
@@ -92,7 +92,7 @@ def table(tools: Sequence[AnyTool], width: int | None) -> list[str]:
 
 
 def _row(columns: tuple[list[str], list[str], list[str]], widths: tuple[int, int]) -> list[str]:
-    """One tool's lines: each column goes on below itself."""
+    """Format one tool; each column continues below itself."""
     lines = []
     for index in range(max(map(len, columns))):
         name, arguments, about = (
@@ -123,7 +123,7 @@ def usage(parameters: Mapping[str, Any]) -> str:
 
 
 def _choices(schema: object) -> str:
-    """``=a|b`` for what may be chosen, ``=3`` for a default."""
+    """Return ``=a|b`` for a choice, ``=3`` for a default."""
     if not isinstance(schema, Mapping):
         return ""
     members = "|".join(str(member) for member in schema.get("enum", ()))

@@ -1,9 +1,9 @@
-"""What `toolkeel doctor` looks at, one section a file.
+"""The checks of ``toolkeel doctor``, one section a file.
 
-section  what ``toolkeel doctor`` is made of: sections of checks, one section a file
-extras   which extras are installed, by what the package itself says that they bring
-keys     which vendors' keys are in the environment. What they are is shown to nobody
-models   models on this machine, running or not, and which one ``auto`` would take
-python   which Python and which toolkeel this is
+section  a section of checks
+extras   which extras are installed, by the distributions' own declaration
+keys     which vendors' keys the environment has; their values are never shown
+models   models on this machine, running or not, and which one ``auto`` picks
+python   the versions of Python and toolkeel
 sandbox  what this machine has to confine commands with; each is tried for real
 """

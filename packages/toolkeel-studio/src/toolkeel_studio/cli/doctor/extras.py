@@ -1,4 +1,4 @@
-"""Which extras are installed, by what the package itself says that they bring."""
+"""Which extras are installed, by the distributions' own declaration."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ _NEED = re.compile(r"([A-Za-z0-9._-]+)[^;]*;.*\bextra\s*==\s*['\"]([^'\"]+)['\"]
 _BUNDLES = frozenset({"all"})
 
 
-def look() -> Section:
-    """Each extra: there, or what would bring it."""
+def check_extras() -> Section:
+    """Check each extra: installed, or the command that installs it."""
     return Section("Extras", tuple(_check(*one) for one in extras().items()))
 
 
 def extras() -> dict[str, list[str]]:
-    """The packages of each extra, as declared; bundles of extras left out."""
+    """Return the packages of each extra, as declared, without bundles of extras."""
     try:
         needs: Iterable[str] = requires("toolkeel") or ()
     except PackageNotFoundError:

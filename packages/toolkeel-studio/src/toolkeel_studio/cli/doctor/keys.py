@@ -1,4 +1,4 @@
-"""Which vendors' keys are in the environment. What they are is shown to nobody."""
+"""Which vendors' keys the environment has; their values are never shown."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from toolkeel.providers.default_model import HOSTED
 from toolkeel_studio.cli.doctor.section import Check, Section
 
 
-def look() -> Section:
-    """A check for each vendor of ``auto``, in its order, and for each other that has its key."""
+def check_keys() -> Section:
+    """Check each vendor of ``auto``, in its order, and each other vendor whose key is set."""
     checks = [_check(one.vendor, one.keys) for one in HOSTED]
     others = [_check(*one) for one in _other_vendors()]
     checks += [check for check in others if check.state != "missing"]

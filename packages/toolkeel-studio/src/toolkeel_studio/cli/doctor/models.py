@@ -1,4 +1,4 @@
-"""Models on this machine, running or not, and which one ``auto`` would take."""
+"""Models on this machine, running or not, and which one ``auto`` picks."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _START = {
 _PROGRAMS = {"ollama": "ollama", "lmstudio": "lms", "llamacpp": "llama-server", "vllm": "vllm"}
 
 
-def look() -> Section:
+def check_models() -> Section:
     """Servers, folders of models, and the choice."""
     servers = find_servers()
     choice = choose(servers=servers)
@@ -77,7 +77,7 @@ def _model(model: LocalModel) -> str:
 
 
 def _folders() -> Iterator[Check]:
-    """Where model files are, whether a server shows them or not."""
+    """Check where model files are, listed by a server or not."""
     home = Path.home()
     cache = Path(os.environ.get("XDG_CACHE_HOME") or home / ".cache")
     face = Path(os.environ.get("HF_HOME") or cache / "huggingface")

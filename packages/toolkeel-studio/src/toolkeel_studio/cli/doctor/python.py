@@ -1,4 +1,4 @@
-"""Which Python and which toolkeel this is."""
+"""The versions of Python and toolkeel."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from toolkeel import errors
 from toolkeel_studio.cli.doctor.section import Check, Section
 
 
-def look() -> Section:
-    """The interpreter, the package and the machine."""
+def check_python() -> Section:
+    """Check the interpreter, the package and the machine."""
     python = platform.python_version()
     place = str(Path(errors.__file__).parent)
     try:

@@ -12,13 +12,13 @@ from toolkeel_workspace.sandbox.escape_probe import Hole, probe
 _INSTALL = "apt-get install bubblewrap, or Workspace(..., sandbox=None) to run no commands"
 
 
-def look() -> Section:
+def check_sandbox() -> Section:
     """The sandbox that is used, and what it leaves open."""
     return section(detect_features())
 
 
 def section(found: Features) -> Section:
-    """What was found, as checks."""
+    """Convert what was found to checks."""
     data = {"bubblewrap": found.bubblewrap, "landlock": found.landlock, "notes": found.notes}
     text = f"bubblewrap: {found.bubblewrap}; landlock: {found.landlock}"
     if found.backend == "none":
@@ -26,7 +26,7 @@ def section(found: Features) -> Section:
     return Section("Sandbox", (Check(found.backend, "ok", text, data=data),), found.notes)
 
 
-def probed() -> Section:
+def probe_sandboxes() -> Section:
     """Each sandbox of this machine, with a command in it that tries to get out."""
     found = detect_features()
     backends: tuple[Backend, ...] = ("bubblewrap", "landlock")
@@ -44,7 +44,7 @@ def _tried(backend: Backend) -> Check:
 
 
 def verdict(backend: str, holes: tuple[Hole, ...]) -> Check:
-    """What the attempts to get out came to."""
+    """Judge the result of the attempts to escape."""
     data = {"holes": [list(hole) for hole in holes]}
     if not holes:
         return Check(backend, "ok", "nothing that was tried gets out", data=data)

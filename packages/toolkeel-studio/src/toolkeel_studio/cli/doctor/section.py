@@ -1,7 +1,7 @@
-"""What ``toolkeel doctor`` is made of: sections of checks, one section a file.
+"""A section of ``toolkeel doctor``: a list of checks.
 
-A section is a function without arguments that looks at one side of the machine, changes nothing,
-never fails, and says what to do about what is missing.
+A section is a function without arguments that inspects one side of the machine, changes nothing,
+never fails, and says how to get what is missing.
 """
 
 from __future__ import annotations

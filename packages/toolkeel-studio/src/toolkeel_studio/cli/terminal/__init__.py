@@ -1,14 +1,14 @@
 """What every command shares at a terminal: streams, texts, keys, questions.
 
-text         how the command line words things: safe for a terminal, short, and of known width
+text         text for a terminal: escaped, shortened, and of known width
 streams      the two streams of a command: answers on stdout, everything about them on stderr
-two_columns  two sessions on a screen, in two columns or one under the other
+two_columns  two sessions on a screen, in two columns or one below the other
 markdown     Markdown on a terminal, line by line
-interrupt    ctrl-C: the first stops the calls and lets the run end by itself, the second ends it
-progress     what a person sees of a run while it runs, on stderr: plain lines, or lines that live
+interrupt    Ctrl-C: the first stops the calls and lets the run end, the second ends it
+progress     progress of a run on stderr: plain lines, or live lines
 pictures     pictures of tools and models: their paths, and drawn where the terminal can
-reply        what a model says, written as it comes
-keys         what a person types at a question: single keys and lines, never what was typed before it
-approve      asking a person at the terminal before a call runs
-consent      asking at the terminal before a server is started that a file names
+reply        the model's reply, written as it arrives
+keys         answers to a question: single keys and lines, never typed ahead
+approve      approval at the terminal before a call runs
+consent      consent at the terminal before a server from a file is started
 """

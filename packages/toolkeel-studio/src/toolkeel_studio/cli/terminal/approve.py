@@ -1,7 +1,7 @@
-"""Asking a person at the terminal before a call runs.
+"""Approval at the terminal before a call runs.
 
-The whole call is shown, its end before any answer is taken; what cannot be seen is shown as an
-escape. No answer is a yes but the key y alone, pressed after the question was there.
+The complete call is shown, to its end, before any answer is accepted; invisible characters are shown as
+escapes. Only the key y, pressed after the question appeared, approves.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from toolkeel.errors import CallError, InvalidArguments
 from toolkeel.messages import ToolCall
 from toolkeel.observe.wording import badges, change_rows, visible_json, visible_line
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND
-from toolkeel_studio.cli.terminal.keys import POSSIBLE, Gone, Keyboard
+from toolkeel_studio.cli.terminal.keys import POSSIBLE, Keyboard, Withdrawn
 from toolkeel_studio.cli.terminal.streams import (
     BOLD,
     CYAN,
@@ -49,14 +49,14 @@ _SIGNS = {"+": GREEN, "-": RED, "@": CYAN}
 
 
 def can_ask() -> bool:
-    """Whether a person sits at the terminal: stdin and stderr are one, and no CI runs this."""
+    """Return True if a person can answer: stdin and stderr are a terminal, and this is no CI."""
     if not POSSIBLE or os.environ.get("CI"):
         return False
     return all(stream is not None and stream.isatty() for stream in (sys.stdin, sys.stderr))
 
 
-def checked_by(tools: Toolset) -> Check:
-    """The check that validates as the call itself will be validated."""
+def argument_check(tools: Toolset) -> Check:
+    """Create the check that validates edited arguments like the call itself."""
 
     def check(ticket: Ticket, arguments: Arguments) -> Arguments:
         if ticket.tool not in tools:
@@ -68,13 +68,13 @@ def checked_by(tools: Toolset) -> Check:
 
 
 class TerminalApprover:
-    """Asks on the terminal, one call at a time.
+    """Approval on the terminal, one call at a time.
 
     Args:
-        stop: Stops the run, with the reason: the key q.
-        pause: Keeps everything else off the screen meanwhile.
+        stop: Stops the run, with the reason, at the key q.
+        pause: Pauses all other output meanwhile.
         check: Validates edited arguments.
-        timeout: Seconds to wait for an answer; then the call is refused. None for ever.
+        timeout: Seconds to wait for an answer, after which the call is refused; None for no limit.
     """
 
     def __init__(
@@ -96,16 +96,16 @@ class TerminalApprover:
             return None
         async with self._turn:
             with self._pause(), prints_delayed() as screen:
-                decision = await self._asked(ticket, screen)
+                decision = await self._ask_in_thread(ticket, screen)
         if decision is None:
             self._stop(BY_HAND)
             return ticket.deny("the person stopped the run")
         return decision
 
-    async def _asked(self, ticket: Ticket, screen: TextIO) -> Decision | None:
-        """The answer; None if the run shall stop.
+    async def _ask_in_thread(self, ticket: Ticket, screen: TextIO) -> Decision | None:
+        """Ask in a thread of its own; return None if the run shall stop.
 
-        The question has a thread of its own. A daemon: if the program ends, nobody waits for it.
+        The thread is a daemon: the program can end without waiting for it.
         """
         loop = asyncio.get_running_loop()
         until = None if self._timeout is None else monotonic() + self._timeout
@@ -125,7 +125,7 @@ class TerminalApprover:
         try:
             return await asyncio.shield(answer)
         except asyncio.CancelledError:
-            keyboard.take_back()
+            keyboard.withdraw()
             await asyncio.wait([answer])
             raise
 
@@ -159,7 +159,7 @@ class TicketPrompt:
         self._edited = False
 
     def ask(self) -> Decision | None:
-        """The decision; None if the run shall stop."""
+        """Ask for a decision; return None if the run shall stop."""
         try:
             while True:
                 key = self._show() or self._key(QUESTION, "yneq", HINT)
@@ -170,7 +170,7 @@ class TicketPrompt:
         except TimeoutError:
             self._say("\nnobody answered in time: refused", YELLOW)
             return self._ticket.deny("nobody answered in time")
-        except Gone:
+        except Withdrawn:
             self._say("")
             return self._ticket.deny("nobody answered")
 
@@ -187,7 +187,7 @@ class TicketPrompt:
     # — showing —
 
     def _show(self) -> str:
-        """Show the whole call; the key, if it was answered before its end: n or q."""
+        """Show the complete call; return the key pressed before its end: n or q."""
         columns, rows = _size(self._screen)
         lines = self._lines(columns)
         page = max(rows - 2, 4)
@@ -238,7 +238,7 @@ class TicketPrompt:
     # — answering —
 
     def _key(self, question: str, keys: str, hint: str, *, echo: bool = True) -> str:
-        """One of `keys`, pressed after the question was there."""
+        """Wait for one of `keys`, pressed after the question appeared."""
         self._keyboard.forget()
         begin = "\n" if os.environ.get("TERM") == "dumb" else "\r\x1b[K"
         self._write(self._styled(question, BOLD))
@@ -255,7 +255,7 @@ class TicketPrompt:
     # — editing —
 
     def _edit(self) -> None:
-        """Let the person change the arguments; what cannot run is told and changes nothing."""
+        """Let the person change the arguments; report what cannot run and change nothing then."""
         try:
             text = self._changed()
             if text.strip():
@@ -275,7 +275,7 @@ class TicketPrompt:
         if editor:
             self._say("edit")
             text = visible_json(dict(self._arguments))
-            return self._keyboard.edited(text, editor, self._screen.fileno())
+            return self._keyboard.edit(text, editor, self._screen.fileno())
         self._write("edit\nThe arguments as one line of JSON (Enter alone leaves them):\n")
         return self._keyboard.line()
 

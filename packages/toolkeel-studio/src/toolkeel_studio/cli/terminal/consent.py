@@ -1,4 +1,4 @@
-"""Asking at the terminal before a server is started that a file names."""
+"""Consent at the terminal before a server from a file is started."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from toolkeel.mcp.consent import ConsentRequest
 from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.terminal.approve import can_ask
-from toolkeel_studio.cli.terminal.keys import Gone, Keyboard
+from toolkeel_studio.cli.terminal.keys import Keyboard, Withdrawn
 from toolkeel_studio.cli.terminal.streams import BOLD, CYAN, YELLOW, note, styled
 
 
@@ -24,11 +24,11 @@ def ask(request: ConsentRequest) -> bool:
         note("changed since a person agreed to it:", YELLOW)
     for line in request.changes:
         note(f"│ {visible_line(line)}", YELLOW)
-    return key("Agree, until any of this changes?  y yes   n no  ")
+    return confirm("Agree, until any of this changes?  y yes   n no  ")
 
 
-def key(question: str) -> bool:
-    """Whether the person answers with the key y."""
+def confirm(question: str) -> bool:
+    """Return True if the person answers with the key y."""
     keyboard = Keyboard(sys.stdin.fileno())
     try:
         with keyboard.open():
@@ -38,7 +38,7 @@ def key(question: str) -> bool:
             pressed = ""
             while pressed not in ("y", "n"):
                 pressed = keyboard.key().lower()
-    except Gone:
+    except Withdrawn:
         pressed = "n"
     note("yes" if pressed == "y" else "no")
     return pressed == "y"

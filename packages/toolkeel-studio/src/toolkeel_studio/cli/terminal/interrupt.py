@@ -1,7 +1,7 @@
 """Ctrl-C: the first stops the calls and lets the run end by itself, the second ends it.
 
-The run has a thread of its own, so that the main thread, which signals come to, is always free to
-hear them: whatever a tool does, the program can be stopped.
+The run has a thread of its own, so that the main thread, which receives signals, is always free to
+handle them: the program can be stopped whatever a tool does.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ def run_interruptible(
     """Run a coroutine to its end.
 
     Args:
-        make: Makes the coroutine, given the token that Ctrl-C and the timeout cancel.
+        make: Creates the coroutine from the token that Ctrl-C and the timeout cancel.
         timeout: Seconds until the token is cancelled; None for never.
 
     Raises:
-        KeyboardInterrupt: at the second Ctrl-C, after at most a few seconds to clean up.
+        KeyboardInterrupt: at the second Ctrl-C, after at most a few seconds for cleanup.
         SystemExit: when the process is asked to terminate.
     """
     token = CancelToken()

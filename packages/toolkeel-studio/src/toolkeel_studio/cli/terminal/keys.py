@@ -1,7 +1,7 @@
-"""What a person types at a question: single keys and lines, never what was typed before it.
+"""Answers to a question: single keys and lines, never typed ahead.
 
-Keys come one at a time and without echo. What arrives in one piece of several characters (a paste,
-an arrow key, a line typed ahead) is no key at all.
+Keys arrive one at a time and without echo. Input of several characters at once (a paste, an arrow key, a
+line typed ahead) is not a key.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ POSSIBLE = sys.platform != "win32"
 """Whether keys can be read at all."""
 
 
-class Gone(Exception):
-    """Nobody answers any more: the question was taken back, or the terminal was closed."""
+class Withdrawn(Exception):
+    """The question was withdrawn, or the terminal was closed."""
 
 
 class Keyboard:
-    """The terminal's input, while questions are asked.
+    """The terminal's input during a question.
 
     Args:
         fd: File descriptor of the terminal.
-        until: When nobody waits for an answer any more, on the monotonic clock; None for never.
+        until: Deadline for the answer, on the monotonic clock; None for none.
     """
 
     def __init__(self, fd: int, until: float | None = None) -> None:
@@ -65,34 +65,34 @@ class Keyboard:
         with suppress(termios.error, OSError):
             termios.tcsetattr(self._fd, termios.TCSADRAIN, self._before)
 
-    def _keys_alone(self) -> None:
-        """No echo, and no waiting for Enter; Ctrl-C stays a signal."""
+    def _unbuffered(self) -> None:
+        """Turn off echo and line buffering; Ctrl-C remains a signal."""
         mode = termios.tcgetattr(self._fd)
         mode[3] &= ~(termios.ICANON | termios.ECHO)
         mode[6] = list(mode[6])
         mode[6][termios.VMIN], mode[6][termios.VTIME] = 1, 0
         termios.tcsetattr(self._fd, termios.TCSADRAIN, mode)
 
-    def take_back(self) -> None:
-        """Let whoever waits for an answer raise `Gone`; from any thread."""
+    def withdraw(self) -> None:
+        """Make the waiting reader raise `Withdrawn`; from any thread."""
         if self._waker >= 0:
             with suppress(OSError):
                 os.write(self._waker, b".")
 
     def forget(self) -> None:
         """Throw away what was typed before now."""
-        self._keys_alone()
+        self._unbuffered()
         sleep(SETTLE)
         termios.tcflush(self._fd, termios.TCIFLUSH)
 
     def key(self) -> str:
-        """One key, or nothing for what is none.
+        """Read one key; return an empty string for input that is none.
 
         Raises:
-            TimeoutError: nobody answered in time.
-            Gone: nobody answers any more.
+            TimeoutError: no answer in time.
+            Withdrawn: the question was withdrawn.
         """
-        self._keys_alone()  # again and again: the shell changes it when the job comes back
+        self._unbuffered()  # again and again: the shell changes it when the job comes back
         typed = self._read()
         while self._ready(TOGETHER):
             typed += self._read()
@@ -100,10 +100,10 @@ class Keyboard:
         return text if len(text) == 1 and text.isprintable() else ""
 
     def line(self) -> str:
-        """One line, edited as the terminal lets lines be edited.
+        """Read one line, edited as the terminal allows.
 
         Raises:
-            TimeoutError, Gone: as for `key`.
+            TimeoutError, Withdrawn: as for `key`.
         """
         self._restore()
         typed = self._read()
@@ -119,7 +119,7 @@ class Keyboard:
         except OSError:
             typed = b""
         if not typed:
-            raise Gone
+            raise Withdrawn
         return typed
 
     def _wait(self, others: Sequence[int], seconds: float | None = None) -> bool:
@@ -128,23 +128,23 @@ class Keyboard:
         limit = left if seconds is None or (left is not None and left < seconds) else seconds
         ready = select.select([*others, self._wake], [], [], limit)[0]
         if self._wake in ready:
-            raise Gone
+            raise Withdrawn
         if not ready and limit == left and left is not None:
             raise TimeoutError
         return bool(ready)
 
-    def edited(self, text: str, editor: str, screen: int) -> str:
-        """`text` as the person's editor leaves it.
+    def edit(self, text: str, editor: str, screen: int) -> str:
+        """Let the person edit a text in their editor.
 
         Args:
-            text: What to edit.
+            text: The text to edit.
             editor: The command, as in ``$EDITOR``.
-            screen: File descriptor the editor draws on.
+            screen: File descriptor that the editor draws on.
 
         Raises:
             OSError: the editor could not be run.
             ValueError: it failed, or its command or file cannot be read.
-            TimeoutError, Gone: as for `key`; the editor has been ended.
+            TimeoutError, Withdrawn: as for `key`; the editor has been ended.
         """
         with tempfile.TemporaryDirectory(prefix="toolkeel-") as folder:
             path = Path(folder) / "arguments.json"

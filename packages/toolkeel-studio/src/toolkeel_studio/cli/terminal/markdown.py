@@ -1,4 +1,4 @@
-"""Markdown on a terminal, line by line, so that nothing that was written is drawn anew."""
+"""Markdown on a terminal, line by line, so that no written line is drawn again."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class Markdown:
         self._fence = ""
 
     def __call__(self, line: str) -> str:
-        """A line as the terminal shows it.
+        r"""Format a line for the terminal.
 
         >>> Markdown()("- **two** `a * b`")
-        '• \\x1b[1mtwo\\x1b[0m \\x1b[36ma * b\\x1b[0m'
+        '• \x1b[1mtwo\x1b[0m \x1b[36ma * b\x1b[0m'
         """
         mark = line.strip()[:3]
         if mark in ("```", "~~~") and self._fence in ("", mark):
@@ -36,7 +36,7 @@ class Markdown:
 
 
 def _title(text: str) -> str:
-    """A heading without the signs that may close it."""
+    """Return a heading without its closing signs."""
     bare = text.rstrip("#")
     return bare.rstrip() if bare.endswith(" ") else text
 

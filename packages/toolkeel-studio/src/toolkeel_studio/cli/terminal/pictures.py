@@ -1,8 +1,8 @@
-"""Pictures that tools and models give: a file with its path, and drawn where the terminal can.
+"""Pictures of tools and models: a file with its path, and drawn where the terminal can.
 
-Three ways to draw: the kitty protocol, iTerm2's, and half blocks of true colour; all need Pillow.
-What the terminal is, its variables say; inside tmux it is not known, so blocks are taken. What is
-not drawn has its path all the same.
+Three protocols: kitty, iTerm2, and half blocks in true color; all need Pillow. Environment variables
+tell which terminal it is; inside tmux they do not, so blocks are used. A picture that cannot be drawn
+still has its path.
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ _KITTY = ("xterm-kitty", "xterm-ghostty")
 _PIECE = 4096
 
 
-def pictures_in(content: Content) -> list[Image]:
-    """The pictures of a message that are there as bytes."""
+def pictures_of(content: Content) -> list[Image]:
+    """Return the pictures of a message that are present as bytes."""
     blocks: tuple[Block, ...] = () if isinstance(content, str) else content
     return [block for block in blocks if isinstance(block, Image) and block.data]
 
 
 @cache
 def _folder() -> Path:
-    """This program's own, its user's alone; the system empties it like all that is temporary."""
+    """Return this program's own temporary folder, private to its user."""
     return Path(tempfile.mkdtemp(prefix="toolkeel-pictures-"))
 
 
@@ -50,12 +50,12 @@ def keep(image: Image) -> Path:
 
 
 def place_line(image: Image, path: Path) -> str:
-    """Where a picture is, on one line."""
+    """Return one line with a picture's path."""
     return f"picture {path}  {count(len(image.data), 'byte')}"
 
 
 def drawing_protocol(variables: Mapping[str, str]) -> str:
-    """How a terminal draws: ``kitty``, ``iterm``, ``blocks``, or not at all.
+    """Return how a terminal draws: ``kitty``, ``iterm``, ``blocks``, or empty for not at all.
 
     >>> drawing_protocol({"TERM": "xterm-kitty"})
     'kitty'
@@ -72,14 +72,14 @@ def drawing_protocol(variables: Mapping[str, str]) -> str:
     return "blocks" if colours and "NO_COLOR" not in variables else ""
 
 
-def drawn(image: Image, by: str, width: int) -> str:
-    """What draws a picture, to be written as it is; empty if it cannot be drawn.
+def draw(image: Image, by: str, width: int) -> str:
+    """Return the escape sequence that draws a picture; empty if it cannot be drawn.
 
-    It is unpacked in a confined process, and only its pixels reach the terminal.
+    The picture is decoded in a confined process; only its pixels reach the terminal.
 
     Args:
-        image: The picture, by a stranger.
-        by: How; see `drawing_protocol`.
+        image: An untrusted picture.
+        by: The protocol; see `drawing_protocol`.
         width: Cells of a line.
     """
     if not by or not sniff(image.data).startswith("image/"):

@@ -1,7 +1,7 @@
-"""What a person sees of a run while it runs, on stderr: plain lines, or lines that live.
+"""Progress of a run on stderr: plain lines, or live lines.
 
-On a terminal each running call has one line (what runs, how long, how far), in call order, which
-becomes its outcome. Elsewhere each start and each end is a line of its own, written once.
+On a terminal each running call has one line (call, duration, progress), in call order, which becomes its
+outcome. Elsewhere each start and each end is a line of its own, written once.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from toolkeel import events
 from toolkeel.messages import ToolCall, ToolMessage
 from toolkeel.model_interface import TextDelta
 from toolkeel.observe.wording import compact, count, duration, escaped, one_line
-from toolkeel_studio.cli.terminal.streams import echo, is_lively, note
+from toolkeel_studio.cli.terminal.streams import echo, is_interactive, note
 from toolkeel_studio.cli.terminal.text import fit, signature, wrapped
 
 EVERY = 1.0
@@ -51,7 +51,7 @@ class Display(Protocol):
 
 
 class Pausable:
-    """A view that stands still while a person is asked, and catches up afterwards.
+    """A view that pauses while a person is asked, and catches up afterwards.
 
     Args:
         inner: The view.
@@ -87,23 +87,23 @@ class Pausable:
 
 
 def view(model: str = "", *, keep: bool = True) -> Display:
-    """The view that fits stderr.
+    """Create the view that fits stderr.
 
     Args:
-        model: Who is asked, for the line while it answers.
-        keep: Whether the lines of calls stay when they have ended; if not, a view that cannot
-            take them back does not write them.
+        model: Name of the model, for the line while it answers.
+        keep: Leave the lines of ended calls; otherwise a view that cannot erase them does not write
+            them.
     """
-    if is_lively(sys.stderr):
+    if is_interactive(sys.stderr):
         return LiveView(model, keep)
     return PlainView() if keep else Blind()
 
 
 class JsonView(Display):
-    """Each event as one line of JSON on stdout, for as long as somebody reads them.
+    """Each event as one line of JSON on stdout, until its reader closes the pipe.
 
     Attributes:
-        stop: Called once, when the reader has gone.
+        stop: Called once, when the pipe is closed.
     """
 
     def __init__(self) -> None:
@@ -124,7 +124,7 @@ class JsonView(Display):
         """End.
 
         Raises:
-            BrokenPipeError: if the reader has gone.
+            BrokenPipeError: the reader closed the pipe.
         """
         if self._gone:
             raise BrokenPipeError(errno.EPIPE, "nobody reads the events")
@@ -155,18 +155,18 @@ class PlainView(Display):
                 note(retry_line(event))
             case events.Progress(call_id=id) if monotonic() - self._told.get(id, 0.0) >= EVERY:
                 self._told[id] = monotonic()
-                note(f"...     {self._calls.get(id, '')}  {far(event)}")
+                note(f"...     {self._calls.get(id, '')}  {progress_line(event)}")
             case events.ToolFinished(call_id=id, message=message):
                 word = "failed" if message.failed else "done"
-                note(f"{word:7} {self._calls.get(id, message.name)}  {outcome(message)}")
+                note(f"{word:7} {self._calls.get(id, message.name)}  {outcome_line(message)}")
             case events.ToolSuspended(call_id=id):
                 note(f"waits   {self._calls.get(id, '')}  {_waits(event)}")
             case _:
                 pass
 
 
-def outcome(message: ToolMessage) -> str:
-    """How a call ended, on one line."""
+def outcome_line(message: ToolMessage) -> str:
+    """Describe how a call ended, on one line."""
     took = duration(message.duration)
     if message.failed:
         return f"{took}  {message.kind}: {fit(one_line(_reason(message)), REASON)}"
@@ -174,7 +174,7 @@ def outcome(message: ToolMessage) -> str:
 
 
 def _reason(message: ToolMessage) -> str:
-    """Why a call failed, in words for people rather than for the model."""
+    """Describe why a call failed, for people rather than for the model."""
     errors, error = message.details.get("errors"), message.details.get("error")
     if isinstance(errors, tuple) and errors:
         return "; ".join(map(str, errors))
@@ -187,12 +187,12 @@ def _waits(event: events.ToolSuspended) -> str:
 
 
 def retry_line(event: events.Retrying) -> str:
-    """Why and when the model is asked again, on one line."""
+    """Describe why and when the model is asked again, on one line."""
     return f"asking again in {duration(event.wait)}: {fit(one_line(event.error), REASON)}"
 
 
-def far(event: events.Progress) -> str:
-    """How far a call is, on one line."""
+def progress_line(event: events.Progress) -> str:
+    """Describe the progress of a call, on one line."""
     done = "" if event.done is None else f"{event.done:g}"
     total = "" if event.total is None else f"/{event.total:g}"
     return " ".join(part for part in (done + total, one_line(event.message)) if part)
@@ -209,7 +209,7 @@ class _Row:
         self.waits = ""
 
     def lines(self, width: int) -> list[Text]:
-        """One line; of a failed call also the reason, below it."""
+        """Return one line, and the reason below it for a failed call."""
         if self.waits:
             return [_line(("?", "yellow"), signature(self.call, width // 2), self.waits, width)]
         if self.message is None:
@@ -217,7 +217,7 @@ class _Row:
             return [_line((_spin(), "cyan"), signature(self.call, width * 2 // 3), rest, width)]
         shown = signature(self.call, width * 2 // 3)
         if not self.message.failed:
-            return [_line(("✓", "green"), shown, f"  {outcome(self.message)}", width)]
+            return [_line(("✓", "green"), shown, f"  {outcome_line(self.message)}", width)]
         head = f"  {duration(self.message.duration)}  {self.message.kind}"
         reason = wrapped(fit(one_line(_reason(self.message)), REASON), max(width - 4, 8))
         below = [Text(f"    {line}", "dim", no_wrap=True) for line in reason]
@@ -272,7 +272,7 @@ class LiveView:
                 self._rows[id] = _Row(call)
                 self._show()
             case events.Progress(call_id=id) if id in self._rows:
-                self._rows[id].far = far(event)
+                self._rows[id].far = progress_line(event)
             case events.ToolFinished(call_id=id, message=message) if id in self._rows:
                 self._rows[id].message = message
             case events.ToolSuspended(call_id=id) if id in self._rows:
@@ -298,7 +298,7 @@ class LiveView:
         self._rows = {}
 
     def hide(self) -> None:
-        """Take the lines off the screen; they are kept."""
+        """Remove the lines from the screen; they remain in memory."""
         live, self._live = self._live, None
         if live is not None:
             live.transient = True

@@ -1,6 +1,6 @@
-"""What a model says, written to the terminal as it comes, and the pictures of calls with their paths.
+"""The model's reply, written to the terminal as it arrives, and the pictures of calls with their paths.
 
-What is written so is never drawn anew: lines that move end before it begins.
+Written text is never drawn again: live lines end before it begins.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from toolkeel.content import Image
 from toolkeel.events import Event, Replied, RunFinished, Streamed, ToolFinished, TurnStarted
 from toolkeel.model_interface import TextDelta
 from toolkeel_studio.cli.terminal.pictures import (
+    draw,
     drawing_protocol,
-    drawn,
     keep,
-    pictures_in,
+    pictures_of,
     place_line,
 )
 from toolkeel_studio.cli.terminal.progress import Display
 from toolkeel_studio.cli.terminal.streams import DIM, echo, note, width_of
 
 
-class Spoken:
-    """A view with the reply beside it, as it comes.
+class ReplyView:
+    """A view that also writes the reply as it arrives.
 
     Args:
         inner: Shows everything else.
-        speaks: Whether the reply is written; if not, only pictures are added.
+        speaks: Write the reply; otherwise only add pictures.
 
     Attributes:
-        said: The last reply, as far as it was written.
+        said: The written part of the last reply.
     """
 
     def __init__(self, inner: Display, speaks: bool) -> None:
@@ -53,12 +53,12 @@ class Spoken:
                 self.end_line()
                 self.said = ""
             case Replied(message=message):
-                self._pictures += pictures_in(message.content)
+                self._pictures += pictures_of(message.content)
                 if mine and self.said:
                     self.end_line()
                     return
             case ToolFinished(message=message):
-                self._pictures += pictures_in(message.content)
+                self._pictures += pictures_of(message.content)
             case _:
                 pass
         if isinstance(event, TurnStarted | RunFinished):
@@ -87,7 +87,7 @@ class Spoken:
             note(place_line(image, keep(image)), DIM)
             if sys.stderr.isatty():
                 sys.stderr.write(
-                    drawn(image, drawing_protocol(os.environ), width_of(sys.stderr) or 80)
+                    draw(image, drawing_protocol(os.environ), width_of(sys.stderr) or 80)
                 )
                 sys.stderr.flush()
 

@@ -1,7 +1,7 @@
 """The two streams of a command: answers on stdout, everything about them on stderr.
 
-What goes to a terminal is escaped, so that no tool and no model can move the cursor, set the title
-or fill the clipboard. What goes to a file or a pipe is left as it is.
+Output to a terminal is escaped, so that no tool and no model can move the cursor, set the title or fill
+the clipboard. Output to a file or a pipe is unchanged.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ def prepare_streams() -> None:
             reconfigure(errors="backslashreplace")
 
 
-def is_lively(stream: TextIO) -> bool:
-    """Whether lines on `stream` may change after they were written: a person looks at them."""
+def is_interactive(stream: TextIO) -> bool:
+    """Return True if written lines on `stream` may change: it is a terminal with a person."""
     quiet = any(os.environ.get(name) for name in ("NO_COLOR", "CI"))
     return stream.isatty() and not quiet and os.environ.get("TERM") != "dumb"
 
 
 def width_of(stream: TextIO) -> int | None:
-    """How many cells a line of `stream` has; None if it is no terminal."""
+    """Return the cells of a line of `stream`; None if it is no terminal."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 
@@ -59,7 +59,7 @@ def _stdout() -> TextIO:
 
 
 def stdout_is_terminal() -> bool:
-    """Whether what is asked for goes to a terminal."""
+    """Return True if stdout is a terminal."""
     return _stdout().isatty()
 
 
@@ -76,7 +76,7 @@ def layout(lines: Iterable[str]) -> None:
 
 
 def note(text: str, style: str = "") -> None:
-    """Write something about the answer to stderr, each line whole: threads may speak at once."""
+    """Write a remark to stderr as complete lines: threads may write at once."""
     shown = escaped(text) if sys.stderr.isatty() else text
     line = styled(shown, style, sys.stderr) if style else shown
     print(f"{line}\n", end="", file=sys.stderr, flush=True)
@@ -91,7 +91,7 @@ class _Warnings(logging.Handler):
 
 
 def show_warnings() -> None:
-    """Write what the library warns of to stderr, where nobody else asks for it."""
+    """Write the library's warnings to stderr, unless they are configured elsewhere."""
     log = logging.getLogger("toolkeel")
     if not any(isinstance(handler, _Warnings) for handler in log.handlers):
         log.addHandler(_Warnings(logging.WARNING))
@@ -109,10 +109,10 @@ def stdout_kept_clean() -> Iterator[None]:
 
 
 class StreamProxy(io.TextIOBase):
-    """Stands for a stream: bytes and file descriptors are those of the stream.
+    """A stream that wraps another one; bytes and file descriptors are the inner stream's.
 
     Attributes:
-        stream: It.
+        stream: The inner stream.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -120,28 +120,28 @@ class StreamProxy(io.TextIOBase):
 
     @property
     def buffer(self) -> BinaryIO:
-        """As of the stream it stands for."""
+        """The inner stream's buffer."""
         return self.stream.buffer
 
     @property
     def encoding(self) -> str:  # type: ignore[override]
-        """As of the stream it stands for."""
+        """The inner stream's encoding."""
         return self.stream.encoding
 
     def fileno(self) -> int:
-        """As of the stream it stands for."""
+        """Return the inner stream's file descriptor."""
         return self.stream.fileno()
 
     def isatty(self) -> bool:
-        """As the stream it stands for."""
+        """Return True if the inner stream is a terminal."""
         return self.stream.isatty()
 
 
 class _DelayedStream(StreamProxy):
-    """Takes what is printed to a stream, keeps it, and lets it go at the end.
+    """A stream that collects what is printed, and writes it at the end.
 
-    Whoever has got hold of it goes on with it afterwards, so it passes on what comes then. What is
-    written to its bytes or its file descriptor cannot be kept.
+    After that it writes at once, since others may still hold it. Output to its bytes or its file descriptor
+    cannot be collected.
     """
 
     def __init__(self, stream: TextIO) -> None:
@@ -155,8 +155,8 @@ class _DelayedStream(StreamProxy):
         self._texts.append(text)
         return len(text)
 
-    def let_go(self) -> None:
-        """Write what was kept."""
+    def release(self) -> None:
+        """Write what was collected."""
         texts, self._texts = self._texts or [], None
         self.stream.write("".join(texts))
         self.stream.flush()
@@ -177,6 +177,6 @@ def prints_delayed() -> Iterator[TextIO]:
         yield err
     finally:
         sys.stdout, sys.stderr = out, err
-        held.let_go()
+        held.release()
         if held_out is not held:
-            held_out.let_go()
+            held_out.release()

@@ -1,4 +1,4 @@
-"""How the command line words things: of known width, in terminal cells."""
+"""Text for a terminal, measured in its cells."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from toolkeel.observe.wording import arguments_of, compact, visible_line
 
 
 def cells(text: str) -> int:
-    """How many cells a line takes: two for wide characters, none for combining ones.
+    """Count the cells of a line: two for wide characters, none for combining ones.
 
-    >>> cells("猫cat"), cells("e\u0301")
+    >>> cells("猫cat"), cells("é")
     (5, 1)
     """
     if text.isascii():
@@ -37,11 +37,11 @@ def fit(text: str, width: int) -> str:
     """
     if cells(text) <= width:
         return text
-    return _beginning(text, width - 1) + "…" if width > 0 else ""
+    return _fitting_prefix(text, width - 1) + "…" if width > 0 else ""
 
 
-def _beginning(text: str, width: int) -> str:
-    """As much of `text` as `width` cells hold."""
+def _fitting_prefix(text: str, width: int) -> str:
+    """Return the longest prefix of `text` that fits `width` cells."""
     used = 0
     for index, char in enumerate(text):
         used += _cell(char)
@@ -107,7 +107,7 @@ _PIECE = re.compile(rf"[{_WIDE}][{_CLOSING}]*\s*|[^\s,{_WIDE}]*,*\s*")
 
 
 def _pieces(text: str, width: int) -> Iterator[str]:
-    """What stays on one line: a word, or a wide character, with what closes it."""
+    """Yield the parts that stay on one line: a word, or a wide character, with its closing signs."""
     for piece in _PIECE.findall(text):
         bare = piece.rstrip()
         *heads, last = chopped(bare, width)
@@ -116,11 +116,11 @@ def _pieces(text: str, width: int) -> Iterator[str]:
 
 
 def signature(call: ToolCall, width: int = 60) -> str:
-    """A call as a person would write it, on one line.
+    """Format a call as a person would write it, on one line.
 
     Args:
         call: The call.
-        width: Most cells.
+        width: Maximum number of cells.
 
     >>> signature(ToolCall("1", "weather", '{"city": "北京", "days": 3}'))
     'weather(city="北京", days=3)'

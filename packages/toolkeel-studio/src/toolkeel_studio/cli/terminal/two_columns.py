@@ -1,4 +1,4 @@
-"""Two sessions on a screen: in two columns where it has room for them, else one under the other."""
+"""Two sessions on a screen: in two columns if they fit, else one below the other."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ FEW = 4
 """Rows that are the same, one after the other, of which none is left out."""
 
 
-def beside(found: Compared, width: int | None) -> Iterator[str]:
-    """What two sessions have in common and what not, for people.
+def compare_lines(found: Compared, width: int | None) -> Iterator[str]:
+    """Yield what two sessions have in common and where they differ, for people.
 
     Args:
-        found: The two.
-        width: Cells of a line; None: it has no end, and nothing is left out.
+        found: The comparison.
+        width: Cells of a line; None for no limit.
     """
     yield from table(("", "a", "b", "difference"), list(found.sums()))
     yield ""
@@ -38,7 +38,7 @@ def beside(found: Compared, width: int | None) -> Iterator[str]:
 
 
 def _row(a: Line | None, b: Line | None, width: int | None) -> list[str]:
-    """Where the two differ, each has its mark, since colours may not be seen."""
+    """Format one row; differences have a mark, since colors may be invisible."""
     if width is None or width < COLUMNS:
         room, column = width and width - 2, 0
     else:
