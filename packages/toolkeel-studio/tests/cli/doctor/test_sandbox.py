@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkeel_studio.cli.doctor.sandbox import look, probed, section, verdict
+from toolkeel_studio.cli.doctor.sandbox import probe_sandboxes, section, verdict
 from toolkeel_workspace.sandbox.confine import Features, detect_features
 from toolkeel_workspace.sandbox.escape_probe import Hole
 
