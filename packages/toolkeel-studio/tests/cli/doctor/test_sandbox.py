@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from toolkeel_studio.cli.doctor.sandbox import probe_sandboxes, section, verdict
+from toolkeel_studio.cli.doctor.sandbox import check_sandbox, probe_sandboxes, section, verdict
 from toolkeel_workspace.sandbox.confine import Features, detect_features
 from toolkeel_workspace.sandbox.escape_probe import Hole
 
@@ -20,7 +20,7 @@ def test_a_machine_without_any_is_told_what_to_install() -> None:
 
 
 def test_this_machine_is_looked_at() -> None:
-    assert look().checks[0].name == detect_features().backend
+    assert check_sandbox().checks[0].name == detect_features().backend
 
 
 def test_a_deep_look_finds_nothing_open_on_this_machine() -> None:
