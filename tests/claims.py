@@ -110,7 +110,7 @@ CLAIMS: tuple[Claim, ...] = (
     # — other processes —
     Claim("executors/worker_request.py", "if it took effect: check before",
           ENDS, "packages/toolkeel/tests/executors/test_warm_pool.py::test_a_call_whose_process_died_runs_again_only_if_it_may"),
-    Claim("executors/worker_request.py", "and was stopped", "packages/toolkeel/tests/executors/test_worker_request.py::test_faults_of_the_program_are_not_told_as_failures_of_the_call", DOER),
+    Claim("executors/worker_request.py", "and was ended", "packages/toolkeel/tests/executors/test_worker_request.py::test_faults_of_the_program_are_not_told_as_failures_of_the_call", DOER),
     Claim("executors/process.py", "was killed by", "packages/toolkeel/tests/executors/test_process.py::test_failures_are_told_as_those_of_bodies_here", DOER),
     Claim("executors/warm_pool.py", "and has not started. Try again",
           "packages/toolkeel/tests/executors/test_warm_pool.py::test_a_call_that_finds_no_room_in_time_is_refused_and_never_starts",

@@ -107,8 +107,6 @@ def test_a_folder_swapped_for_a_link_all_the_time_never_leads_out(tmp_path: Path
 WRITER = """
 import sys
 from toolkeel_workspace.files.open_beneath import Root
-from toolkeel_workspace.files.atomic_replace import replace
-from toolkeel_workspace.files.open_beneath import Root
 from toolkeel_workspace.files.atomic_replace import replace_file
 root = Root(sys.argv[1])
 print("ready", flush=True)

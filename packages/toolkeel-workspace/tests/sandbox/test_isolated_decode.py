@@ -53,7 +53,7 @@ def test_a_decoder_that_dies_is_told_and_takes_nothing_along(
     monkeypatch.setattr(isolated_decode, "WORKER_SCRIPT", worker)
     isolated_decode._make_sandbox.cache_clear()
     try:
-        with pytest.raises(ToolError, match="ended without an answer"):
+        with pytest.raises(ToolError, match="ended without a response"):
             decode_file({"kind": "pdf"}, b"", package_folder("pypdf"))
         worker.write_text("import time\ntime.sleep(60)\n")
         monkeypatch.setattr(isolated_decode, "TIMEOUT_SECONDS", 0.5)

@@ -97,7 +97,7 @@ def test_only_listed_hosts_are_reached_if_the_program_says_so() -> None:
 
 
 def test_ports_that_are_not_listed_are_refused() -> None:
-    with pytest.raises(ToolError, match="Ports that may: 80, 443, 8080, 8443"):
+    with pytest.raises(ToolError, match="Allowed ports: 80, 443, 8080, 8443"):
         reach("example.org", 22, of=HostPolicy(resolve=answers("1.1.1.1")))
 
 

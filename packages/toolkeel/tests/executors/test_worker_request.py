@@ -30,7 +30,7 @@ def test_an_order_is_plain_json_that_names_the_tool_by_its_import_path() -> None
 def test_faults_of_the_program_are_not_told_as_failures_of_the_call() -> None:
     with pytest.raises(SetupError, match="add: its process cannot load it"):
         read_outcome(tools.add, {"kind": SETUP_ERROR, "text": "its process cannot load it: gone"})
-    with pytest.raises(InvalidOutput, match=r"returned more than .* and was stopped"):
+    with pytest.raises(InvalidOutput, match=r"returned more than .* and was ended"):
         read_outcome(tools.add, {"kind": TOO_LARGE})
     assert read_outcome(tools.add, {"value": [1]}) == [1]
     assert make_unknown_outcome(tools.add, "died", {}).kind == "unknown_outcome"

@@ -153,7 +153,7 @@ def _make_error(tool: AnyTool, outcome: Message, printed: str) -> Exception:
         return SetupError(f"{tool.name}: {outcome['text']}")
     if kind == TOO_LARGE:
         return InvalidOutput(
-            f"{tool.name!r} returned more than {MAX_MESSAGE_BYTES:,} bytes and was stopped. This is an error of "
+            f"{tool.name!r} returned more than {MAX_MESSAGE_BYTES:,} bytes and was ended. This is an error of "
             "the tool, not of the call; ask it for less."
         )
     for error_type in (ToolError, InvalidOutput, LimitReached, TimedOut, Cancelled):

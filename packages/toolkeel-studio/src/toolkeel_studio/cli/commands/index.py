@@ -68,21 +68,23 @@ def command(
         raise SetupError(error.text) from None
     finally:
         opened.close()
+    _note_skipped(report)
+    if others and not store:
+        files = pluralize(others, "file")
+        note(f"the store holds {files} of other folders, too: see --store", YELLOW)
+    if model and not embeddings:
+        note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
+    shown = hide_passwords(id)
+    searched = shown if as_json else _searched(shown, embeddings, base_url)
+    echo((_json if as_json else _report_text)(searched, path, passages, report))
+
+
+def _note_skipped(report: IndexReport) -> None:
+    """Name the first skipped files on stderr, and how many more there are."""
     for name, why in list(report.skipped.items())[:_SHOWN]:
         note(f"skipped {name}: {why}", YELLOW)
     if len(report.skipped) > _SHOWN:
         note(f"skipped {len(report.skipped) - _SHOWN} more", YELLOW)
-    if others and not store:
-        note(
-            f"the store holds {pluralize(others, 'file')} of other folders, too: see --store",
-            YELLOW,
-        )
-    if model and not embeddings:
-        note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
-    searched = (
-        hide_passwords(id) if as_json else _searched(hide_passwords(id), embeddings, base_url)
-    )
-    echo((_json if as_json else _report_text)(searched, path, passages, report))
 
 
 def _name_of(folder: Path) -> str:
