@@ -52,4 +52,4 @@ triage = Agent(
 
 for said in ("I want my money back.", "My router is dead."):
     result = triage.run_sync(said)
-    print(f"{result.agent.name}: {result.output}  (from {', '.join(result.state.path)})")
+    print(f"{result.agent.name}: {result.output}  (from {', '.join(result.state.previous_agents)})")

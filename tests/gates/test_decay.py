@@ -26,7 +26,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.call.arguments.partial import PartialArguments
 from toolkeel.call.steps.guard import Allow, input_guard, output_guard
 from toolkeel.model_interface import CallDelta, Finish, ModelRequest
@@ -219,14 +219,14 @@ def test_the_cost_of_a_call_does_not_grow_with_the_calls_of_its_turn(name: str) 
 def test_the_cost_of_a_piece_of_a_streamed_call_does_not_grow_with_those_before_it() -> None:
     def stream(pieces: int) -> Any:
         async def work() -> None:
-            preview, reply = PartialArguments(), Assembly()
+            preview, reply = PartialArguments(), ReplyBuilder()
             for n in range(pieces):
                 piece = f"{',' if n else chr(123) + chr(34) + 'rows' + chr(34) + ': ['}{n}"
                 preview.feed(piece)
                 reply.add(CallDelta(0, "c", "plain", piece))
                 assert len(preview.value()) == 1 or n == 0
             reply.add(Finish("tool_calls"))
-            assert reply.reply().tool_calls
+            assert reply.build().tool_calls
 
         return work
 

@@ -20,7 +20,7 @@ from tests.security.test_gullible_places import (
     undeclared,
 )
 from toolkeel import Agent, RunResult, Text, tool
-from toolkeel.agent.handoff import Handoff, as_text
+from toolkeel.agent.handoff import Handoff, flatten_history
 from toolkeel.content import File
 from toolkeel.effects import reads
 from toolkeel.messages import ToolCall, UserMessage
@@ -96,7 +96,7 @@ def test_what_an_agent_is_told_of_the_one_before_was_named_by_nobody(tmp_path: P
     turns = [[ToolCall("1", "send", {"to": EVE})], "done"]
     second = Agent(Scripted(turns), [send], name="second")  # type: ignore[arg-type]
     handing = [[ToolCall("1", "mail", {})], [ToolCall("2", "transfer_to_second", {})]]
-    handoff = Handoff(second, input_filter=as_text)
+    handoff = Handoff(second, input_filter=flatten_history)
     first = Agent(Scripted(handing), [mail], handoffs=[handoff])
     with closing(Sessions(tmp_path / "a.db")) as sessions:
         result = first.run_sync("Read it.", session=sessions["ada"])

@@ -10,11 +10,11 @@ if TYPE_CHECKING:
     from toolkeel.agent.guardrail import GuardrailTripped as GuardrailTripped
     from toolkeel.agent.handoff import Handoff as Handoff
     from toolkeel.agent.handoff import HandoffHistory as HandoffHistory
-    from toolkeel.agent.handoff import as_text as as_text
-    from toolkeel.agent.handoff import without_calls as without_calls
+    from toolkeel.agent.handoff import flatten_history as flatten_history
+    from toolkeel.agent.handoff import remove_tool_calls as remove_tool_calls
     from toolkeel.agent.history import Cut as Cut
     from toolkeel.agent.history import HistoryPolicy as HistoryPolicy
-    from toolkeel.agent.history import View as View
+    from toolkeel.agent.history import HistoryView as HistoryView
     from toolkeel.agent.result import RunResult as RunResult
     from toolkeel.agent.run import Run as Run
     from toolkeel.agent.run_state import RunState as RunState
@@ -31,8 +31,8 @@ else:
         {
             "toolkeel.agent.agent": "Agent",
             "toolkeel.agent.guardrail": "Guardrail GuardrailTripped",
-            "toolkeel.agent.handoff": "Handoff HandoffHistory as_text without_calls",
-            "toolkeel.agent.history": "Cut HistoryPolicy View",
+            "toolkeel.agent.handoff": "Handoff HandoffHistory flatten_history remove_tool_calls",
+            "toolkeel.agent.history": "Cut HistoryPolicy HistoryView",
             "toolkeel.agent.result": "RunResult",
             "toolkeel.agent.run": "Run",
             "toolkeel.agent.run_state": "RunState",

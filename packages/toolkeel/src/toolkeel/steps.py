@@ -7,8 +7,8 @@ from toolkeel._lazy_exports import door
 if TYPE_CHECKING:
     from toolkeel.agent.turn.model_fallback import Fallback as Fallback
     from toolkeel.agent.turn.redact_messages import Redact as Redact
-    from toolkeel.agent.turn.steps import Ask as Ask
     from toolkeel.agent.turn.steps import ModelStep as ModelStep
+    from toolkeel.agent.turn.steps import SendRequest as SendRequest
     from toolkeel.call.steps.cache import Cache as Cache
     from toolkeel.call.steps.call_limits import CallLimit as CallLimit
     from toolkeel.call.steps.call_limits import ConcurrencyLimit as ConcurrencyLimit

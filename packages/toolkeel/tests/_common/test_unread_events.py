@@ -115,11 +115,11 @@ def test_a_stream_that_is_read_late_says_all_of_the_answer(monkeypatch: pytest.M
     async def main() -> tuple[str, int]:
         pieces = [*map(TextDelta, answer), Finish("stop")]
         reading = Agent(Scripted([pieces])).stream("hi")
-        reading.listen()
-        reading.begin()
+        reading.buffer_events()
+        reading.start()
         await until(lambda: reading.reason is not None)
         waiting = len(reading._events._events) if reading._events is not None else 0
-        return "".join([piece async for piece in reading.text()]), waiting
+        return "".join([piece async for piece in reading.stream_text()]), waiting
 
     said, waiting = asyncio.run(main())
     assert said == answer and waiting < 20

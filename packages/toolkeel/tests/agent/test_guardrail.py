@@ -123,7 +123,7 @@ def test_no_body_runs_before_the_verdict_and_none_after_a_refusal() -> None:
 
 def test_one_that_comes_first_spares_the_request() -> None:
     model = Scripted(["hello"])
-    agent = Agent(model, input_guardrails=[Guardrail(no_bombs, "bombs", first=True)])
+    agent = Agent(model, input_guardrails=[Guardrail(no_bombs, "bombs", blocking=True)])
     with pytest.raises(GuardrailTripped) as tripped:
         agent.run_sync("a bomb")
     assert tripped.value.guardrail == "bombs" and model.requests == []

@@ -13,10 +13,10 @@ from toolkeel import Agent, Rules, RunState, SetupError, ToolContext, ToolError,
 from toolkeel.agent.handoff import (
     Handoff,
     HandoffHistory,
-    as_text,
     find_agent,
-    handed,
-    without_calls,
+    find_pending_handoff,
+    flatten_history,
+    remove_tool_calls,
 )
 from toolkeel.errors import DuplicateToolError, ModelError
 from toolkeel.events import Event, HandedOver
@@ -188,7 +188,7 @@ def test_a_filter_says_what_is_seen_and_the_transcript_stays_whole() -> None:
     assert [m.text for m in requests[0].messages] == ["You bill.", "only this"]
     assert [m.text for m in requests[1].messages][1:] == ["only this", "", "['7']"]
     assert result.messages[0].text == "secret" and problems(result.messages) == []
-    assert seen[0].given == 1 and len(seen[0].messages) == 3
+    assert seen[0].initial_count == 1 and len(seen[0].messages) == 3
 
 
 def test_a_filtered_run_goes_on_in_another_process_with_the_same_view() -> None:
@@ -196,14 +196,14 @@ def test_a_filtered_run_goes_on_in_another_process_with_the_same_view() -> None:
         desk = Agent(
             Scripted(list(script)), [tool(approval=True)(pay)], name="billing", instructions="B."
         )
-        return triage(TO_BILLING, to=Handoff(desk, input_filter=without_calls))
+        return triage(TO_BILLING, to=Handoff(desk, input_filter=remove_tool_calls))
 
     def pay() -> str:
         """Pay."""
         return "paid"
 
     waiting = filtered(call("pay", {})).run_sync("pay!")
-    assert waiting.state.agent == "billing" and waiting.state.path == ("triage",)
+    assert waiting.state.agent == "billing" and waiting.state.previous_agents == ("triage",)
     state = RunState.from_json(waiting.state.to_json(b"k"), b"k")
     again = filtered("Done.")
     done = again.run_sync(state, decisions=[state.pending[0].approve()])
@@ -228,8 +228,8 @@ def test_the_ready_filters_leave_out_calls_or_tell_them_as_text() -> None:
         ToolMessage("x", "1", "f"),
     ]
     history = HandoffHistory(tuple(made), 1, None, None)  # type: ignore[arg-type]
-    assert without_calls(history) == [UserMessage("hi")]
-    told, said = as_text(history)
+    assert remove_tool_calls(history) == [UserMessage("hi")]
+    told, said = flatten_history(history)
     assert "[called f with {}]" in told.text and "Result of f: x" in told.text
     assert said.text == "hi"
 
@@ -249,7 +249,7 @@ def test_a_session_stays_with_the_agent_that_took_over_unless_it_says_otherwise(
     first.run_sync("hi", session=with_sessions["ada"])
     assert first.run_sync("more", session=with_sessions["ada"]).output == "Billing again."
     assert desk.model.requests[1].messages[0].text == "You bill."  # type: ignore[attr-defined]
-    back = triage(TO_BILLING, "Triage again.", to=Handoff(billing("Hello."), stays=False))
+    back = triage(TO_BILLING, "Triage again.", to=Handoff(billing("Hello."), sticky=False))
     back.run_sync("hi", session=with_sessions["bob"])
     assert back.run_sync("more", session=with_sessions["bob"]).output == "Triage again."
     with_sessions.close()
@@ -263,7 +263,7 @@ def test_a_session_that_waits_after_a_handoff_goes_on_with_that_agent(tmp_path: 
 
     def agents(*script: Any) -> Agent:
         desk = Agent(Scripted(list(script)), [pay], name="billing", instructions="B.")
-        return triage(TO_BILLING, to=Handoff(desk, input_filter=as_text))
+        return triage(TO_BILLING, to=Handoff(desk, input_filter=flatten_history))
 
     sessions = Sessions(tmp_path / "s.db")
     agents(call("pay", {})).run_sync("pay!", session=sessions["ada"])
@@ -325,6 +325,6 @@ def test_an_agent_is_found_over_others_and_a_handoff_by_its_result() -> None:
     assert found is not None and found[0] is desk and found[1] is middle.handoffs[0]
     assert find_agent(first, "nobody") is None
     handoffs = {"transfer_to_billing": middle.handoffs[0]}
-    done = ToolMessage(middle.handoffs[0].said, "1", "transfer_to_billing")
-    assert handed([done], handoffs) is middle.handoffs[0]
-    assert handed([done, UserMessage("x")], handoffs) is None
+    done = ToolMessage(middle.handoffs[0].result_text, "1", "transfer_to_billing")
+    assert find_pending_handoff([done], handoffs) is middle.handoffs[0]
+    assert find_pending_handoff([done, UserMessage("x")], handoffs) is None

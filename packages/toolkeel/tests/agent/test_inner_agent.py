@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, RunState, SetupError, ToolContext, ToolError, Usage, tool
-from toolkeel.agent.inner_agent import tool_name
+from toolkeel.agent.inner_agent import to_tool_name
 from toolkeel.approvals import Rules
 from toolkeel.call.steps.guard import Allow, Reject, input_guard, output_guard
 from toolkeel.context import CancelToken
@@ -445,7 +445,7 @@ def test_siblings_of_a_waiting_agent_run_once() -> None:
     [("Billing agent (EU)", "billing_agent_eu"), ("客服", "客服"), ("!!", "agent")],
 )
 def test_a_tool_is_called_after_its_agent(agent: str, name: str) -> None:
-    assert tool_name(agent) == name
+    assert to_tool_name(agent) == name
 
 
 def test_parameters_without_a_schema_are_refused_when_the_tool_is_made() -> None:

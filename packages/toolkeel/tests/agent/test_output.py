@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, Effects, Rules, Settings, SetupError, ToolMessage, UserMessage, tool
-from toolkeel.agent.output import OUTPUT_TOOL, RETRIES
+from toolkeel.agent.output import MAX_RETRIES, OUTPUT_TOOL
 from toolkeel.call.arguments.partial import PartialValue
 from toolkeel.errors import DefinitionError, OutputError
 from toolkeel.messages import AssistantMessage
@@ -206,7 +206,7 @@ def test_corrections_are_counted_and_capped(native: bool) -> None:
     model = Held(*lines) if native else Scripted(lines)
     with pytest.raises(OutputError, match="4 times: age") as raised:
         Agent(model, output_type=Person).run_sync("go")
-    assert len(model.requests) == RETRIES + 1
+    assert len(model.requests) == MAX_RETRIES + 1
     assert {error.where for error in raised.value.errors} == {"age", "address.zip"}
     model = Held(*lines) if native else Scripted(lines)
     with pytest.raises(OutputError, match="1 times"):
@@ -324,7 +324,7 @@ def test_an_answer_is_shown_while_it_arrives(native: bool) -> None:
     async def main() -> None:
         shown = []
         async with Agent(model, output_type=Person).stream("go") as stream:
-            async for partial in stream.outputs():
+            async for partial in stream.stream_outputs():
                 assert isinstance(partial, PartialValue)
                 shown.append({str(key): item for key, item in partial.items()})
         assert stream.result.output == Person(name="Ada 洛芙莱斯", age=36)
@@ -343,7 +343,9 @@ def test_a_list_is_shown_without_the_object_around_it() -> None:
     async def main() -> None:
         stream = Agent(Held(deltas), output_type=list[int]).stream("go")
         shown = [
-            list(p) for p in [p async for p in stream.outputs()] if isinstance(p, PartialValue)
+            list(p)
+            for p in [p async for p in stream.stream_outputs()]
+            if isinstance(p, PartialValue)
         ]
         assert shown[-1] == [1, 2, 30] and stream.result.output == [1, 2, 30]
 
@@ -353,7 +355,7 @@ def test_a_list_is_shown_without_the_object_around_it() -> None:
 def test_outputs_need_a_type() -> None:
     async def main() -> None:
         with pytest.raises(SetupError, match="output_type"):
-            async for _ in Agent(Scripted(["x"])).stream("go").outputs():
+            async for _ in Agent(Scripted(["x"])).stream("go").stream_outputs():
                 pass
 
     run_async(main)
@@ -364,7 +366,7 @@ def test_leaving_the_outputs_early_stops_the_run() -> None:
         before = asyncio.all_tasks()
         deltas = [*(TextDelta(p) for p in pieces(json.dumps(ADA))), Finish("stop")]
         async with Agent(Held(deltas), output_type=Person).stream("go") as stream:
-            async for _ in stream.outputs():
+            async for _ in stream.stream_outputs():
                 break
         assert asyncio.all_tasks() == before
 

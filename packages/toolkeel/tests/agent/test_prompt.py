@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import Agent, Image, RunContext, SetupError, Text, UserMessage, tool
-from toolkeel.agent.prompt import transcript_of
+from toolkeel.agent.prompt import prompt_to_messages
 from toolkeel.messages import SystemMessage
 from toolkeel.testing.scripted import Scripted
 
@@ -21,13 +21,13 @@ def now() -> str:
 
 
 def test_texts_and_pictures_in_one_list_are_one_message() -> None:
-    [message] = transcript_of(["What is this?", PICTURE])
+    [message] = prompt_to_messages(["What is this?", PICTURE])
     assert message == UserMessage((Text("What is this?"), PICTURE))
 
 
 def test_one_message_or_one_picture_needs_no_list() -> None:
-    assert transcript_of(UserMessage("hi")) == [UserMessage("hi")]  # type: ignore[arg-type]
-    assert transcript_of(PICTURE) == [UserMessage((PICTURE,))]  # type: ignore[arg-type]
+    assert prompt_to_messages(UserMessage("hi")) == [UserMessage("hi")]  # type: ignore[arg-type]
+    assert prompt_to_messages(PICTURE) == [UserMessage((PICTURE,))]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(

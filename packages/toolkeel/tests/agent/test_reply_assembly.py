@@ -9,7 +9,7 @@ from itertools import pairwise
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.agent.reply_assembly import Assembly, assemble, reliable, unique_ids
+from toolkeel.agent.reply_assembly import ReplyBuilder, assemble, make_unique_ids, normalize_reply
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall, Usage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 
@@ -111,12 +111,12 @@ def test_a_whole_message_is_taken_with_its_ids_mended() -> None:
 
 
 def test_a_missing_id_stays_the_same_while_the_reply_arrives() -> None:
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     assembly.add(CallDelta(0, name="f"))
-    early = assembly.reply().tool_calls[0].id
+    early = assembly.build().tool_calls[0].id
     assembly.add(CallDelta(0, arguments="{}"))
     assembly.add(Finish("stop"))
-    assert assembly.reply().tool_calls[0].id == early
+    assert assembly.build().tool_calls[0].id == early
 
 
 def test_an_empty_name_is_kept_for_the_runtime_to_refuse() -> None:
@@ -125,7 +125,7 @@ def test_an_empty_name_is_kept_for_the_runtime_to_refuse() -> None:
 
 def test_a_reply_in_order_is_returned_as_it_is() -> None:
     reply = AssistantMessage("", (ToolCall("a", "f"), ToolCall("b", "f")))
-    assert reliable(reply) is reply
+    assert normalize_reply(reply) is reply
 
 
 @given(calls, st.lists(st.integers(0, 50), max_size=8))
@@ -145,7 +145,7 @@ def test_any_cut_of_any_calls_gives_the_same_calls(given_calls: list[ToolCall], 
 
 @given(st.lists(st.sampled_from(["a", "a_2", "a_3", "b", "a_2_2"])))
 def test_unique_ids_are_unique_and_the_first_of_each_stays(ids: list[str]):
-    unique = unique_ids(ids)
+    unique = make_unique_ids(ids)
     assert len(set(unique)) == len(unique) == len(ids)
     for id in set(ids):
         assert unique[ids.index(id)] == id
@@ -186,7 +186,7 @@ def test_the_text_so_far_is_not_copied_with_every_piece() -> None:
 
 
 def test_a_call_without_an_id_gets_one_and_the_others_keep_theirs() -> None:
-    lone = reliable(AssistantMessage(tool_calls=(ToolCall("", "f"),)))
+    lone = normalize_reply(AssistantMessage(tool_calls=(ToolCall("", "f"),)))
     assert lone.tool_calls[0].id
-    both = reliable(AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("", "f"))))
+    both = normalize_reply(AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("", "f"))))
     assert both.tool_calls[0].id == "a" and both.tool_calls[1].id not in ("", "a")

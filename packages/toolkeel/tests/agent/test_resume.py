@@ -9,7 +9,7 @@ import pytest
 
 from toolkeel import Agent, Rules, RunState, SetupError, ToolMessage, Toolset, UserMessage, tool
 from toolkeel._records.tickets import Decision, Ticket, call_digest, new_id
-from toolkeel.agent.resume import Resumed, decided, inner_runs
+from toolkeel.agent.resume import Resumed, collect_inner_runs, match_decisions
 from toolkeel.agent.resume import resume as resume_with
 from toolkeel.agent.run_state import InnerRun
 from toolkeel.call.steps.approve import definition_of
@@ -31,7 +31,7 @@ DIGEST = call_digest("pay", definition_of(pay), {})
 
 
 def resume(run: RunContext[Any], prompt: Any, decisions: Any, tools: Any = (pay,)) -> None:
-    given = decided(prompt, decisions)
+    given = match_decisions(prompt, decisions)
     state = prompt.state if isinstance(prompt, Resumed) else prompt
     if isinstance(state, RunState):
         resume_with(run, state, given, Toolset(tools), None)
@@ -116,7 +116,7 @@ def test_a_run_that_could_not_go_on_yet_waits_on() -> None:
     state = RunState((UserMessage("x"),), (ticket(),))
     run.loop_state.inner_runs["c1"] = Resumed(InnerRun(state), {})
     waits = {"c1": Suspend(ticket()), "c2": Suspend(ticket(), inner=state)}
-    found = inner_runs(run, waits)
+    found = collect_inner_runs(run, waits)
     assert found["c1"].state.pending == () and found["c2"].state is state
 
 

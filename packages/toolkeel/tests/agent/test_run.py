@@ -248,7 +248,7 @@ def test_a_run_saved_while_a_call_runs_says_that_its_outcome_is_not_known() -> N
 
 def test_state_that_has_no_json_form_is_named_and_the_rest_comes_back() -> None:
     run = Agent(Scripted(["ok"])).start("go", state={"kept": {"a": (1, 2)}, "open": [object()]})
-    assert run.state.left == ("open[0]",)
+    assert run.state.omitted_values == ("open[0]",)
     assert saved(run).values == {"kept": {"a": [1, 2]}}
     back = Agent(Scripted(["ok"])).start(saved(run), state={"kept": "mine"})
     assert back.context.state == {"kept": "mine"}  # what the caller gives counts
@@ -342,7 +342,7 @@ def test_the_last_event_has_what_was_spent_and_the_answer() -> None:
 def test_the_text_of_a_stream_comes_alone() -> None:
     async def main() -> list[str]:
         stream = Agent(Scripted([call("note", {"text": "a"}), "done"]), [note]).stream("go")
-        return [text async for text in stream.text()]
+        return [text async for text in stream.stream_text()]
 
     assert "".join(run_async(main)) == "done"
 
@@ -356,7 +356,7 @@ def test_sync_code_goes_through_a_stream_as_async_code_does() -> None:
 
     run = stream()
     assert [event.type for event in run] == run_async(main)
-    assert run.result.output == "done" and "".join(stream().text()) == "done"
+    assert run.result.output == "done" and "".join(stream().stream_text()) == "done"
 
 
 def test_a_piece_is_handed_to_sync_code_before_the_next_is_made() -> None:
@@ -370,7 +370,7 @@ def test_a_piece_is_handed_to_sync_code_before_the_next_is_made() -> None:
             await asyncio.to_thread(let_go.wait, 60)
             yield TextDelta("two")
 
-    pieces = iter(Agent(Slow()).stream("go").text())
+    pieces = iter(Agent(Slow()).stream("go").stream_text())
     assert next(pieces) == "one "
     let_go.set()
     assert list(pieces) == ["two"]
@@ -394,13 +394,13 @@ def test_sync_code_that_leaves_a_stream_stops_its_run() -> None:
 def test_sync_code_gets_what_a_stream_fails_with_and_the_run_with_it() -> None:
     run = Agent(Scripted([ModelError("down")])).stream("go")
     with pytest.raises(ModelError, match="down") as failed:
-        list(run.text())
+        list(run.stream_text())
     assert failed.value.run is run  # type: ignore[attr-defined]
 
 
 def test_a_sync_stream_within_a_running_loop_works_as_run_sync_does() -> None:
     async def main() -> str:
-        return "".join(Agent(Scripted(["done"])).stream("go").text())
+        return "".join(Agent(Scripted(["done"])).stream("go").stream_text())
 
     assert run_async(main) == "done"
 
@@ -509,8 +509,8 @@ def test_a_run_that_has_ended_says_that_it_hears_nothing_and_keeps_it() -> None:
     async def main() -> None:
         run = Agent(Scripted(["one", "two"])).start("go")
         await run
-        assert run.say("late") is False and [m.text for m in run.state.said] == ["late"]
-        assert [m.text for m in run.unsay()] == ["late"] and run.state.said == ()
+        assert run.say("late") is False and [m.text for m in run.state.inbox] == ["late"]
+        assert [m.text for m in run.retract()] == ["late"] and run.state.inbox == ()
 
     asyncio.run(main())
 

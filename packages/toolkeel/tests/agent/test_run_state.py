@@ -36,7 +36,7 @@ from toolkeel import (
 from toolkeel._records.messages_json import dump_message, load_message
 from toolkeel._records.record_json import DEPTH
 from toolkeel._records.tickets import Ticket
-from toolkeel.agent.run_state import plain_values
+from toolkeel.agent.run_state import to_plain_values
 from toolkeel.errors import FieldError
 from toolkeel.testing.scripted import Scripted, call
 
@@ -443,7 +443,7 @@ def test_what_was_said_to_a_run_that_waits_is_saved_and_comes_behind_the_result(
     text = waiting.state.to_json(b"key")
     state = RunState.from_json(text, b"key")
     assert state.to_json(b"key") == text
-    assert [m.text for m in (*state.said, *state.later)] == ["查一下", "and then?"]
+    assert [m.text for m in (*state.inbox, *state.follow_ups)] == ["查一下", "and then?"]
     model = Scripted(["done", "then this"])
     result = Agent(model, [pay]).run_sync(state, decisions=[ticket.approve()])
     told = ["go", "", "paid", "查一下"]
@@ -501,7 +501,7 @@ def test_a_run_saved_in_mid_call_by_a_program_that_was_killed_says_what_nobody_k
 @given(st.dictionaries(st.text(max_size=5), JSON, max_size=4))
 def test_state_that_json_holds_is_kept_whole_and_as_a_copy(state: dict[str, Any]) -> None:
     whole = {key: value for key, value in state.items() if _writes(value)}
-    kept, left = plain_values(whole)
+    kept, left = to_plain_values(whole)
     assert (kept, left) == (whole, ())
     assert json.loads(json.dumps(kept)) == whole
     assert all(
@@ -520,7 +520,7 @@ def test_what_json_would_change_is_left_and_named_with_its_place() -> None:
         "keys": {"a": {1: "x"}},
         "fine": {"a": [1.5, True, None, {"b": "北京"}]},
     }
-    kept, left = plain_values(strange)
+    kept, left = to_plain_values(strange)
     assert kept == {"fine": strange["fine"]}
     assert left == ("inf[1]", "half.a.b", "keys.a")
     assert kept["fine"] is not strange["fine"]

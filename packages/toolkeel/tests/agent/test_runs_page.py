@@ -147,7 +147,7 @@ def test_any_thread_may_say_something_queue_it_and_take_it_back() -> None:
         [run] = runs
         for do in (
             lambda: run.say("lost"),
-            run.unsay,
+            run.retract,
             lambda: run.say("one"),
             lambda: run.queue("two"),
         ):

@@ -40,7 +40,7 @@ def watch() -> tuple[list[Any], list[str]]:
         agent = Agent(Scripted([FIRST, SECOND, "Done."]), [write])
         async with agent.stream("go") as stream:
             async for event in stream:
-                grown = calls.see(event)
+                grown = calls.take_event(event)
                 if grown is not None:
                     shown = {str(k): v for k, v in grown.arguments.value().items()}
                     seen.append((grown.id, grown.name, shown, grown.arguments.complete))
@@ -79,9 +79,9 @@ def test_text_arguments_and_progress_come_in_one_stream_in_order() -> None:
 
 def test_a_new_turn_begins_with_no_calls() -> None:
     calls = PartialCalls()
-    calls.see(Streamed(1, 0.0, "r", CallDelta(2, "c", "f", "{")))
-    calls.see(Streamed(2, 0.0, "r", CallDelta(0, "a", "f")))
+    calls.take_event(Streamed(1, 0.0, "r", CallDelta(2, "c", "f", "{")))
+    calls.take_event(Streamed(2, 0.0, "r", CallDelta(0, "a", "f")))
     assert [c.index for c in calls] == [0, 2]
-    assert calls.see(Streamed(3, 0.0, "r", TextDelta("x"))) is None
-    calls.see(TurnStarted(4, 0.0, "r", 2))
+    assert calls.take_event(Streamed(3, 0.0, "r", TextDelta("x"))) is None
+    calls.take_event(TurnStarted(4, 0.0, "r", 2))
     assert list(calls) == []

@@ -7,7 +7,12 @@ from hypothesis import strategies as st
 
 from tests.agent.valid import problems
 from tests.providers.transcripts import transcripts
-from toolkeel.agent.transcript import no_result, order_results, repair, was_called
+from toolkeel.agent.transcript import (
+    has_called_since_person,
+    make_missing_result,
+    order_last_results,
+    repair,
+)
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -27,7 +32,7 @@ def result(id: str, text: str = "ok") -> ToolMessage:
 
 
 def missing(id: str) -> ToolMessage:
-    return no_result(ToolCall(id, "f"))
+    return make_missing_result(ToolCall(id, "f"))
 
 
 def test_what_is_in_order_stays_as_it_is() -> None:
@@ -113,7 +118,7 @@ def test_every_call_but_the_last_has_one_result_and_again_changes_nothing(messag
 
 def test_results_of_a_resumed_turn_are_put_in_call_order() -> None:
     messages: list[Message] = [calling("a", "b"), result("b"), result("a")]
-    order_results(messages)
+    order_last_results(messages)
     assert messages == [calling("a", "b"), result("a"), result("b")]
 
 
@@ -147,7 +152,7 @@ def test_repair_invents_no_results_and_loses_no_words_of_a_person(given_: list[M
 
 def test_whether_the_model_has_called_something_is_asked_since_a_person_spoke() -> None:
     said, answer = UserMessage("go"), AssistantMessage("done")
-    assert was_called([said, calling("a"), result("a")])
-    assert was_called([said, calling("a"), result("a"), answer])
-    assert not was_called([calling("a"), result("a"), said])
-    assert not was_called([said, answer]) and not was_called([])
+    assert has_called_since_person([said, calling("a"), result("a")])
+    assert has_called_since_person([said, calling("a"), result("a"), answer])
+    assert not has_called_since_person([calling("a"), result("a"), said])
+    assert not has_called_since_person([said, answer]) and not has_called_since_person([])

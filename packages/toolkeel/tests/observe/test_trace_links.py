@@ -15,7 +15,7 @@ from toolkeel.model_interface import ModelRequest
 from toolkeel.observe import OpenTelemetry
 from toolkeel.observe.trace_links import KEPT
 from toolkeel.sessions import Sessions
-from toolkeel.steps import Ask
+from toolkeel.steps import SendRequest
 from toolkeel.testing import Scripted, call
 
 
@@ -83,7 +83,9 @@ def test_a_run_that_goes_on_from_a_journal_has_a_link_too(tmp_path: Path) -> Non
 def test_an_inner_run_is_in_the_trace_and_has_no_link() -> None:
     states: list[bool] = []
 
-    async def look(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
+    async def look(
+        request: ModelRequest, run: RunContext, proceed: SendRequest
+    ) -> AssistantMessage:
         states.append(KEPT in run.state)
         return await proceed(request)
 

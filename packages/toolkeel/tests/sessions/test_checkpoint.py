@@ -20,7 +20,7 @@ from toolkeel.sessions.journal_state import JournalState
 def facts(fold: JournalState) -> dict[str, Any]:
     return {
         "messages": fold.view.messages,
-        "places": fold.view.places,
+        "places": fold.view.positions,
         "total": fold.view.total,
         "seqs": fold.entry_numbers,
         "checkpoint": make_checkpoint(fold).fold,

@@ -20,8 +20,8 @@ from tests.agent.test_history import talk
 from tests.agent.valid import problems
 from tests.sessions.talking import say
 from toolkeel import Agent, AssistantMessage, SetupError, ToolMessage, UserMessage, tool
-from toolkeel.agent.handoff import Handoff, without_calls
-from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow, View
+from toolkeel.agent.handoff import Handoff, remove_tool_calls
+from toolkeel.agent.history import HistoryPolicy, HistoryView, ShortenedTranscript, TranscriptWindow
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError
 from toolkeel.messages import Message, SystemMessage, ToolCall, Usage
@@ -33,10 +33,10 @@ from toolkeel.spending import RunLimits
 from toolkeel.testing.scripted import Scripted, call
 
 
-def applied(policy: HistoryPolicy, messages: Sequence[Message]) -> View:
-    view = View(messages)
+def applied(policy: HistoryPolicy, messages: Sequence[Message]) -> HistoryView:
+    view = HistoryView(messages)
     for cut in asyncio.run(policy.cuts(view)):
-        view.cut(cut)
+        view.apply_cut(cut)
     return view
 
 
@@ -191,7 +191,7 @@ class Request:
 
     def send(self) -> list[Message]:
         view = self.shown.view(self.run)
-        view.reader, view.asked = "read_result", self.asked
+        view.reader_tool, view.prompt_position = "read_result", self.asked
         asyncio.run(self.shown.shorten(self.policy, self.run, view))
         return list(self.shown.messages(self.run))
 
@@ -382,7 +382,7 @@ def test_a_session_knows_what_the_model_was_shown_over_many_runs_and_a_handoff(
         calls = [call("dump", {"n": 10 * n + k}) for k in range(5)]
         away = [call("transfer_to_desk")] if n in (1, 4) else []
         model = Scripted([*calls, *away, *calls, "done"])
-        handoff = Handoff(desk, input_filter=without_calls, stays=False)
+        handoff = Handoff(desk, input_filter=remove_tool_calls, sticky=False)
         history = KeepTokens(30_000, 15_000)
         agent = Agent(Scripted([]), [dump], handoffs=[handoff], history=history)
         sessions = Sessions(tmp_path / "talk.db")
@@ -418,8 +418,8 @@ def test_what_the_run_was_asked_stays_though_people_have_said_more_meanwhile() -
 
 
 def test_no_cut_of_a_policy_lies_within_another() -> None:
-    view = View([UserMessage("task"), *(m for n in range(90) for m in step(n, [4000]))])
-    view.reader, view.asked = "read_result", 0
+    view = HistoryView([UserMessage("task"), *(m for n in range(90) for m in step(n, [4000]))])
+    view.reader_tool, view.prompt_position = "read_result", 0
     cuts = asyncio.run(KeepTokens(HIGH, LOW).cuts(view))
     places = [place for cut in cuts for place in range(cut.start, cut.stop)]
     assert len(cuts) > 5 and len(places) == len(set(places))

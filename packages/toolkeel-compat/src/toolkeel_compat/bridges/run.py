@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import ValidationError
 
 from toolkeel._records.tickets import Approver
-from toolkeel.agent.reply_assembly import new_call_id
+from toolkeel.agent.reply_assembly import make_call_id
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.explain.pydantic_errors import pydantic_errors
@@ -70,7 +70,7 @@ class CoreToolRunner:
             cancel=like.cancel,
             approver=like.approver or approver,
         )
-        call = ToolCall(call_id or new_call_id(), self.tool.name, arguments)
+        call = ToolCall(call_id or make_call_id(), self.tool.name, arguments)
         [message] = await self._tools.run([call], run)
         return message
 

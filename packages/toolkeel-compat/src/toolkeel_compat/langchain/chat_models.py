@@ -12,7 +12,7 @@ from toolkeel._common.other_libraries_words import telling
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.call.toolset import Toolset
 from toolkeel.errors import SetupError
@@ -181,13 +181,13 @@ class ChatModel(Invokable):
     ) -> AsyncGenerator[AIMessage, None]:
         """Stream a reply as messages that add up to it: text chunks, then a message with the rest."""
         check_config(config)
-        reply, has_text = Assembly(), False
+        reply, has_text = ReplyBuilder(), False
         async for one in self._bound.stream(convert_to_messages(messages)):
             reply.add(one)
             if isinstance(one, TextDelta):
                 has_text = True
                 yield AIMessage(one.text)
-        message: Any = convert_to_messages([reply.reply()])[0]
+        message: Any = convert_to_messages([reply.build()])[0]
         yield replace(message, content="") if has_text else message
 
     def stream(self, messages: object, config: Config = None) -> Iterator[AIMessage]:

@@ -12,7 +12,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.agent.turn.steps import Ask
+from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.context import RunContext
 from toolkeel.define.tool import Step
 from toolkeel.errors import SetupError
@@ -248,7 +248,7 @@ class HookStep:
         return None
 
     async def __call__(
-        self, request: CoreRequest, run: RunContext[Any], proceed: Ask
+        self, request: CoreRequest, run: RunContext[Any], proceed: SendRequest
     ) -> AssistantMessage:
         instructions, shown = split_instructions(request, run)
         state: dict[str, Any] = {**run.state, "messages": shown}
@@ -290,7 +290,9 @@ def make_prompt_middleware(prompt: Callable[..., Any]) -> AgentMiddleware:
     """Make middleware that sends the messages a function returns for the state (and the config)."""
     takes = len(inspect.signature(prompt).parameters)
 
-    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: CoreRequest, run: RunContext[Any], proceed: SendRequest
+    ) -> AssistantMessage:
         shown = await call_hook(
             prompt, *(_build_request_state(request, run), build_config(run))[:takes]
         )
@@ -302,7 +304,9 @@ def make_prompt_middleware(prompt: Callable[..., Any]) -> AgentMiddleware:
 def make_model_middleware(choose: Callable[..., Any]) -> AgentMiddleware:
     """Make middleware that uses the model a function returns for the state and the runtime."""
 
-    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: CoreRequest, run: RunContext[Any], proceed: SendRequest
+    ) -> AssistantMessage:
         chosen = await call_hook(choose, _build_request_state(request, run), build_runtime(run))
         bound = {tool.name for tool in getattr(chosen, "tools", ())}
         tools = [tool for tool in request.tools if tool.name in bound or not bound]
@@ -332,7 +336,9 @@ def _make_model_step(one: object) -> Any:
     if own is not None or hook is None:
         return own
 
-    async def step(request: CoreRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: CoreRequest, run: RunContext[Any], proceed: SendRequest
+    ) -> AssistantMessage:
         instructions, messages = split_instructions(request, run)
         first: ModelRequest[Any] = ModelRequest(
             model=request.model, messages=messages, system_message=next(iter(convert_to_messages(instructions)), None),

@@ -209,13 +209,13 @@ class Agent(core.Agent[C, Any], Generic[C]):
         handoffs[:] = to_handoffs(handoffs)
         return handoffs
 
-    def planned_for(self, asked: Mapping[str, Any]) -> Plan:
+    def plan_for(self, asked: Mapping[str, Any]) -> Plan:
         """Return the plan of a run handed to this agent, with that run's settings and hooks."""
         run: RunLifecycle | None = current_run.get()
         if run is None:
-            return super().planned_for(asked)
+            return super().plan_for(asked)
         before, run.active_agent = run.active_agent, self
-        return self.build_for_run(run, before).planned_for(asked)
+        return self.build_for_run(run, before).plan_for(asked)
 
     def build_for_run(self, run: RunLifecycle, before: Any = None) -> core.Agent[Any]:
         """Build the core's agent for one run from the current attributes.
@@ -230,9 +230,9 @@ class Agent(core.Agent[C, Any], Generic[C]):
         """Start a run that is a call of another run, with that run's settings."""
         within: RunLifecycle | None = current_run.get()
         if within is None or within.agent is not self:
-            return super()._begin_within(prompt, call, deps)
+            return super()._start_inner_run(prompt, call, deps)
         within.original_input = prompt
-        inner_run: Run[Any] = self.build_for_run(within)._begin_within(prompt, call, deps)
+        inner_run: Run[Any] = self.build_for_run(within)._start_inner_run(prompt, call, deps)
         return inner_run
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -74,7 +74,7 @@ class Handoff(CoreHandoff):
         """Return the next agent's messages, filtered by the handoff's or the run's filter; None for all."""
         if self.input_filter is None and (chosen := _get_run_filter()) is not None:
             return repair(await chosen(history))
-        return await super().seen(history)
+        return await super().filter_history(history)
 
     @property
     def said(self) -> str:
@@ -240,11 +240,11 @@ def _to_core_filter(
         last = max(n for n, one in enumerate(messages) if hasattr(one, "tool_calls"))
         agent = history.run.agent
         before = to_run_items(
-            getattr(current_run.get(), "agent", agent), messages[history.given : last]
+            getattr(current_run.get(), "agent", agent), messages[history.initial_count : last]
         )
         new = to_run_items(agent, messages[last:])
         wrapper = RunContextWrapper.from_run(history.run)
-        run_input = to_input(messages[: history.given], instructed=True)
+        run_input = to_input(messages[: history.initial_count], instructed=True)
         run_input = run_input if isinstance(run_input, str) else tuple(run_input)
         data = HandoffInputData(run_input, tuple(before), tuple(new), wrapper)
         made = await maybe_await(chosen(data))

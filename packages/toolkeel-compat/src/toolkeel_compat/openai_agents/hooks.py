@@ -7,7 +7,7 @@ from typing import Any, Generic
 
 from typing_extensions import TypeVar
 
-from toolkeel.agent.turn.steps import Ask, ModelStep
+from toolkeel.agent.turn.steps import ModelStep, SendRequest
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define.tool import Place, Prepared, Proceed, Step
@@ -136,7 +136,9 @@ def make_request_step(
     """
     given_by = [before]  # until the first request, with which the agent begins
 
-    async def step(request: ModelRequest, run: RunContext[Any], proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: ModelRequest, run: RunContext[Any], proceed: SendRequest
+    ) -> AssistantMessage:
         wrapper, (system, items) = make_wrapper(run), split_instructions(request.messages, agent)
         while given_by:
             if (source := given_by.pop()) is not None:

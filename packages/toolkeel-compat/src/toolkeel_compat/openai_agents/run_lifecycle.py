@@ -10,8 +10,8 @@ from typing import Any, Generic, TypedDict, TypeVar
 from toolkeel._records.record import record
 from toolkeel.agent import result as core
 from toolkeel.agent.run import Run
-from toolkeel.agent.session_interface import Named
-from toolkeel.agent.turn.steps import Ask
+from toolkeel.agent.session_interface import SessionReference
+from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.context import RunContext
 from toolkeel.errors import OutputError, SetupError
 from toolkeel.messages import AssistantMessage, Message
@@ -56,7 +56,7 @@ class RunnerOptions(TypedDict, total=False):
     max_turns: int | None
     hooks: RunHooks[Any] | None
     run_config: RunConfig | dict[str, Any] | None
-    session: Session | Named | None
+    session: Session | SessionReference | None
     error_handlers: Mapping[str, Callable[[Any], Any]] | None
 
 
@@ -164,7 +164,7 @@ class RunLifecycle:
         return run_input
 
     async def save_before_request(
-        self, request: ModelRequest, run: RunContext, proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
         """Save new messages in the session before each request, as a model step."""
         await self._save(run.messages)

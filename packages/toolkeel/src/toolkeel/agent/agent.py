@@ -16,16 +16,21 @@ from typing_extensions import TypeForm, TypeVar
 from toolkeel._common.checked_arguments import Kind, at_least, check_values, checked, listing
 from toolkeel._common.other_libraries_words import telling, too_many, unknown_option
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
-from toolkeel.agent.handoff import Handoff, Handoffs, as_handoffs
+from toolkeel.agent.handoff import Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
-from toolkeel.agent.inner_agent import MAX_DEPTH, Nesting, agent_tool, as_prompt
+from toolkeel.agent.inner_agent import (
+    MAX_DEPTH,
+    AgentToolConfig,
+    arguments_to_prompt,
+    make_agent_tool,
+)
 from toolkeel.agent.options import KINDS, RunOptions
-from toolkeel.agent.output import RETRIES, plan_output
+from toolkeel.agent.output import MAX_RETRIES, plan_output
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.prompt import Instructions, Prompt, instructions_of
+from toolkeel.agent.prompt import Instructions, Prompt, check_instructions
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
-from toolkeel.agent.session_interface import conversation
+from toolkeel.agent.session_interface import resolve_session
 from toolkeel.agent.turn.steps import ModelStep
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.steps.rules import Rules
@@ -46,7 +51,7 @@ MODEL = Kind(
     lambda value: True,
     "a model or its name, which comes first: Agent('openai:gpt-5', [search, send])",
 )
-TREE = 10
+TREE_REQUESTS = 10
 """How many times `max_turns` a run and all runs within it may ask models, if nothing is said."""
 
 
@@ -103,10 +108,10 @@ class Agent(Generic[C, T]):
         search_tools: bool = False,
         used_tickets: str | Path | None = None,
         output_type: TypeForm[T] = str,  # type: ignore[assignment]
-        output_retries: Annotated[int, at_least(0, "a number, 0 or more")] = RETRIES,
+        output_retries: Annotated[int, at_least(0, "a number, 0 or more")] = MAX_RETRIES,
         limits: RunLimits | None = None,
         on_refusal: Literal["return", "raise"] = "return",
-        handoffs: Annotated[Handoffs, listing("a list of agents", True)] = (),
+        handoffs: Annotated[HandoffsOption, listing("a list of agents", True)] = (),
         input_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
         output_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
         model_steps: Sequence[ModelStep] = (),
@@ -116,7 +121,7 @@ class Agent(Generic[C, T]):
         model, self.name, self.instructions = (
             resolve_model(model),
             name,
-            instructions_of(instructions),
+            check_instructions(instructions),
         )
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = static_tools(tools)
@@ -139,9 +144,9 @@ class Agent(Generic[C, T]):
         )
         self._handoffs = handoffs if callable(handoffs) else as_handoffs(handoffs)
         if not callable(self._handoffs):
-            plan = plan.handing(self._handoffs)
-            plan.check(rules)
-        self._plan = self._plan_for(plan, output_type)
+            plan = plan.with_handoffs(self._handoffs)
+            plan.validate(rules)
+        self._plan = self._with_output(plan, output_type)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
         __getattr__ = telling("Agent.")
@@ -152,7 +157,7 @@ class Agent(Generic[C, T]):
 
     @property
     def model(self) -> Model:
-        return _OVERRIDDEN.get().get(self, self._plan.model)
+        return _MODEL_OVERRIDES.get().get(self, self._plan.model)
 
     @property
     def tools(self) -> Toolset:
@@ -160,7 +165,7 @@ class Agent(Generic[C, T]):
         return self._plan.tools
 
     @property
-    def gathers(self) -> bool:
+    def has_tool_sources(self) -> bool:
         """Whether tool sources bring further tools when a run begins."""
         return bool(self._plan.sources)
 
@@ -177,11 +182,11 @@ class Agent(Generic[C, T]):
             model: Its name, or a `Model`, such as `toolkeel.testing.scripted.Scripted`.
         """
         known = resolve_model(model)
-        token = _OVERRIDDEN.set({**_OVERRIDDEN.get(), self: known})
+        token = _MODEL_OVERRIDES.set({**_MODEL_OVERRIDES.get(), self: known})
         try:
             yield
         finally:
-            _OVERRIDDEN.reset(token)
+            _MODEL_OVERRIDES.reset(token)
 
     @overload
     async def run(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> RunResult[T]: ...
@@ -207,7 +212,7 @@ class Agent(Generic[C, T]):
 
         Whatever is raised has the `Run` as its attribute ``run``: ``error.run.state`` goes on.
         """
-        return await self._begin(prompt, more, options).run()
+        return await self._make_run(prompt, more, options).run()
 
     @overload
     def run_sync(self, prompt: Prompt, **options: Unpack[RunOptions[C]]) -> RunResult[T]: ...
@@ -217,7 +222,7 @@ class Agent(Generic[C, T]):
     ) -> RunResult[N]: ...
     def run_sync(self, prompt: Prompt, *more: object, **options: Any) -> RunResult[Any]:
         """`run` for sync code; works with and without a running event loop."""
-        run = self._begin(prompt, more, options)
+        run = self._make_run(prompt, more, options)
         try:
             return run_sync(run.run)
         except KeyboardInterrupt as error:  # raised here, not in the run's own thread
@@ -236,10 +241,10 @@ class Agent(Generic[C, T]):
         ``result = await run``, ``run.state`` at any time, ``run.cancel()``. In an event loop it
         begins at once, in a task of its own; else when it is first awaited.
         """
-        run = self._begin(prompt, more, options)
+        run = self._make_run(prompt, more, options)
         with suppress(RuntimeError):  # no loop runs here
             asyncio.get_running_loop()
-            run.begin()
+            run.start()
         return run
 
     @overload
@@ -251,10 +256,10 @@ class Agent(Generic[C, T]):
     def stream(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
         """`run`, with its events as they happen: ``async for event in agent.stream(...)``.
 
-        It begins when its events are first asked for; ``run.text()`` gives what the model says.
+        It begins when its events are first asked for; ``run.stream_text()`` gives what the model says.
         """
-        run = self._begin(prompt, more, options)
-        run.listen()
+        run = self._make_run(prompt, more, options)
+        run.buffer_events()
         return run
 
     def as_tool(
@@ -263,7 +268,7 @@ class Agent(Generic[C, T]):
         description: str | None = None,
         *,
         parameters: ParametersSchema | None = None,
-        prompt: Callable[[dict[str, Any]], Prompt] = as_prompt,
+        prompt: Callable[[dict[str, Any]], Prompt] = arguments_to_prompt,
         deps: Callable[[Any], C] | None = None,
         output: Callable[[RunResult[T]], object] | None = None,
         max_depth: int = MAX_DEPTH,
@@ -289,35 +294,37 @@ class Agent(Generic[C, T]):
         Raises:
             DefinitionError: the tool's name or parameters will not do.
         """
-        nesting = Nesting(self.name, self._begin_within, prompt, deps, output, max_depth)
+        nesting = AgentToolConfig(self.name, self._start_inner_run, prompt, deps, output, max_depth)
         told = description or f"Ask the agent {self.name!r}."
-        return agent_tool(nesting, (name, told), parameters, options)
+        return make_agent_tool(nesting, (name, told), parameters, options)
 
-    def _begin_within(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
+    def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
         """Begin a run that is a call of another."""
-        plan = self._planned({})
+        plan = self._make_plan({})
         run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
         if plan.limits is not None:
-            run.scope.spending = Spending(plan.limits, TREE * plan.max_turns, run.scope.spending)
+            run.scope.spending = Spending(
+                plan.limits, TREE_REQUESTS * plan.max_turns, run.scope.spending
+            )
         return Run(plan, run, prompt)
 
-    def planned_for(self, asked: Mapping[str, Any]) -> Plan:
+    def plan_for(self, asked: Mapping[str, Any]) -> Plan:
         """See `toolkeel.agent.handoff.AgentLike`."""
-        return self._planned({"model": asked.get("model")}, asked.get("output_type"))
+        return self._make_plan({"model": asked.get("model")}, asked.get("output_type"))
 
-    def _planned(
+    def _make_plan(
         self, options: Mapping[str, Any], output_type: TypeForm[Any] | None = None
     ) -> Plan:
         """The plan for one run, with what is asked for that run alone."""
         changes: dict[str, Any] = {
             name: options[name] for name in ("settings", "limits") if options.get(name) is not None
         }
-        own = self._plan.handing(self.handoffs) if callable(self._handoffs) else self._plan
+        own = self._plan.with_handoffs(self.handoffs) if callable(self._handoffs) else self._plan
         asked = {"model": options.get("model"), "output_type": output_type}
         if any(value is not None for value in asked.values()):
-            changes["asked"] = asked
-        model = options.get("model") or _OVERRIDDEN.get().get(self)
+            changes["requested"] = asked
+        model = options.get("model") or _MODEL_OVERRIDES.get().get(self)
         if model is not None:
             changes["model"] = resolve_model(model)
         if (timeout := options.get("timeout")) is not None:
@@ -328,18 +335,20 @@ class Agent(Generic[C, T]):
             return own
         plan = dataclasses.replace(own, **changes)
         if "limits" in changes or "settings" in changes:
-            plan.check(None)
+            plan.validate(None)
         if output_type is None:
-            return self._plan_for(plan, self._output_type) if model is not None else plan
-        return self._plan_for(plan, output_type)
+            return self._with_output(plan, self._output_type) if model is not None else plan
+        return self._with_output(plan, output_type)
 
-    def _plan_for(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
+    def _with_output(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
         """The plan with answers of a type."""
         tools = len(plan.tools) > 0 or len(plan.sources) > 0
         output = plan_output(output_type, plan.model, plan.tools, tools, self._retries)
         return dataclasses.replace(plan, output=output)
 
-    def _begin(self, prompt: Prompt, more: tuple[object, ...], options: dict[str, Any]) -> Run[Any]:
+    def _make_run(
+        self, prompt: Prompt, more: tuple[object, ...], options: dict[str, Any]
+    ) -> Run[Any]:
         """A new run, not yet running."""
         output_type = options.pop("output_type", None)
         if more:
@@ -348,21 +357,21 @@ class Agent(Generic[C, T]):
             raise unknown_option("Agent.run", word, _RUN_OPTIONS)
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         check_values("Agent.run", given, KINDS)
-        plan = self._planned(options, output_type)
-        for option in _FOR_THE_PLAN:
+        plan = self._make_plan(options, output_type)
+        for option in _PLAN_OPTIONS:
             given.pop(option, None)
         listeners = tuple(given.pop("listeners", ()))
         decisions = tuple(given.pop("decisions", ()))
         session = given.pop("session", None)
         run = RunContext(given.pop("deps", None), agent=self, listeners=listeners, **given)
         run.loop_state.can_suspend = True
-        run.scope.spending = Spending(plan.limits or RunLimits(), TREE * plan.max_turns)
-        within = None if session is None else conversation(session)
+        run.scope.spending = Spending(plan.limits or RunLimits(), TREE_REQUESTS * plan.max_turns)
+        within = None if session is None else resolve_session(session)
         return Run(plan, run, prompt, decisions, within)
 
 
 _RUN_OPTIONS = (*RunOptions.__annotations__, "output_type")
-_FOR_THE_PLAN = ("model", "settings", "limits", "timeout")
-_OVERRIDDEN: ContextVar[Mapping[Any, Model]] = ContextVar(
+_PLAN_OPTIONS = ("model", "settings", "limits", "timeout")
+_MODEL_OVERRIDES: ContextVar[Mapping[Any, Model]] = ContextVar(
     "overridden", default=MappingProxyType({})
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.call.body.sync_bridge import run_sync
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.errors import SetupError
@@ -38,10 +38,10 @@ class Bound:
         Args:
             messages: The transcript, or what the person says.
         """
-        assembly = Assembly()
+        assembly = ReplyBuilder()
         async for delta in self.stream(messages):
             assembly.add(delta)
-        return assembly.reply()
+        return assembly.build()
 
     def invoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
         """`ainvoke` for sync code."""

@@ -61,9 +61,9 @@ class Guardrail:
 
     check: Check[Any]
     name: str = ""
-    first: bool = False
+    blocking: bool = False
 
-    async def judge(self, about: object, run: RunContext, stage: Stage) -> None:
+    async def check_value(self, about: object, run: RunContext, stage: Stage) -> None:
         """Ask it, and note what it said.
 
         Raises:
@@ -74,32 +74,32 @@ class Guardrail:
         try:
             answer = self.check(about, run)
             verdict = await answer if inspect.isawaitable(answer) else answer
-            error = self._refusal(verdict, stage)
+            error = self._refusal_of(verdict, stage)
         except Exception as failure:
             log.warning(
-                "the guardrail %s failed, which counts as a no", self.called, exc_info=failure
+                "the guardrail %s failed, which counts as a no", self.display_name, exc_info=failure
             )
-            text = f"the guardrail {self.called!r} failed: {describe(failure)}"
-            error = GuardrailTripped(text, self.called, stage)
+            text = f"the guardrail {self.display_name!r} failed: {describe(failure)}"
+            error = GuardrailTripped(text, self.display_name, stage)
             error.__cause__ = failure
         if run.recorder is not None:
             told = "" if error is None else str(error)
             run.recorder.record_verdict(
-                self.called, "allowed" if error is None else "tripped", told
+                self.display_name, "allowed" if error is None else "tripped", told
             )
         if error is not None:
             raise error
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         """Its name."""
         return self.name or str(getattr(self.check, "__name__", type(self.check).__name__))
 
-    def _refusal(self, verdict: object, stage: Stage) -> Exception | None:
+    def _refusal_of(self, verdict: object, stage: Stage) -> Exception | None:
         if isinstance(verdict, Stop):
             return verdict.error
         if isinstance(verdict, Reject):
-            return GuardrailTripped(verdict.text, self.called, stage)
+            return GuardrailTripped(verdict.text, self.display_name, stage)
         if not isinstance(verdict, Allow):
             kind = type(verdict).__name__
             raise TypeError(f"a guardrail must return Allow, Reject or Stop, not {kind}")
@@ -121,7 +121,7 @@ def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, .
     return tuple(each if isinstance(each, Guardrail) else Guardrail(each) for each in known)
 
 
-async def judge_said(
+async def check_input(
     guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext
 ) -> None:
     """Ask guardrails about what a person said; in a session, later requests hold none of it if they
@@ -131,14 +131,14 @@ async def judge_said(
         Exception: what the first raised that said no.
     """
     try:
-        await _judge(guardrails, list(said), run, "input")
+        await _run_guardrails(guardrails, list(said), run, "input")
     except Exception:
         if run.recorder is not None:
             run.recorder.hide_last_messages(len(said))
         raise
 
 
-async def judge_output(
+async def check_output(
     guardrails: Sequence[Guardrail], answer: object, run: RunContext, window: TranscriptWindow
 ) -> None:
     """Ask guardrails about what the agent answered; no later request holds it if they refuse.
@@ -147,19 +147,19 @@ async def judge_output(
         Exception: what the first raised that said no.
     """
     try:
-        await _judge(guardrails, answer, run, "output")
+        await _run_guardrails(guardrails, answer, run, "output")
     except Exception:
         messages = run.messages
         start = len(messages) - 1
         while start and not isinstance(messages[start], AssistantMessage):
             start -= 1
-        window.cut(Cut(start, len(messages), (), "guardrail"))
+        window.apply_cut(Cut(start, len(messages), (), "guardrail"))
         if run.recorder is not None:
             run.recorder.hide_last_messages(len(messages) - start)
         raise
 
 
-async def _judge(
+async def _run_guardrails(
     guardrails: Sequence[Guardrail], about: object, run: RunContext, stage: Stage
 ) -> None:
     """Ask guardrails side by side; the first no counts, and the others are not waited for.
@@ -167,7 +167,7 @@ async def _judge(
     Raises:
         Exception: what the first raised that said no.
     """
-    tasks = [asyncio.ensure_future(each.judge(about, run, stage)) for each in guardrails]
+    tasks = [asyncio.ensure_future(each.check_value(about, run, stage)) for each in guardrails]
     try:
         await asyncio.gather(*tasks)
     finally:

@@ -15,7 +15,7 @@ from typing import Any, Protocol, TypeAlias, Unpack, get_args
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.agent.history import as_line
+from toolkeel.agent.history import message_to_text
 from toolkeel.agent.transcript import repair
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.compile import ParametersSchema
@@ -24,7 +24,7 @@ from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessage
 
-SAFE = Effects(read_only=True, idempotent=True, safe_after=LABELS)
+HANDOFF_EFFECTS = Effects(read_only=True, idempotent=True, safe_after=LABELS)
 """What giving the run away does to the world; the calls of who takes it are judged themselves."""
 
 
@@ -38,7 +38,7 @@ class AgentLike(Protocol):
         """To whom it may give the run."""
         ...
 
-    def planned_for(self, asked: Mapping[str, Any]) -> Any:
+    def plan_for(self, asked: Mapping[str, Any]) -> Any:
         """Its `toolkeel.agent.plan.Plan`, with what the caller asked for the whole run."""
         ...
 
@@ -56,13 +56,13 @@ class HandoffHistory:
     """
 
     messages: tuple[Message, ...]
-    given: int
+    initial_count: int
     run: RunContext
     handoff: Handoff
 
 
-Filtered: TypeAlias = Sequence[Message]
-InputFilter: TypeAlias = Callable[[HandoffHistory], "Filtered | Awaitable[Filtered]"]
+FilteredHistory: TypeAlias = Sequence[Message]
+InputFilter: TypeAlias = Callable[[HandoffHistory], "FilteredHistory | Awaitable[FilteredHistory]"]
 OnHandoff: TypeAlias = Callable[[RunContext, dict[str, Any]], object]
 
 
@@ -79,7 +79,7 @@ class Handoff:
         on_handoff: Called when it is given away, with the run and the arguments; may be async. A
             `ToolError` keeps the run where it is, and the model is told.
         input_filter: Chooses what the other agent sees of the history; all by default. See
-            `without_calls` and `as_text`.
+            `remove_tool_calls` and `flatten_history`.
         stays: Whether the other agent also answers what the person says next in a session.
         options: Of the tool, such as ``approval`` and ``enabled``; see `ToolOptions`.
 
@@ -99,34 +99,34 @@ class Handoff:
         input_type: ParametersSchema | None = None,
         on_handoff: OnHandoff | None = None,
         input_filter: InputFilter | None = None,
-        stays: bool = True,
+        sticky: bool = True,
         **options: Unpack[ToolOptions],
     ) -> None:
         self.agent = agent
         self.input_filter = input_filter
-        self.stays = stays
+        self.sticky = sticky
         self._on_handoff = on_handoff
-        options.setdefault("effects", SAFE)
+        options.setdefault("effects", HANDOFF_EFFECTS)
         options.setdefault("sequential", True)  # what was called before it is done first
         told = description or f"Hand the conversation over to the agent {agent.name!r}."
-        name = name or f"transfer_to_{tool_name(agent.name)}"
+        name = name or f"transfer_to_{to_tool_name(agent.name)}"
         body = self._body if input_type is None else self._body_with
         self.tool: AnyTool = Tool.from_function(None, body, name, told, input_type, **options)
 
     @property
-    def said(self) -> str:
+    def result_text(self) -> str:
         """What the result of its call says."""
         return f"Handed over to the agent {self.agent.name!r}."
 
     async def _body(self, context: ToolContext) -> str:
-        return await self._take({}, context)
+        return await self._request_handoff({}, context)
 
     async def _body_with(self, context: ToolContext, /, **arguments: Any) -> str:
-        return await self._take(arguments, context)
+        return await self._request_handoff(arguments, context)
 
-    async def _take(self, arguments: dict[str, Any], context: ToolContext) -> str:
+    async def _request_handoff(self, arguments: dict[str, Any], context: ToolContext) -> str:
         run = context.run
-        if not _made_by_model(run, context):
+        if not _is_made_by_model(run, context):
             raise ToolError(
                 "Only the model itself can hand the conversation over; nothing was done."
             )
@@ -139,9 +139,9 @@ class Handoff:
             if inspect.isawaitable(made):
                 await made
         run.loop_state.pending_handoff = self
-        return self.said
+        return self.result_text
 
-    async def seen(self, history: HandoffHistory) -> list[Message] | None:
+    async def filter_history(self, history: HandoffHistory) -> list[Message] | None:
         """What the other agent sees; None for all.
 
         Raises:
@@ -160,38 +160,40 @@ class Handoff:
         return repair(messages)
 
 
-def tool_name(agent: str) -> str:
+def to_tool_name(agent: str) -> str:
     """A tool's name of an agent's.
 
-    >>> tool_name("Billing agent (EU)")
+    >>> to_tool_name("Billing agent (EU)")
     'billing_agent_eu'
     """
     return re.sub(r"\W+", "_", agent.lower()).strip("_") or "agent"
 
 
-Handing: TypeAlias = Iterable[AgentLike | Handoff]
-Handoffs: TypeAlias = Handing | Callable[[], Handing]
+HandoffTargets: TypeAlias = Iterable[AgentLike | Handoff]
+HandoffsOption: TypeAlias = HandoffTargets | Callable[[], HandoffTargets]
 
 
-def as_handoffs(given: Handing) -> tuple[Handoff, ...]:
+def as_handoffs(given: HandoffTargets) -> tuple[Handoff, ...]:
     """Handoffs, plain agents among them.
 
     Raises:
         SetupError: for something else.
     """
     for each in (given := tuple(given)):
-        if not (isinstance(each, Handoff) or hasattr(each, "planned_for")):
+        if not (isinstance(each, Handoff) or hasattr(each, "plan_for")):
             raise SetupError(f"{each!r:.80} is no handoff; give an agent or Handoff(agent)")
     return tuple(each if isinstance(each, Handoff) else Handoff(each) for each in given)
 
 
-def _made_by_model(run: RunContext, context: ToolContext) -> bool:
+def _is_made_by_model(run: RunContext, context: ToolContext) -> bool:
     """Whether a call is one of the model's last reply, rather than made by code."""
     last = next((m for m in reversed(run.transcript) if isinstance(m, AssistantMessage)), None)
     return last is not None and any(call.id == context.call.id for call in last.tool_calls)
 
 
-def handed(messages: Sequence[Message], handoffs: Mapping[str, Handoff]) -> Handoff | None:
+def find_pending_handoff(
+    messages: Sequence[Message], handoffs: Mapping[str, Handoff]
+) -> Handoff | None:
     """The handoff that the last turn of a transcript has made and that nobody has acted on.
 
     Args:
@@ -202,7 +204,7 @@ def handed(messages: Sequence[Message], handoffs: Mapping[str, Handoff]) -> Hand
         if not isinstance(message, ToolMessage):
             break
         handoff = handoffs.get(message.name)
-        if handoff is not None and not message.failed and message.text == handoff.said:
+        if handoff is not None and not message.failed and message.text == handoff.result_text:
             return handoff
     return None
 
@@ -230,12 +232,12 @@ def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] 
 # — filters —
 
 
-def without_calls(history: HandoffHistory) -> list[Message]:
+def remove_tool_calls(history: HandoffHistory) -> list[Message]:
     """An `input_filter`: what was said, without any call and its result.
 
     >>> from toolkeel.messages import ToolCall
     >>> seen = [UserMessage("hi"), AssistantMessage("", (ToolCall("1", "f"),)), ToolMessage("x", "1")]
-    >>> [message.text for message in without_calls(HandoffHistory(tuple(seen), 1, None, None))]
+    >>> [message.text for message in remove_tool_calls(HandoffHistory(tuple(seen), 1, None, None))]
     ['hi']
     """
     said = [
@@ -246,7 +248,7 @@ def without_calls(history: HandoffHistory) -> list[Message]:
     return [m for m in said if not isinstance(m, AssistantMessage) or m.text]
 
 
-def as_text(history: HandoffHistory) -> list[Message]:
+def flatten_history(history: HandoffHistory) -> list[Message]:
     """An `input_filter`: all that happened, told as one text, so that nobody imitates foreign calls.
 
     The last message of the person stays what it is.
@@ -254,7 +256,7 @@ def as_text(history: HandoffHistory) -> list[Message]:
     last = max(
         (n for n, m in enumerate(history.messages) if isinstance(m, UserMessage)), default=None
     )
-    lines = [as_line(m) for n, m in enumerate(history.messages) if n != last]
+    lines = [message_to_text(m) for n, m in enumerate(history.messages) if n != last]
     told = UserMessage("What happened before you were asked:\n" + "\n".join(lines), "handoff")
     if last is None:
         return [told]

@@ -28,10 +28,10 @@ from toolkeel.messages import (
 
 Count = Callable[[Sequence[Message]], int]
 """Counts the tokens of messages."""
-BEGINNING = 400
+EXCERPT_CHARS = 400
 """Characters of a long result that are shown in its place."""
-LEFT_OUT = "[Left out here to save room: "
-SUMMARY = "Summary of the conversation so far:\n"
+OMISSION_PREFIX = "[Left out here to save room: "
+SUMMARY_PREFIX = "Summary of the conversation so far:\n"
 
 
 @record
@@ -55,7 +55,7 @@ class Cut:
     name: str = ""
 
 
-class View:
+class HistoryView:
     """The messages that the model is shown, and where each stands in the whole transcript.
 
     Args:
@@ -69,79 +69,89 @@ class View:
         asked: Where stands what the person asked in the run that goes on; None between runs.
         reader: The tool by which the model can read what is replaced; empty if there is none.
 
-    >>> view = View([UserMessage("a"), AssistantMessage("b"), UserMessage("c")])
-    >>> view.cut(Cut(0, 2, (UserMessage("a and b"),)))
-    >>> [message.text for message in view.messages], view.places, view.total
+    >>> view = HistoryView([UserMessage("a"), AssistantMessage("b"), UserMessage("c")])
+    >>> view.apply_cut(Cut(0, 2, (UserMessage("a and b"),)))
+    >>> [message.text for message in view.messages], view.positions, view.total
     (['a and b', 'c'], [0, 2], 3)
     """
 
-    __slots__ = ("_count", "_sizes", "asked", "messages", "places", "reader", "total")
+    __slots__ = (
+        "_count",
+        "_sizes",
+        "messages",
+        "positions",
+        "prompt_position",
+        "reader_tool",
+        "total",
+    )
 
     def __init__(self, messages: Sequence[Message] = (), first: int = 0) -> None:
         self.messages = list(messages)
         self.total = first + len(self.messages)
-        self.places = list(range(first, self.total))
-        self.asked: int | None = None
-        self.reader = ""
+        self.positions = list(range(first, self.total))
+        self.prompt_position: int | None = None
+        self.reader_tool = ""
         self._count: Count | None = None
         self._sizes: list[int] = []
 
     def add(self, message: Message) -> None:
         """The transcript has grown by one message."""
         self.messages.append(message)
-        self.places.append(self.total)
+        self.positions.append(self.total)
         self.total += 1
 
     def span(self, cut: Cut) -> tuple[int, int]:
         """Which of the messages shown a cut is about."""
-        return bisect_left(self.places, cut.start), bisect_left(self.places, cut.stop)
+        return bisect_left(self.positions, cut.start), bisect_left(self.positions, cut.stop)
 
-    def cut(self, cut: Cut) -> None:
+    def apply_cut(self, cut: Cut) -> None:
         """Show something else in place of a part."""
         start, stop = self.span(cut)
         self.messages[start:stop] = cut.messages
-        self.places[start:stop] = [cut.start] * len(cut.messages)
+        self.positions[start:stop] = [cut.start] * len(cut.messages)
         del self._sizes[start:]
 
     # — for policies —
 
-    def sizes(self, count: Count) -> list[int]:
+    def count_sizes(self, count: Count) -> list[int]:
         """How large each message is; each is counted once."""
         if self._count is not count:
             self._count, self._sizes = count, []
         self._sizes += [count([message]) for message in self.messages[len(self._sizes) :]]
         return self._sizes
 
-    def parts(self, index: int) -> bool:
+    def can_split_at(self, index: int) -> bool:
         """Whether a cut can begin in front of a message: what replaces others has one place."""
-        return index == 0 or self.places[index - 1] < self.places[index]
+        return index == 0 or self.positions[index - 1] < self.positions[index]
 
-    def borders(self) -> list[int]:
+    def find_turn_starts(self) -> list[int]:
         """Where turns begin, see `borders`; all that a run was asked, and does since, is one turn."""
-        last = self.total if self.asked is None else self.asked
+        last = self.total if self.prompt_position is None else self.prompt_position
         return [
             index
-            for index in borders(self.messages)
-            if self.places[index] <= last and self.parts(index)
+            for index in find_turn_starts(self.messages)
+            if self.positions[index] <= last and self.can_split_at(index)
         ]
 
-    def reference(self, index: int) -> Cut | None:
+    def shorten_result(self, index: int) -> Cut | None:
         """A result's beginning and end in its place, with a name by which the model reads it whole.
 
         None if it is no result, or one that the model has not seen yet, or has no place of its own.
         """
-        message, place = self.messages[index], self.places[index]
-        alone = self.parts(index) and (index + 1 == len(self.places) or self.parts(index + 1))
+        message, place = self.messages[index], self.positions[index]
+        alone = self.can_split_at(index) and (
+            index + 1 == len(self.positions) or self.can_split_at(index + 1)
+        )
         is_new = not any(isinstance(later, AssistantMessage) for later in self.messages[index:])
         if not isinstance(message, ToolMessage) or is_new or not alone:
             return None
-        text, name = message.text, _name(message.text)
-        if len(text) > BEGINNING:
-            text = shorten(text, BEGINNING, (self.reader, lambda _: name))
+        text, name = message.text, _content_name(message.text)
+        if len(text) > EXCERPT_CHARS:
+            text = shorten(text, EXCERPT_CHARS, (self.reader_tool, lambda _: name))
         shown = (replace(message, content=text),)
         return Cut(place, place + 1, shown, "reference", name=name)
 
-    def left_out(self, start: int, stop: int, policy: str, summary: str = "") -> Cut:
+    def omit(self, start: int, stop: int, policy: str, summary: str = "") -> Cut:
         """A part left out, but for system messages, and what people said in the run that goes on.
 
         Where the model can read it again, a note says how.
@@ -152,16 +162,18 @@ class View:
             policy: Who says so.
             summary: What stands for it.
         """
-        part, place = self.messages[start:stop], self.places[start]
-        end = self.places[stop] if stop < len(self.places) else self.total
-        said, name = SUMMARY + summary if summary else "", ""
-        if self.reader:
-            name = _name(*(message.text for message in part))
-            note = f'{LEFT_OUT}{end - place:,} messages; all of it: {self.reader}(path="{name}")]'
+        part, place = self.messages[start:stop], self.positions[start]
+        end = self.positions[stop] if stop < len(self.positions) else self.total
+        said, name = SUMMARY_PREFIX + summary if summary else "", ""
+        if self.reader_tool:
+            name = _content_name(*(message.text for message in part))
+            note = f'{OMISSION_PREFIX}{end - place:,} messages; all of it: {self.reader_tool}(path="{name}")]'
             said = f"{said}\n\n{note}" if said else note
         told = [message for message in part if isinstance(message, SystemMessage)]
-        since = self.asked is not None and place > self.asked
-        people = [m for m in part if since and isinstance(m, UserMessage) and not is_note(m)]
+        since = self.prompt_position is not None and place > self.prompt_position
+        people = [
+            m for m in part if since and isinstance(m, UserMessage) and not is_omission_note(m)
+        ]
         notes = [UserMessage(said, "omission")] if said else []
         return Cut(place, end, (*told, *notes, *people), policy, name=name)
 
@@ -182,7 +194,7 @@ class TranscriptWindow:
     def __init__(self, cuts: Sequence[Cut] = ()) -> None:
         self.cuts = list(cuts)
         self.initial_count = 0
-        self._view: View | None = None
+        self._view: HistoryView | None = None
         self._head: list[Message] = []
         self._messages: list[Message] | None = None
 
@@ -190,17 +202,17 @@ class TranscriptWindow:
         """Show a saved run's transcript as it was shown before."""
         self.cuts, self._view, self._messages = list(cuts), None, None
 
-    def view(self, run: RunContext) -> View:
+    def view(self, run: RunContext) -> HistoryView:
         """The messages that are shown now, without instructions."""
         view = self._view
         if view is None:
-            view = self._view = View(run.messages)
+            view = self._view = HistoryView(run.messages)
             known = run.recorder.places if run.recorder is not None else ()
             for index in range(1, min(len(known), view.total)):
                 if known[index] == known[index - 1]:  # they replace others together
-                    view.places[index] = view.places[index - 1]
+                    view.positions[index] = view.positions[index - 1]
             for cut in self.cuts:
-                view.cut(cut)
+                view.apply_cut(cut)
         for place in range(run.loop_state.instruction_count + view.total, len(run.transcript)):
             view.add(run.transcript[place])
         return view
@@ -215,15 +227,15 @@ class TranscriptWindow:
         self._messages += shown[len(self._messages) - len(head) :]
         return self._messages
 
-    def cut(self, cut: Cut) -> None:
+    def apply_cut(self, cut: Cut) -> None:
         """Show something else in place of a part from now on."""
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)
         self._messages = None
         if self._view is not None:
-            self._view.cut(cut)
+            self._view.apply_cut(cut)
 
-    async def shorten(self, policy: HistoryPolicy, run: RunContext, view: View) -> Usage:
+    async def shorten(self, policy: HistoryPolicy, run: RunContext, view: HistoryView) -> Usage:
         """Have a policy look at what would be sent; what it cuts is written before that is sent.
 
         Args:
@@ -239,12 +251,12 @@ class TranscriptWindow:
             used, (start, stop) = used + cut.usage, view.span(cut)
             if start < stop:
                 if run.recorder is not None:
-                    run.recorder.record_cut(_entry(cut), start, stop)
-                self.cut(cut)
+                    run.recorder.record_cut(_to_entry(cut), start, stop)
+                self.apply_cut(cut)
         return used
 
 
-def _entry(cut: Cut) -> Compacted:
+def _to_entry(cut: Cut) -> Compacted:
     return Compacted("", cut.start, cut.stop, cut.messages, cut.policy, cut.usage, cut.name)
 
 
@@ -256,7 +268,7 @@ class HistoryPolicy(Protocol):
     its result.
     """
 
-    async def cuts(self, view: View) -> Sequence[Cut]:
+    async def cuts(self, view: HistoryView) -> Sequence[Cut]:
         """What to cut now; nothing, most of the time.
 
         Args:
@@ -274,39 +286,39 @@ class ShortenedTranscript:
         messages: Gives all of the transcript; asked only when something of it is read.
     """
 
-    cuts: Callable[[], Sequence[Cut]]
-    messages: Callable[[], Sequence[Message]]
+    get_cuts: Callable[[], Sequence[Cut]]
+    get_messages: Callable[[], Sequence[Message]]
 
     @property
-    def named(self) -> bool:
+    def has_named_cuts(self) -> bool:
         """Whether the model can read something of it by a name."""
-        return any(cut.name for cut in self.cuts())
+        return any(cut.name for cut in self.get_cuts())
 
     def find(self, name: str) -> bytes | None:
         """What a name stands for: a result's text, or lines of a part; None if for nothing here."""
-        cut = next((cut for cut in self.cuts() if cut.name == name), None) if name else None
+        cut = next((cut for cut in self.get_cuts() if cut.name == name), None) if name else None
         if cut is None:
             return None
-        part = self.messages()[cut.start : cut.stop]
+        part = self.get_messages()[cut.start : cut.stop]
         if len(part) == 1 and isinstance(part[0], ToolMessage):
             text = part[0].text
         else:
-            text = "\n\n".join(map(as_line, part))
+            text = "\n\n".join(map(message_to_text, part))
         return text.encode("utf-8", "replace")
 
 
-def is_note(message: Message) -> bool:
+def is_omission_note(message: Message) -> bool:
     """Whether a policy has put it there."""
     return isinstance(message, UserMessage) and message.origin == "omission"
 
 
-def _name(*texts: str) -> str:
+def _content_name(*texts: str) -> str:
     """A name by what it stands for, so that a run that is played again has the same."""
     data = "\0".join(texts).encode("utf-8", "replace")
     return PREFIX + sha256(data).hexdigest()[:16]
 
 
-def as_line(message: Message) -> str:
+def message_to_text(message: Message) -> str:
     """A message as text for a model that shall not take up the calls, nor imitate them."""
     if isinstance(message, ToolMessage):
         return f"Result of {message.name}: {message.text}"
@@ -316,13 +328,13 @@ def as_line(message: Message) -> str:
     return f"{'Told' if isinstance(message, SystemMessage) else 'Person'}: {message.text}"
 
 
-def borders(messages: Sequence[Message]) -> list[int]:
+def find_turn_starts(messages: Sequence[Message]) -> list[int]:
     """Where a transcript may be cut: in front of what a person said, with no call left open.
 
     So no call is parted from its result and no signed thought from its turn, and what is left
     begins with the person, as some providers ask for.
 
-    >>> borders([UserMessage("a"), AssistantMessage("b"), UserMessage("c")])
+    >>> find_turn_starts([UserMessage("a"), AssistantMessage("b"), UserMessage("c")])
     [0, 2]
     """
     found: list[int] = []

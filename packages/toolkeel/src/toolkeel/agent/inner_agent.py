@@ -18,7 +18,7 @@ from pydantic_core import to_json
 
 from toolkeel._records.record import record
 from toolkeel._records.recorder import RESUMABLE
-from toolkeel.agent.handoff import tool_name
+from toolkeel.agent.handoff import to_tool_name
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.resume import Resumed
 from toolkeel.agent.run import Run
@@ -33,14 +33,14 @@ MAX_DEPTH = 5
 TIMEOUT = 600.0
 """Seconds an agent may take as a tool if nothing is said: it asks a model several times."""
 
-Begin = Callable[[object, ToolContext, object], Run[Any]]
+StartInnerRun = Callable[[object, ToolContext, object], Run[Any]]
 """Begins the inner run: of a prompt, in the context of the outer call, with its deps."""
 
 T = TypeVar("T")
 
 
 @record
-class Nesting(Generic[T]):
+class AgentToolConfig(Generic[T]):
     """How an agent is called as a tool.
 
     Args:
@@ -53,15 +53,15 @@ class Nesting(Generic[T]):
     """
 
     agent: str
-    begin: Begin
+    start: StartInnerRun
     prompt: Callable[[dict[str, Any]], object]
     deps: Callable[[Any], object] | None
     output: Callable[[RunResult[T]], object] | None
     max_depth: int
 
 
-def agent_tool(
-    nesting: Nesting[Any],
+def make_agent_tool(
+    nesting: AgentToolConfig[Any],
     names: tuple[str | None, str],
     parameters: ParametersSchema | None,
     options: ToolOptions,
@@ -90,14 +90,14 @@ def agent_tool(
             return await _run(nesting, arguments, context)
 
         body = ask_with
-    name = names[0] or tool_name(nesting.agent)
+    name = names[0] or to_tool_name(nesting.agent)
     options.setdefault("timeout", TIMEOUT)
     options["metadata"] = {**options.get("metadata", {}), RESUMABLE: True}
     options.setdefault("effects", Effects(safe_after=LABELS))  # its own calls are judged
     return Tool.from_function(None, body, name, names[1], parameters, **options)
 
 
-def as_prompt(arguments: Mapping[str, object]) -> str:
+def arguments_to_prompt(arguments: Mapping[str, object]) -> str:
     """What an agent is asked: the one text there is, or all arguments as JSON."""
     values = list(arguments.values())
     if len(values) == 1 and isinstance(values[0], str):
@@ -105,7 +105,9 @@ def as_prompt(arguments: Mapping[str, object]) -> str:
     return to_json(dict(arguments)).decode()
 
 
-async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolContext) -> object:
+async def _run(
+    nesting: AgentToolConfig[Any], arguments: dict[str, Any], call: ToolContext
+) -> object:
     """Run the agent within a call of another."""
     outer = call.run
     if outer.scope.depth >= nesting.max_depth:
@@ -119,12 +121,12 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
         key if key in outer.loop_state.inner_runs else call.call.id, None
     )
     prompt = waiting if isinstance(waiting, Resumed) else nesting.prompt(arguments)
-    inner = nesting.begin(prompt, call, own)
+    inner = nesting.start(prompt, call, own)
     try:
         result = await inner.run()
     except asyncio.CancelledError:
-        if _goes_on(inner.context):
-            raise _left(nesting.agent, call) from None
+        if _may_still_be_running(inner.context):
+            raise _stopped_error(nesting.agent, call) from None
         raise
     except ModelError as error:
         raise ToolError(
@@ -132,7 +134,7 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
         ) from error
     finally:
         outer.usage = outer.usage + inner.usage
-    value = _output_of(nesting, result)
+    value = _tool_result_of(nesting, result)
     if inspect.isawaitable(value):
         value = await value
     if isinstance(value, ToolOutput | ToolMessage):
@@ -140,7 +142,7 @@ async def _run(nesting: Nesting[Any], arguments: dict[str, Any], call: ToolConte
     return ToolOutput(value, value, {"agent": nesting.agent, "run_id": result.run_id})
 
 
-def _output_of(nesting: Nesting[Any], result: RunResult[Any]) -> object:
+def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> object:
     """What the call gives.
 
     Raises:
@@ -163,7 +165,7 @@ def _output_of(nesting: Nesting[Any], result: RunResult[Any]) -> object:
     return result.output if nesting.output is None else nesting.output(result)
 
 
-def _goes_on(run: RunContext) -> bool:
+def _may_still_be_running(run: RunContext) -> bool:
     """Whether a call of a run that was stopped may still be running."""
     for message in reversed(run.transcript):
         if not isinstance(message, ToolMessage):
@@ -173,7 +175,7 @@ def _goes_on(run: RunContext) -> bool:
     return False
 
 
-def _left(name: str, call: ToolContext) -> Cancelled | TimedOut:
+def _stopped_error(name: str, call: ToolContext) -> Cancelled | TimedOut:
     """What the outer model is told of an agent that was stopped, but whose tools may run on."""
     details = {"may_still_be_running": True}
     if call.cancel.cancelled:

@@ -21,18 +21,18 @@ from typing_extensions import TypeVar
 from toolkeel._records.entries import RunBegan
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent import resume as resuming
-from toolkeel.agent.guardrail import judge_output
-from toolkeel.agent.handoff import handed
+from toolkeel.agent.guardrail import check_output
+from toolkeel.agent.handoff import find_pending_handoff
 from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.prompt import Prompt, said_in, transcript_of
+from toolkeel.agent.prompt import Prompt, prompt_to_messages, session_prompt_to_messages
 from toolkeel.agent.result import NO_OUTPUT, RunResult, output_of
 from toolkeel.agent.run_state import RunState
-from toolkeel.agent.session_interface import Conversation, Going, inner_saved
+from toolkeel.agent.session_interface import Conversation, SessionStart, dump_inner_runs
 from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
-from toolkeel.agent.turn.time_limit import bound_time
+from toolkeel.agent.turn.time_limit import start_time_limit
 from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.steps.taint import restore_labels
 from toolkeel.call.toolset import Toolset
@@ -96,13 +96,15 @@ class RunLoop(Generic[T]):
         self._session = session
         self._new_decisions = decisions
         self._undecided: tuple[Ticket, ...] = ()
-        self._start = resuming.found(prompt, context)
-        self._decisions = resuming.decided(prompt, decisions) if session is None else {}
+        self._start = resuming.load_start(prompt, context)
+        self._decisions = resuming.match_decisions(prompt, decisions) if session is None else {}
         start = self._start
-        messages = transcript_of(start) if session is None else said_in(start)
+        messages = (
+            prompt_to_messages(start) if session is None else session_prompt_to_messages(start)
+        )
         context.loop_state.transcript = messages
         if isinstance(start, RunState):
-            resuming.take_back(context, start, own=plan.limits is not None)
+            resuming.restore_context(context, start, own=plan.limits is not None)
             self._caller.window.restore(start.cuts)
             self._active.restore(start, resumed=True)
 
@@ -128,12 +130,12 @@ class RunLoop(Generic[T]):
         if not self._is_set_up:
             return self._start if isinstance(self._start, RunState) else self._saved((), {}, None)
         instructions = run.transcript[0].text if run.loop_state.instruction_count else ""
-        inner = resuming.inner_runs(run, self._calls.waits)
+        inner = resuming.collect_inner_runs(run, self._calls.waits)
         return self._saved(self._calls.results_so_far(), inner, instructions)
 
     def _saved(self, known: Sequence[Message], inner: Any, instructions: str | None) -> RunState:
         run, plan = self.context, self._active.plan
-        values, left, cost, counts = resuming.kept_of(run, own=plan.limits is not None)
+        values, left, cost, counts = resuming.collect_saved_values(run, own=plan.limits is not None)
         return RunState(
             (*run.messages, *known),
             self.pending,
@@ -171,23 +173,23 @@ class RunLoop(Generic[T]):
 
     async def _run_in(self, session: Conversation) -> RunResult[T]:
         run = self.context
-        async with session.going(run, run.transcript, self._new_decisions) as going:
+        async with session.open_run(run, run.transcript, self._new_decisions) as going:
             self._join(going)
             if going.pending:
                 self._result = result = self._make_result(NO_OUTPUT, "waiting")
                 self._emit_start()
                 self._emit_end("waiting", "")
                 return result
-            self._decisions = resuming.decided(going.state, going.decisions)
+            self._decisions = resuming.match_decisions(going.state, going.decisions)
             return await self._run()
 
-    def _join(self, going: Going) -> None:
+    def _join(self, going: SessionStart) -> None:
         """Continue from where the session is."""
         run, caller, state = self.context, self._caller, going.state
         self._start, self._undecided = state, going.pending
-        run.loop_state.transcript = [*state.messages, *going.said]
-        resuming.take_back(run, state, own=True)
-        caller.session_history, caller.full_transcript = going.history, going.whole
+        run.loop_state.transcript = [*state.messages, *going.new_messages]
+        resuming.restore_context(run, state, own=True)
+        caller.session_history, caller.full_transcript = going.history, going.full_transcript
         caller.window.restore(state.cuts)
         self._active.restore(state, resumed=state.instructions is not None)
 
@@ -196,7 +198,7 @@ class RunLoop(Generic[T]):
         reason: EndReason = "failed"
         WATCHDOG.watch()  # listeners and predicates are at work before the first call
         self._emit_start()
-        expiry = bound_time(run, own=self._active.plan.limits is not None)
+        expiry = start_time_limit(run, own=self._active.plan.limits is not None)
         try:
             await self._set_up()
             reason = await self._run_turns()
@@ -204,7 +206,7 @@ class RunLoop(Generic[T]):
             result = self._make_result(output, reason)
             guardrails = self._active.plan.output_guardrails
             if guardrails and result.has_output:
-                await judge_output(guardrails, result.output_value, run, self._caller.window)
+                await check_output(guardrails, result.output_value, run, self._caller.window)
             self._result = result
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
@@ -251,9 +253,11 @@ class RunLoop(Generic[T]):
         run = self.context
         if run.recorder is None:
             return
-        left = resuming.as_left(run, self._start, self._calls.waits if self._is_set_up else None)
+        left = resuming.waiting_state(
+            run, self._start, self._calls.waits if self._is_set_up else None
+        )
         how = "waiting" if left.pending else reason
-        saved = inner_saved(left) if how == "waiting" else None
+        saved = dump_inner_runs(left) if how == "waiting" else None
         run.recorder.record_end(how, problem, run.state, saved)
 
     def _emit_start(self) -> None:
@@ -300,7 +304,7 @@ class RunLoop(Generic[T]):
         calls = unanswered(run.transcript)
         resumed, turns = bool(calls), 0
         if handoffs := self._active.plan.handoffs:  # it may have stopped right after a handoff
-            state.pending_handoff = handed(run.transcript, handoffs)
+            state.pending_handoff = find_pending_handoff(run.transcript, handoffs)
         interrupt = Interrupt(run)
         try:
             while True:
@@ -336,8 +340,8 @@ class RunLoop(Generic[T]):
         if self._caller.forced:
             self._caller.stop_forcing()
         if self._attempts is not None:
-            self._attempts.see_results(calls, results)
-            if self._attempts.given:
+            self._attempts.take_results(calls, results)
+            if self._attempts.has_value:
                 return "answered"
         return "returned" if self._calls.end_run(results) else None
 
@@ -361,12 +365,12 @@ class RunLoop(Generic[T]):
         if not state.inbox:
             state.inbox.append(state.follow_ups.pop(0))
         if self._attempts is not None:
-            self._attempts = self._attempts.anew()
+            self._attempts = self._attempts.restart()
         return True
 
     def _is_answer(self, reply: AssistantMessage) -> bool:
         """Return True if a reply without calls ends the run; else tell the model what to correct."""
-        correction = self._attempts.see_reply(reply) if self._attempts is not None else None
+        correction = self._attempts.check_reply(reply) if self._attempts is not None else None
         if correction is not None:
             self.context.transcript.append(correction)
         return correction is None

@@ -9,7 +9,7 @@ from typing_extensions import TypeVar
 
 from toolkeel._common.checked_arguments import at_least, kinds_of
 from toolkeel._records.tickets import Approver, Decision
-from toolkeel.agent.session_interface import Named
+from toolkeel.agent.session_interface import SessionReference
 from toolkeel.context import CancelToken, Listener
 from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits
@@ -49,7 +49,7 @@ class RunOptions(TypedDict, Generic[C], total=False):
     settings: Settings
     limits: RunLimits
     timeout: Annotated[float, at_least(0, "a number of seconds, 0 or more")]
-    session: Named
+    session: SessionReference
 
 
 KINDS = kinds_of(RunOptions.__annotations__, __name__)

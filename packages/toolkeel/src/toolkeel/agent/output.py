@@ -31,7 +31,7 @@ from toolkeel.errors import (
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import Model, OutputFormat, Settings, SupportsStructuredOutput
 
-RETRIES = 3
+MAX_RETRIES = 3
 """How often a model may correct an answer that does not have its form."""
 
 
@@ -47,14 +47,14 @@ class OutputPlan:
 
     form: OutputForm
     native: OutputFormat | None = None
-    retries: int = RETRIES
+    retries: int = MAX_RETRIES
 
     @property
     def tools(self) -> tuple[AnyTool, ...]:
         """The tool that takes the answer, if one does."""
         return () if self.native else (self.form.tool,)
 
-    def asked(self, settings: Settings) -> Settings:
+    def apply_to(self, settings: Settings) -> Settings:
         """The settings that make a model answer in this form."""
         if self.native:
             return dataclasses.replace(settings, output=self.native)
@@ -62,7 +62,7 @@ class OutputPlan:
             return dataclasses.replace(settings, tool_choice="required")
         return settings
 
-    def partial(self) -> PartialOutput:
+    def make_partial(self) -> PartialOutput:
         """What shows the answer while it arrives."""
         return PartialOutput("" if self.native else self.form.tool.name, self.form.value_so_far)
 
@@ -115,14 +115,14 @@ class OutputAttempts:
         self._plan = plan
         self._failed = 0
         self._errors: Sequence[FieldError] = ()
-        self.given = False
+        self.has_value = False
         self.value: object = None
 
-    def anew(self) -> OutputAttempts:
+    def restart(self) -> OutputAttempts:
         """The same for a further answer."""
         return OutputAttempts(self._plan)
 
-    def see_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
+    def take_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
         """Take in what came of a turn's calls.
 
         Raises:
@@ -131,17 +131,17 @@ class OutputAttempts:
         name = self._plan.form.tool.name
         said = {call.id: call.arguments for call in calls}
         for result in results:
-            if result.name != name or self.given:
+            if result.name != name or self.has_value:
                 continue
             if not result.failed:
-                self.given, self.value = True, result.artifact
+                self.has_value, self.value = True, result.artifact
             else:
                 errors = result.details.get("errors")
                 given = said.get(result.tool_call_id, "")
                 text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
-                self._count(text, errors if isinstance(errors, tuple) else (), result.text)
+                self._count_failure(text, errors if isinstance(errors, tuple) else (), result.text)
 
-    def see_reply(self, reply: AssistantMessage) -> Message | None:
+    def check_reply(self, reply: AssistantMessage) -> Message | None:
         """Take in a reply that calls nothing; what to say to the model if it is no answer.
 
         Raises:
@@ -158,11 +158,11 @@ class OutputAttempts:
                 problem = problem or error
             else:
                 output = self._plan.form.tool.function(**prepared.arguments)
-                self.given, self.value = True, output.artifact
+                self.has_value, self.value = True, output.artifact
                 return None
         assert problem is not None
         cut_off = reply.finish_reason in ("length", "incomplete")
-        self._count(text, problem.errors if isinstance(problem, InvalidArguments) else ())
+        self._count_failure(text, problem.errors if isinstance(problem, InvalidArguments) else ())
         return UserMessage(self._correction(problem, cut_off), "correction")
 
     def _correction(self, problem: InvalidArguments | MalformedArguments, cut_off: bool) -> str:
@@ -179,7 +179,7 @@ class OutputAttempts:
         schema = json.dumps(tool.parameters, ensure_ascii=False)
         return f"{how}\nAnswer again with JSON alone, of this JSON Schema: {schema}"
 
-    def _count(self, text: str, errors: Sequence[FieldError], problem: str = "") -> None:
+    def _count_failure(self, text: str, errors: Sequence[FieldError], problem: str = "") -> None:
         self._failed += 1
         self._errors = errors = errors or self._errors
         if self._failed > self._plan.retries:

@@ -63,10 +63,10 @@ class Plan:
     input_guardrails: tuple[Guardrail, ...] = ()
     output_guardrails: tuple[Guardrail, ...] = ()
     model_steps: tuple[ModelStep, ...] = ()
-    asked: Mapping[str, object] = NOTHING
+    requested: Mapping[str, object] = NOTHING
     history: HistoryPolicy | None = None
 
-    def handing(self, handoffs: Sequence[Handoff]) -> Plan:
+    def with_handoffs(self, handoffs: Sequence[Handoff]) -> Plan:
         """The same, with the tools by which the run is given to other agents.
 
         Raises:
@@ -89,7 +89,7 @@ class Plan:
             handoffs={each.tool.name: each for each in handoffs},
         )
 
-    def check(self, rules: Rules | None) -> None:
+    def validate(self, rules: Rules | None) -> None:
         """See that what options name is there.
 
         Args:

@@ -24,18 +24,18 @@ _MESSAGES = (SystemMessage, UserMessage, AssistantMessage, ToolMessage)
 _BLOCKS = (Text, Image, Audio, File, Data)
 
 
-def transcript_of(prompt: Prompt) -> list[Message]:
+def prompt_to_messages(prompt: Prompt) -> list[Message]:
     """A prompt as messages, valid for every provider.
 
     Raises:
         SetupError: it is none; naming what stands there.
 
-    >>> transcript_of(["What is this?", Image(url="https://example.org/a.png")])[0].text
+    >>> prompt_to_messages(["What is this?", Image(url="https://example.org/a.png")])[0].text
     'What is this?\\n[image/png, https://example.org/a.png]'
     """
     if isinstance(prompt, str):
         return [UserMessage(prompt)]
-    items = _items(prompt)
+    items = _list_items(prompt)
     if not items:
         raise SetupError(f"the prompt is an empty list; {_WANTED}")
     if all(isinstance(item, (str, *_BLOCKS)) for item in items):
@@ -47,7 +47,7 @@ def transcript_of(prompt: Prompt) -> list[Message]:
     return repair(items)
 
 
-def said_in(prompt: object) -> list[Message]:
+def session_prompt_to_messages(prompt: object) -> list[Message]:
     """What a prompt says in a session, which knows itself what was said before; None says nothing.
 
     Raises:
@@ -57,7 +57,7 @@ def said_in(prompt: object) -> list[Message]:
         return []
     if isinstance(prompt, RunState):
         raise SetupError("a saved run goes on without a session, or a session without a saved run")
-    return transcript_of(prompt)  # type: ignore[arg-type]
+    return prompt_to_messages(prompt)  # type: ignore[arg-type]
 
 
 _WANTED = (
@@ -66,7 +66,7 @@ _WANTED = (
 )
 
 
-def _items(prompt: Any) -> list[Any]:
+def _list_items(prompt: Any) -> list[Any]:
     if isinstance(prompt, (*_MESSAGES, *_BLOCKS)):
         return [prompt]
     if isinstance(prompt, RunState):
@@ -76,7 +76,7 @@ def _items(prompt: Any) -> list[Any]:
     return list(prompt)
 
 
-async def instruct(
+async def insert_instructions(
     run: RunContext, instructions: Instructions[Any], text: str | None = None
 ) -> str:
     """Put a system message of the instructions at the transcript's beginning, in place of an earlier one.
@@ -87,13 +87,13 @@ async def instruct(
     Returns:
         What they say.
     """
-    text = await _evaluated(instructions, run) if text is None else text
+    text = await _evaluate(instructions, run) if text is None else text
     run.transcript[: run.loop_state.instruction_count] = [SystemMessage(text)] if text else []
     run.loop_state.instruction_count = 1 if text else 0
     return text
 
 
-async def _evaluated(instructions: Instructions[Any], run: RunContext) -> str:
+async def _evaluate(instructions: Instructions[Any], run: RunContext) -> str:
     """The instructions of one run.
 
     Raises:
@@ -108,7 +108,7 @@ async def _evaluated(instructions: Instructions[Any], run: RunContext) -> str:
     return text
 
 
-def instructions_of(instructions: Instructions[C]) -> Instructions[C]:
+def check_instructions(instructions: Instructions[C]) -> Instructions[C]:
     """Instructions that are a text or a function.
 
     Raises:

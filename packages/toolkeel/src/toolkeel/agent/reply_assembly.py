@@ -16,11 +16,11 @@ from toolkeel.content import Content, Text
 from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, ToolCall
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, RetryDelta, TextDelta
 
-_WHOLE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
+_COMPLETE: frozenset[FinishReason] = frozenset({"stop", "tool_calls"})
 """How a reply ends whose calls may run."""
 
 
-class _Call:
+class _CallBuilder:
     """A call whose pieces are still coming."""
 
     __slots__ = ("id", "name", "pieces", "provider_options")
@@ -47,7 +47,7 @@ class _Call:
         )
 
 
-class _Thought:
+class _ReasoningBuilder:
     """A block of reasoning whose pieces are still coming; a signature ends it."""
 
     __slots__ = ("pieces", "signature")
@@ -60,14 +60,14 @@ class _Thought:
         return Reasoning("".join(self.pieces), self.signature, model)
 
 
-class Assembly:
+class ReplyBuilder:
     """A reply that is still arriving.
 
-    >>> reply = Assembly()
+    >>> reply = ReplyBuilder()
     >>> reply.add(CallDelta(0, "call_1", "add", '{"a": 1, '))
     >>> reply.add(CallDelta(0, arguments='"b": 2}'))
     >>> reply.add(Finish("tool_calls"))
-    >>> reply.reply().tool_calls[0].arguments
+    >>> reply.build().tool_calls[0].arguments
     '{"a": 1, "b": 2}'
     """
 
@@ -75,8 +75,8 @@ class Assembly:
 
     def __init__(self) -> None:
         self._text: list[str] = []
-        self._thoughts: list[_Thought] = []
-        self._calls: dict[int, _Call] = {}
+        self._thoughts: list[_ReasoningBuilder] = []
+        self._calls: dict[int, _CallBuilder] = {}
         self._finish: Finish | None = None
         self._whole: AssistantMessage | None = None
 
@@ -85,7 +85,7 @@ class Assembly:
         if isinstance(delta, CallDelta):
             call = self._calls.get(delta.index)
             if call is None:
-                call = self._calls[delta.index] = _Call()
+                call = self._calls[delta.index] = _CallBuilder()
             call.add(delta)
         elif isinstance(delta, TextDelta):
             self._text.append(delta.text)
@@ -94,9 +94,9 @@ class Assembly:
         elif isinstance(delta, Finish):
             self._finish = delta
         elif not isinstance(delta, RetryDelta):  # before a repetition nothing was said
-            self._whole = reliable(delta)
+            self._whole = normalize_reply(delta)
 
-    def reply(self) -> AssistantMessage:
+    def build(self) -> AssistantMessage:
         """The reply as far as it has come.
 
         Its calls are in the order of their indexes and have unique ids. Without a `Finish` the
@@ -108,12 +108,12 @@ class Assembly:
         finish = self._finish or Finish("incomplete")
         calls = [self._calls[index] for index in sorted(self._calls)]
         for call in calls:
-            call.id = call.id or new_call_id()
+            call.id = call.id or make_call_id()
         text = "".join(self._text)
         content: Content = text
         if finish.media:
             content = (Text(text), *finish.media) if text else finish.media
-        return reliable(
+        return normalize_reply(
             AssistantMessage(
                 content,
                 tuple(call.call() for call in calls),
@@ -127,7 +127,7 @@ class Assembly:
 
     def _think(self, delta: ReasoningDelta) -> None:
         if not self._thoughts or self._thoughts[-1].signature:
-            self._thoughts.append(_Thought())
+            self._thoughts.append(_ReasoningBuilder())
         thought = self._thoughts[-1]
         if delta.text:
             thought.pieces.append(delta.text)
@@ -146,29 +146,29 @@ def assemble(deltas: Iterable[Delta | AssistantMessage]) -> AssistantMessage:
     >>> assemble([TextDelta("Hel")]).finish_reason
     'incomplete'
     """
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     for delta in deltas:
         assembly.add(delta)
-    return assembly.reply()
+    return assembly.build()
 
 
-def reliable(reply: AssistantMessage) -> AssistantMessage:
+def normalize_reply(reply: AssistantMessage) -> AssistantMessage:
     """`reply` with calls the runtime can rely on.
 
     Missing ids are made, repeated ones get a suffix, and calls of a reply that did not end well
     are marked incomplete. Whatever is right already is returned as it is.
 
     >>> twins = AssistantMessage(tool_calls=(ToolCall("a", "f"), ToolCall("a", "f")))
-    >>> [call.id for call in reliable(twins).tool_calls]
+    >>> [call.id for call in normalize_reply(twins).tool_calls]
     ['a', 'a_2']
     """
     if not reply.tool_calls:
         return reply
-    whole = reply.finish_reason in _WHOLE
+    whole = reply.finish_reason in _COMPLETE
     given = {call.id for call in reply.tool_calls}
     if whole and len(given) == len(reply.tool_calls) and "" not in given:
         return reply
-    ids = unique_ids([call.id or new_call_id() for call in reply.tool_calls])
+    ids = make_unique_ids([call.id or make_call_id() for call in reply.tool_calls])
     calls = tuple(
         call
         if call.id == id and (whole or not call.complete)
@@ -178,10 +178,10 @@ def reliable(reply: AssistantMessage) -> AssistantMessage:
     return reply if calls == reply.tool_calls else replace(reply, tool_calls=calls)
 
 
-def unique_ids(ids: Iterable[str]) -> list[str]:
+def make_unique_ids(ids: Iterable[str]) -> list[str]:
     """`ids` with a number behind those that came before; the first of each stays.
 
-    >>> unique_ids(["a", "a", "b", "a_2", "a"])
+    >>> make_unique_ids(["a", "a", "b", "a_2", "a"])
     ['a', 'a_3', 'b', 'a_2', 'a_4']
     """
     wanted = list(ids)
@@ -199,6 +199,6 @@ def unique_ids(ids: Iterable[str]) -> list[str]:
     return unique
 
 
-def new_call_id() -> str:
+def make_call_id() -> str:
     """An id for a call that came without one."""
     return f"call_{secrets.token_hex(12)}"

@@ -135,15 +135,15 @@ def output_of(
     """
     output: object = NO_OUTPUT
     if attempts is not None:
-        output = attempts.value if attempts.given else NO_OUTPUT
+        output = attempts.value if attempts.has_value else NO_OUTPUT
     elif reason in ("answered", "returned", "refused", "cut_off"):
-        output = _text_of(transcript, reason)
+        output = _last_text(transcript, reason)
     if reason in ("refused", "cut_off") and on_refusal == "raise":
         raise OutputError(f"there is no answer: the model's reply was {reason}", str(output))
     return output
 
 
-def _text_of(messages: list[Message], reason: EndReason) -> str:
+def _last_text(messages: list[Message], reason: EndReason) -> str:
     """Return the text a run ended with."""
     if reason == "returned":
         texts = []

@@ -16,7 +16,7 @@ from toolkeel._records.used_tickets import (
     mark_used,
     match_decisions,
 )
-from toolkeel.agent.run_state import InnerRun, RunState, plain_values
+from toolkeel.agent.run_state import InnerRun, RunState, to_plain_values
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -46,7 +46,7 @@ class Resumed:
         return self.inner.state
 
 
-def decided(prompt: object, decisions: Iterable[Decision]) -> Decisions:
+def match_decisions(prompt: object, decisions: Iterable[Decision]) -> Decisions:
     """The decisions that count for a run that goes on; none is used up yet.
 
     Args:
@@ -61,7 +61,7 @@ def decided(prompt: object, decisions: Iterable[Decision]) -> Decisions:
     return {**prompt.decisions, **given} if isinstance(prompt, Resumed) else given
 
 
-def found(prompt: P | Resumed, run: RunContext) -> P | RunState:
+def load_start(prompt: P | Resumed, run: RunContext) -> P | RunState:
     """What a run begins with, or goes on from; what is in a journal already is not written again."""
     if not isinstance(prompt, Resumed):
         return prompt
@@ -94,12 +94,10 @@ def resume(
     """
     if run.recorder is not None:
         changed = {
-            t.id
-            for t in _tickets_of_run(state)
-            if t.tool in tools and _has_changed(t, tools[t.tool])
+            t.id for t in _own_tickets(state) if t.tool in tools and _has_changed(t, tools[t.tool])
         }
         given = {id: each for id, each in given.items() if id not in changed}
-    own = check_waiting(state, given, tools)
+    own = check_pending_calls(state, given, tools)
     if given and not run.scope.parent_id and run.recorder is None:
         mark_decided(folder, given)
         mark_used(given)
@@ -113,7 +111,7 @@ def resume(
             )
 
 
-def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
+def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
     """See that the tools whose calls wait are there, and still what was decided on.
 
     Args:
@@ -127,14 +125,14 @@ def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> lis
     Raises:
         SetupError: naming the tool.
     """
-    own = _tickets_of_run(state)
+    own = _own_tickets(state)
     for ticket in own:
         if ticket.tool not in tools:
             raise SetupError(
                 f"a call of {ticket.tool!r} waits in this saved run, and there is no such tool "
                 "here; give the agent the tools it had. Nothing was used up"
             )
-        if ticket.id not in given and not _asks(ticket, tools):
+        if ticket.id not in given and not _would_ask(ticket, tools):
             raise SetupError(
                 f"a call of {ticket.tool!r} waits for a person in this saved run, and by the "
                 "approval and rules given here it would run unasked: decide it first, or give "
@@ -149,7 +147,7 @@ def check_waiting(state: RunState, given: Container[str], tools: Toolset) -> lis
     return own
 
 
-def _asks(ticket: Ticket, tools: Toolset) -> bool:
+def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
     """Whether a call that waits would be asked about again, if nobody had decided."""
     tool, rules = tools[ticket.tool], tools.rules
     shell = str(tool.metadata.get("shell", ""))
@@ -158,7 +156,7 @@ def _asks(ticket: Ticket, tools: Toolset) -> bool:
     return bool(held or (tool.approval is not False if rule is None else rule.action != "allow"))
 
 
-def _tickets_of_run(state: RunState) -> list[Ticket]:
+def _own_tickets(state: RunState) -> list[Ticket]:
     """The tickets of the run itself, not those of the runs within it."""
     within = {ticket.id for inner in state.inner.values() for ticket in inner.state.pending}
     return [ticket for ticket in state.pending if ticket.id not in within]
@@ -172,7 +170,7 @@ def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
     return call_digest(tool.name, definition_of(tool), shown) != ticket.digest
 
 
-def inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
+def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
     """The runs within a run that has stopped to wait.
 
     Args:
@@ -193,7 +191,7 @@ def inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, Inner
     return inner
 
 
-def kept_of(
+def collect_saved_values(
     run: RunContext, *, own: bool
 ) -> tuple[Mapping[str, object], tuple[str, ...], float, Mapping[str, int]]:
     """What is saved of what a run has: its state, what of that stays behind, its cost and counts.
@@ -203,14 +201,14 @@ def kept_of(
         own: Whether it has limits of its own: else the run around it counts for it.
     """
     with run.lock:
-        values, left = plain_values(run.state)
+        values, left = to_plain_values(run.state)
     pool = run.scope.spending if own or not run.scope.parent_id else None
     if pool is None:
         return values, left, 0.0, {}
     return values, left, pool.cost, pool.counts
 
 
-def as_left(run: RunContext, given: object, waits: Mapping[str, Suspend] | None) -> RunState:
+def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] | None) -> RunState:
     """What a run leaves waiting, for its journal: its inner runs, or all, if it has not begun.
 
     Args:
@@ -220,10 +218,12 @@ def as_left(run: RunContext, given: object, waits: Mapping[str, Suspend] | None)
     """
     if waits is None:
         return given if isinstance(given, RunState) else RunState(())
-    return RunState((), (), inner_runs(run, waits), counts=kept_of(run, own=False)[3])
+    return RunState(
+        (), (), collect_inner_runs(run, waits), counts=collect_saved_values(run, own=False)[3]
+    )
 
 
-def take_back(run: RunContext, state: RunState, *, own: bool) -> None:
+def restore_context(run: RunContext, state: RunState, *, own: bool) -> None:
     """Give a run that goes on what it had; values that its caller has given count.
 
     Args:
@@ -233,8 +233,8 @@ def take_back(run: RunContext, state: RunState, *, own: bool) -> None:
     """
     for key, value in state.values.items():
         run.state.setdefault(key, value)
-    run.loop_state.inbox.extend(state.said)
-    run.loop_state.follow_ups.extend(state.later)
+    run.loop_state.inbox.extend(state.inbox)
+    run.loop_state.follow_ups.extend(state.follow_ups)
     if not run.scope.parent_id:
         run.usage = state.usage
     if run.scope.spending is not None and (own or not run.scope.parent_id):

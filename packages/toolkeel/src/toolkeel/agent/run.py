@@ -62,14 +62,14 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
 
     # — in a task of its own —
 
-    def begin(self) -> None:
+    def start(self) -> None:
         """Begin now, in a task of the running loop; else it begins when it is first waited for."""
         if self._task is None:
             self._task = asyncio.create_task(self.run())
-            self._task.add_done_callback(self._awake)
+            self._task.add_done_callback(self._wake_reader)
 
     def __await__(self) -> Generator[Any, None, RunResult[T]]:
-        self.begin()
+        self.start()
         assert self._task is not None
         return (yield from self._task.__await__())
 
@@ -90,13 +90,13 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         loop_state = self.context.loop_state
         skipping = skip or loop_state.skip_unstarted
         loop_state.skip_unstarted = self.reason is None and skipping
-        return self._add(self.context.loop_state.inbox, text, "steer")
+        return self._add_message(self.context.loop_state.inbox, text, "steer")
 
     def queue(self, text: str) -> bool:
         """Say something when the run would end with an answer: a follow-up; see `say`."""
-        return self._add(self.context.loop_state.follow_ups, text, "follow_up")
+        return self._add_message(self.context.loop_state.follow_ups, text, "follow_up")
 
-    def _add(self, queue: list[Message], text: str, when: str) -> bool:
+    def _add_message(self, queue: list[Message], text: str, when: str) -> bool:
         message, recorder = UserMessage(text), self.context.recorder
         if self.reason is not None and self._session is not None:
             return False
@@ -105,7 +105,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         queue.append(message)
         return self.reason is None
 
-    def unsay(self) -> list[Message]:
+    def retract(self) -> list[Message]:
         """Take back what was said and queued and has not reached the model; what that was."""
         run = self.context
         taken = [*run.loop_state.inbox, *run.loop_state.follow_ups]
@@ -114,7 +114,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
             run.recorder.unqueue_messages(taken)
         return taken
 
-    def listen(self) -> None:
+    def buffer_events(self) -> None:
         """Keep events from now on, for who iterates later; see `UnreadEvents` for how many."""
         if self._events is None:
             self._events = UnreadEvents()
@@ -123,15 +123,15 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
     def _receive(self, event: Event) -> None:
         assert self._events is not None
         self._events.put(event)
-        self._awake()
+        self._wake_reader()
 
-    def _awake(self, _: object = None) -> None:
+    def _wake_reader(self, _: object = None) -> None:
         if self._wake is not None and not self._wake.done():
             self._wake.set_result(None)
 
     async def __aiter__(self) -> AsyncGenerator[Event, None]:
-        self.listen()
-        self.begin()
+        self.buffer_events()
+        self.start()
         assert self._events is not None and self._task is not None
         try:
             while True:
@@ -149,7 +149,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         """The same events in sync code, as in a script or a WSGI view."""
         return iter(SyncIterator(self.__aiter__))
 
-    def outputs(self) -> SyncIterator[PartialItem]:
+    def stream_outputs(self) -> SyncIterator[PartialItem]:
         """The answer while it arrives: each time more of it, as far as it has come.
 
         Nothing of it is validated yet, and a correction begins anew. With ``async for`` or ``for``.
@@ -159,14 +159,14 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         """
         if self._active.plan.output is None:
             raise SetupError("outputs() shows answers of an output_type, and none was asked for")
-        see = self._active.plan.output.partial().see
-        return SyncIterator(lambda: self._each(see))
+        see = self._active.plan.output.make_partial().take_event
+        return SyncIterator(lambda: self._stream_values(see))
 
-    def text(self) -> SyncIterator[str]:
+    def stream_text(self) -> SyncIterator[str]:
         """What the model says, piece by piece, also between its calls; see `outputs`."""
-        return SyncIterator(partial(self._each, _text_of))
+        return SyncIterator(partial(self._stream_values, _text_delta_of))
 
-    async def _each(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
+    async def _stream_values(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
         """What somebody sees in the events, where they see something."""
         async with aclosing(self.__aiter__()) as events:
             async for event in events:
@@ -190,6 +190,6 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         await self.aclose()
 
 
-def _text_of(event: Event) -> str | None:
+def _text_delta_of(event: Event) -> str | None:
     delta = event.delta if isinstance(event, Streamed) else None
     return delta.text if isinstance(delta, TextDelta) else None

@@ -86,16 +86,16 @@ class RunState:
     pending: tuple[Ticket, ...] = ()
     inner: Mapping[str, InnerRun] = NOTHING  # type: ignore[assignment]
     values: Mapping[str, object] = NOTHING
-    left: tuple[str, ...] = ()
+    omitted_values: tuple[str, ...] = ()
     instructions: str | None = None
     agent: str = ""
     model: str = ""
     usage: Usage = Usage()
     cost: float = 0.0
-    path: tuple[str, ...] = ()
+    previous_agents: tuple[str, ...] = ()
     cuts: tuple[Cut, ...] = ()
-    said: tuple[Message, ...] = ()
-    later: tuple[Message, ...] = ()
+    inbox: tuple[Message, ...] = ()
+    follow_ups: tuple[Message, ...] = ()
     counts: Mapping[str, int] = NOTHING  # type: ignore[assignment]
 
     def to_json(self, key: bytes = b"") -> str:
@@ -107,8 +107,8 @@ class RunState:
         Raises:
             SetupError: if a call's arguments are no JSON.
         """
-        if self.left:
-            log().warning("saved without what has no JSON form: %s", ", ".join(self.left))
+        if self.omitted_values:
+            log().warning("saved without what has no JSON form: %s", ", ".join(self.omitted_values))
         state: Json = {"version": VERSION, **_dump_state(self)}
         if key:
             state["signature"] = _signature(state, key)
@@ -142,7 +142,7 @@ class RunState:
             if key and not hmac.compare_digest(_signature(data, key), str(signature)):
                 raise SetupError("this saved run is not signed with this key, or was changed")
             del data["version"]
-            state = _load_state(data) if key else _undecided(_load_state(data))
+            state = _load_state(data) if key else _drop_approvals(_load_state(data))
             return _without_instructions(state) if version == 1 else state
         except (ValueError, RecursionError) as error:
             raise SetupError(f"this is not a saved run: {error}"[:300]) from None
@@ -189,9 +189,9 @@ register_codecs(
 )
 
 
-def _undecided(state: RunState) -> RunState:
+def _drop_approvals(state: RunState) -> RunState:
     """Less what people have let through: who can write a saved run could else write that."""
-    inner = {id: InnerRun(_undecided(one.state)) for id, one in state.inner.items()}
+    inner = {id: InnerRun(_drop_approvals(one.state)) for id, one in state.inner.items()}
     return dataclasses.replace(state, inner=inner) if inner else state
 
 
@@ -210,19 +210,19 @@ def _without_instructions(state: RunState) -> RunState:
 # — what tools wrote —
 
 
-def plain_values(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
+def to_plain_values(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
     """What JSON can hold of a run's state, a copy, and where the rest of it stood.
 
     A value is kept whole or left whole; what came back would else be another one.
 
-    >>> plain_values({"seen": ["a", 1], "file": {"open": [object()]}})
+    >>> to_plain_values({"seen": ["a", 1], "file": {"open": [object()]}})
     ({'seen': ['a', 1]}, ('file.open[0]',))
     """
     kept: dict[str, object] = {}
     left: list[str] = []
     for key, value in state.items():
         count = len(left)
-        plain = _plain(value, str(key), left)
+        plain = _to_plain(value, str(key), left)
         if not isinstance(key, str):
             left.append(f"{key!r:.80}")
         elif len(left) == count:
@@ -230,16 +230,16 @@ def plain_values(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[
     return kept, tuple(left)
 
 
-def _plain(value: object, path: str, left: list[str], depth: int = 0) -> object:
+def _to_plain(value: object, path: str, left: list[str], depth: int = 0) -> object:
     """A copy of a value; the paths of what cannot be copied are added to `left`."""
     if value is None or type(value) in (bool, int) or (type(value) is str and _is_text(value)):
         return value
     if type(value) is float and math.isfinite(value):
         return value
     if isinstance(value, list | tuple) and type(value) in (list, tuple) and depth < DEPTH:
-        return [_plain(item, f"{path}[{n}]", left, depth + 1) for n, item in enumerate(value)]
+        return [_to_plain(item, f"{path}[{n}]", left, depth + 1) for n, item in enumerate(value)]
     if type(value) is dict and depth < DEPTH and all(type(key) is str for key in value):
-        return {k: _plain(item, f"{path}.{k}", left, depth + 1) for k, item in value.items()}
+        return {k: _to_plain(item, f"{path}.{k}", left, depth + 1) for k, item in value.items()}
     left.append(path)
     return None
 

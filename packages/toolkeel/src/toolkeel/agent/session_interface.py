@@ -16,12 +16,12 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import Message
 from toolkeel.model_interface import find_session
 
-SAVED = b"within a session"
+JOURNAL_KEY = b"within a session"
 """Signs the runs within a waiting one in its journal, which only its owner can write."""
 
 
 @record
-class Going:
+class SessionStart:
     """Where a run of a session begins.
 
     Args:
@@ -34,31 +34,31 @@ class Going:
     """
 
     state: RunState
-    said: Sequence[Message]
+    new_messages: Sequence[Message]
     decisions: Sequence[Decision]
     pending: tuple[Ticket, ...] = ()
     history: HistoryPolicy | None = None
-    whole: ShortenedTranscript | None = None
+    full_transcript: ShortenedTranscript | None = None
 
 
-def inner_saved(left: RunState) -> str:
+def dump_inner_runs(left: RunState) -> str:
     """What a journal keeps of a run that waits beside its entries: what its limits have counted, and
     by which decisions the calls were let through that wait because runs within them do.
     """
-    return RunState((), (), _let(left.inner), counts=left.counts).to_json(SAVED)
+    return RunState((), (), _keep_approvals(left.inner), counts=left.counts).to_json(JOURNAL_KEY)
 
 
-def _let(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
-    states = {id: RunState((), (), _let(each.state.inner)) for id, each in inner.items()}
+def _keep_approvals(inner: Mapping[str, InnerRun]) -> dict[str, InnerRun]:
+    states = {id: RunState((), (), _keep_approvals(each.state.inner)) for id, each in inner.items()}
     return {id: InnerRun(states[id], each.decision) for id, each in inner.items()}
 
 
 class Conversation(Protocol):
     """A session, as an agent sees it."""
 
-    def going(
+    def open_run(
         self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
-    ) -> AbstractAsyncContextManager[Going]:
+    ) -> AbstractAsyncContextManager[SessionStart]:
         """Become its one writer for a run, which goes on from where the last one ended.
 
         Args:
@@ -69,11 +69,11 @@ class Conversation(Protocol):
         ...
 
 
-Named: TypeAlias = str | Path | Conversation
+SessionReference: TypeAlias = str | Path | Conversation
 """A session by its name in the user's data folder, by the path of its file, or itself."""
 
 
-def conversation(named: Named) -> Conversation:
+def resolve_session(named: SessionReference) -> Conversation:
     """The session that is meant.
 
     Raises:
@@ -82,7 +82,7 @@ def conversation(named: Named) -> Conversation:
     if isinstance(named, str | Path):
         found: Conversation = find_session(named)
         return found
-    if not hasattr(named, "going"):
+    if not hasattr(named, "open_run"):
         kind = type(named).__name__  # a `Sessions` holds many
         what = "give its name, a path, or one of Sessions(...): sessions['ada']"
         raise SetupError(

@@ -33,7 +33,7 @@ class PartialCalls:
 
     >>> calls = PartialCalls()
     >>> event = Streamed(1, 0.0, "r", CallDelta(0, "c1", "search", '{"query": "ca'))
-    >>> call = calls.see(event)
+    >>> call = calls.take_event(event)
     >>> call.name, call.arguments.value()
     ('search', {'query': 'ca'})
     """
@@ -41,7 +41,7 @@ class PartialCalls:
     def __init__(self) -> None:
         self._calls: dict[int, PartialCall] = {}
 
-    def see(self, event: Event) -> PartialCall | None:
+    def take_event(self, event: Event) -> PartialCall | None:
         """Take the next event; the call that grew by it, if one did."""
         if isinstance(event, TurnStarted):
             self._calls = {}
@@ -75,18 +75,18 @@ class PartialOutput:
         self._calls = PartialCalls()
         self._text = PartialArguments()
 
-    def see(self, event: Event) -> PartialItem:
+    def take_event(self, event: Event) -> PartialItem:
         """Take the next event; the answer so far if it grew by it, else None."""
         if self._tool:
-            call = self._calls.see(event)
-            return self._grown(call.arguments) if call and call.name == self._tool else None
+            call = self._calls.take_event(event)
+            return self._value_of(call.arguments) if call and call.name == self._tool else None
         if isinstance(event, TurnStarted):
             self._text = PartialArguments()
         if not isinstance(event, Streamed) or not isinstance(event.delta, TextDelta):
             return None
         self._text.feed(event.delta.text)
-        return self._grown(self._text)
+        return self._value_of(self._text)
 
-    def _grown(self, text: PartialArguments) -> PartialItem:
+    def _value_of(self, text: PartialArguments) -> PartialItem:
         value = text.value()
         return self._value_in(value) if len(value) else None

@@ -51,7 +51,7 @@ def repair(messages: Iterable[Message]) -> list[Message]:
             if found is not None:
                 repaired.append(found)
             elif index != last:
-                repaired.append(no_result(call))
+                repaired.append(make_missing_result(call))
     return repaired
 
 
@@ -63,7 +63,7 @@ def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMess
     strays: list[tuple[int, ToolMessage]] = []
     for index, message in enumerate(messages):
         if isinstance(message, ToolMessage):
-            place = _place(waiting, message.tool_call_id)
+            place = _find_call(waiting, message.tool_call_id)
             if place is None:
                 strays.append((index, message))
             else:
@@ -83,13 +83,13 @@ def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMess
     return results_by_place
 
 
-def _place(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
+def _find_call(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
     """Which call a result with `id` answers; one without an id answers the first."""
     same = (place for place, call in waiting.items() if call.id == id)
     return next(same, None if id else next(iter(waiting), None))
 
 
-def order_results(messages: list[Message]) -> None:
+def order_last_results(messages: list[Message]) -> None:
     """Put the results of the last turn, in place, into the order of its calls."""
     start = len(messages) - 1
     while start > 0 and isinstance(messages[start], ToolMessage):
@@ -97,7 +97,7 @@ def order_results(messages: list[Message]) -> None:
     messages[start:] = repair(messages[start:])
 
 
-def was_called(messages: Sequence[Message], handoffs: Collection[str] = ()) -> bool:
+def has_called_since_person(messages: Sequence[Message], handoffs: Collection[str] = ()) -> bool:
     """Whether the model has called something since a person spoke last.
 
     Args:
@@ -113,7 +113,7 @@ def was_called(messages: Sequence[Message], handoffs: Collection[str] = ()) -> b
     return False
 
 
-def no_result(call: ToolCall) -> ToolMessage:
+def make_missing_result(call: ToolCall) -> ToolMessage:
     """Stands for the result of a call that nobody answered."""
     text = (
         f"The call of {call.name!r} has no result: the conversation went on without it. Whether it "

@@ -32,7 +32,7 @@ def without_media(message: Message) -> Message:
     content = message.content
     if isinstance(content, str) or isinstance(message, AssistantMessage) or not media_size(message):
         return message
-    return replace(message, content=_told(content, {}, _UNSEEN))
+    return replace(message, content=_describe_hidden(content, {}, _UNSEEN))
 
 
 def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[Message]:
@@ -60,7 +60,7 @@ def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[
                 kept += weight
             elif weight:
                 kept = max(kept, limit)  # nothing older is shown: what is seen has no gaps
-        told = _told(content, shown, _LEFT_OUT)
+        told = _describe_hidden(content, shown, _LEFT_OUT)
         fitted.append(message if told is content else replace(message, content=told))
     return fitted[::-1]
 
@@ -71,7 +71,9 @@ def _size(block: Block) -> int:
     return -(-len(block.data) // 3) * 4 + len(getattr(block, "url", ""))
 
 
-def _told(content: tuple[Block, ...], shown: dict[int, None], why: str) -> tuple[Block, ...]:
+def _describe_hidden(
+    content: tuple[Block, ...], shown: dict[int, None], why: str
+) -> tuple[Block, ...]:
     """`content` with a note for each block of media that is not `shown`."""
     blocks = tuple(
         Text(f"{text_of((block,))[:-1]}, {why}]") if _size(block) and place not in shown else block

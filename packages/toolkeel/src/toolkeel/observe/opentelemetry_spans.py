@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 from toolkeel import events
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.agent.turn.steps import Ask
+from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import SetupError
@@ -138,7 +138,7 @@ class OpenTelemetry:
             otel_context.detach(token)
 
     async def model_step(
-        self, request: ModelRequest, run: RunContext, proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
         """A `ModelStep`, the last of its agent: it shows the spans what each request holds.
 

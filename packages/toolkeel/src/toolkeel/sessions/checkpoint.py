@@ -19,7 +19,7 @@ from toolkeel._records.record_json import (
     read_fields,
     to_json_data,
 )
-from toolkeel.agent.history import Cut, View
+from toolkeel.agent.history import Cut, HistoryView
 from toolkeel.messages import Usage
 from toolkeel.sessions.journal_state import MESSAGE_ENTRIES, JournalState
 
@@ -31,7 +31,7 @@ def make_checkpoint(fold: JournalState) -> entries.Checkpoint:
     kept = next((place for place, seq in enumerate(fold.entry_numbers) if seq), None)
     saved: Json = {
         "window": fold.entry_numbers[kept] if kept is not None else 0,
-        "first": fold.view.places[kept] if kept is not None else fold.view.total,
+        "first": fold.view.positions[kept] if kept is not None else fold.view.total,
         "cuts": [dump_entry(_compacted(cut)) for cut in fold.cuts],
         "state": to_json_data(fold.state),
         "usage": dump_record(fold.usage),
@@ -61,7 +61,7 @@ def restore_state(
     """
     saved = read_fields(checkpoint.fold, {**_SAVED, "path": (list,)}, _SAVED)
     fold = JournalState()
-    fold.view = View((), saved["first"])
+    fold.view = HistoryView((), saved["first"])
     for seq, entry in written:
         if isinstance(entry, (*MESSAGE_ENTRIES, entries.RunBegan)):
             fold.apply(seq, entry)

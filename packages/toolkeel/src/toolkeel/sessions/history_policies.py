@@ -12,8 +12,8 @@ from itertools import accumulate
 from string import ascii_letters
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.agent.history import Count, Cut, View, as_line, is_note
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.history import Count, Cut, HistoryView, is_omission_note, message_to_text
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.agent.transcript_media import media_size
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, SystemMessage, UserMessage
@@ -63,12 +63,12 @@ class KeepTurns:
         if not 0 < keep <= self.at:
             raise SetupError("KeepTurns keeps one turn at least, and not more than it cuts at")
 
-    async def cuts(self, view: View) -> Sequence[Cut]:
+    async def cuts(self, view: HistoryView) -> Sequence[Cut]:
         """See `HistoryPolicy.cuts`."""
-        turns = view.borders()
+        turns = view.find_turn_starts()
         if len(turns) <= self.at:
             return ()
-        return (view.left_out(0, turns[-self.keep], "keep_turns"),)
+        return (view.omit(0, turns[-self.keep], "keep_turns"),)
 
 
 LONG = 500
@@ -98,61 +98,63 @@ class KeepTokens:
         if not 0 < self.low <= self.high:
             raise SetupError("KeepTokens needs 0 < low <= high")
 
-    async def cuts(self, view: View) -> Sequence[Cut]:
+    async def cuts(self, view: HistoryView) -> Sequence[Cut]:
         """See `HistoryPolicy.cuts`."""
         short, parts = self.plan(view)
-        return *short, *(view.left_out(start, stop, "keep_tokens") for start, stop in parts)
+        return *short, *(view.omit(start, stop, "keep_tokens") for start, stop in parts)
 
-    def plan(self, view: View) -> tuple[list[Cut], list[tuple[int, int]]]:
+    def plan(self, view: HistoryView) -> tuple[list[Cut], list[tuple[int, int]]]:
         """Return the results to shorten, and the ranges of messages to leave out besides."""
-        sizes = list(view.sizes(self._count))
+        sizes = list(view.count_sizes(self._count))
         if sum(sizes) <= self.high:
             return [], []
         short = self._references(view, sizes)
         parts = [part for find in (self._turns, self._steps) if (part := find(view, sizes))]
-        gone = {view.places[index] for part in parts for index in range(*part)}
+        gone = {view.positions[index] for part in parts for index in range(*part)}
         return [cut for cut in short if cut.start not in gone], parts
 
-    def _references(self, view: View, sizes: list[int]) -> list[Cut]:
+    def _references(self, view: HistoryView, sizes: list[int]) -> list[Cut]:
         """Shorten the oldest long results to their beginning; update `sizes`."""
         found, left = list[Cut](), sum(sizes)
         for index, size in enumerate(sizes):
-            if left <= self.low or not view.reader:
+            if left <= self.low or not view.reader_tool:
                 break
-            cut = view.reference(index) if size > LONG else None
+            cut = view.shorten_result(index) if size > LONG else None
             if cut is not None and (shorter := self._count(cut.messages)) < size:
                 found.append(cut)
                 left, sizes[index] = left + shorter - size, shorter
         return found
 
-    def _turns(self, view: View, sizes: list[int]) -> tuple[int, int] | None:
+    def _turns(self, view: HistoryView, sizes: list[int]) -> tuple[int, int] | None:
         """Return the range of the oldest turns to leave out, never the last; update `sizes`."""
         messages, left = view.messages, sum(sizes)
         stays = (
-            n for n, m in enumerate(messages) if not (isinstance(m, SystemMessage) or is_note(m))
+            n
+            for n, m in enumerate(messages)
+            if not (isinstance(m, SystemMessage) or is_omission_note(m))
         )
         first = next(stays, 0)
-        turns = [border for border in view.borders() if border > first]
+        turns = [border for border in view.find_turn_starts() if border > first]
         if left <= self.low or not turns:
             return None
-        before = list(accumulate(sizes, initial=-NOTE if view.reader else 0))
+        before = list(accumulate(sizes, initial=-NOTE if view.reader_tool else 0))
         stop = next((turn for turn in turns if left - before[turn] <= self.low), turns[-1])
         sizes[:stop] = [0] * stop
-        sizes[0] = NOTE if view.reader else 0
+        sizes[0] = NOTE if view.reader_tool else 0
         return 0, stop
 
-    def _steps(self, view: View, sizes: list[int]) -> tuple[int, int] | None:
+    def _steps(self, view: HistoryView, sizes: list[int]) -> tuple[int, int] | None:
         """Return the range of the oldest steps of the last turn to leave out, never the last step."""
         messages, left, stop = view.messages, sum(sizes) + NOTE, 0
-        start = next(reversed(view.borders()), 0)
+        start = next(reversed(view.find_turn_starts()), 0)
         while start < len(messages) and _is_prompt(messages[start]):
             start += 1
-        if left - NOTE <= self.low or not view.reader or not view.parts(start):
+        if left - NOTE <= self.low or not view.reader_tool or not view.can_split_at(start):
             return None
         passed = False
         for index in range(start, len(messages)):
             is_step = isinstance(messages[index], AssistantMessage)
-            if is_step and passed and view.parts(index):
+            if is_step and passed and view.can_split_at(index):
                 stop = index
                 if left <= self.low:
                     break
@@ -163,7 +165,7 @@ class KeepTokens:
 
 def _is_prompt(message: Message) -> bool:
     """Return True for a message to the model that stays in the current turn."""
-    return isinstance(message, SystemMessage | UserMessage) and not is_note(message)
+    return isinstance(message, SystemMessage | UserMessage) and not is_omission_note(message)
 
 
 INSTRUCTIONS = """Summarize the conversation so far for yourself, since you will not see it again.
@@ -203,31 +205,34 @@ class Summarize:
         self._budget = KeepTokens(high, low)
         self._instructions = instructions
 
-    async def cuts(self, view: View) -> Sequence[Cut]:
+    async def cuts(self, view: HistoryView) -> Sequence[Cut]:
         """See `HistoryPolicy.cuts`."""
         short, parts = self._budget.plan(view)
         made = [await self._summary(view, *part) for part in parts]
         return *short, *(cut for cut in made if cut is not None)
 
-    async def _summary(self, view: View, start: int, stop: int) -> Cut | None:
+    async def _summary(self, view: HistoryView, start: int, stop: int) -> Cut | None:
         """Return the replacement of a range; None if the range stays."""
         old = view.messages[start:stop]
-        short = map(view.reference, range(start, stop) if view.reader else ())
+        short = map(view.shorten_result, range(start, stop) if view.reader_tool else ())
         told = [cut.messages[0] if cut else old[n] for n, cut in enumerate(short)] or old
         reply = await self._ask(told)
         text = reply.text.strip()
-        cut = view.left_out(start, stop, "summarise", text)
+        cut = view.omit(start, stop, "summarise", text)
         whole = text and reply.finish_reason == "stop" and not reply.tool_calls
         if not whole or estimated_tokens(cut.messages) >= estimated_tokens(old):
-            if not view.reader:
+            if not view.reader_tool:
                 return None
-            cut = view.left_out(start, stop, "summarise")
+            cut = view.omit(start, stop, "summarise")
         return replace(cut, usage=reply.usage)
 
     async def _ask(self, old: Sequence[Message]) -> AssistantMessage:
         """Return the model's answer; an empty message if the model fails."""
-        told = (SystemMessage(self._instructions), UserMessage("\n\n".join(map(as_line, old))))
-        assembly = Assembly()
+        told = (
+            SystemMessage(self._instructions),
+            UserMessage("\n\n".join(map(message_to_text, old))),
+        )
+        assembly = ReplyBuilder()
         try:
             async for delta in self.models[0].stream(ModelRequest(told, (), Settings())):
                 if isinstance(delta, AssistantMessage):
@@ -235,4 +240,4 @@ class Summarize:
                 assembly.add(delta)
         except Exception:
             return AssistantMessage(finish_reason="error")
-        return assembly.reply()
+        return assembly.build()

@@ -22,7 +22,7 @@ from toolkeel._records.entries import CallEnded, Decided, Queued, RunEnded, Unqu
 from toolkeel._records.messages_json import dump_message, json_text, load_message
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, new_id
-from toolkeel.agent.transcript import no_result
+from toolkeel.agent.transcript import make_missing_result
 from toolkeel.context import RunContext
 from toolkeel.messages import UserMessage, unanswered
 from toolkeel.sessions import sql_queries
@@ -213,7 +213,7 @@ def cancel_last_run(journal: SessionJournal, reason: str) -> None:
     fold = journal.state
     for call in unanswered(fold.view.messages):
         place = len(fold.view.messages)
-        journal.append(CallEnded(fold.last_run.run, fold.turn, place, no_result(call)))
+        journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))
     journal.append(RunEnded(fold.last_run.run, "cancelled", reason or DEFAULT_REASON))
 
 

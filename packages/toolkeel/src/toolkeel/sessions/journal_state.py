@@ -31,7 +31,7 @@ from typing import Any
 
 from toolkeel._records import entries
 from toolkeel._records.tickets import Decision, Ticket
-from toolkeel.agent.history import Cut, View
+from toolkeel.agent.history import Cut, HistoryView
 from toolkeel.messages import Message, ToolMessage, Usage
 
 MESSAGE_ENTRIES = (entries.PersonSaid, entries.Steered, entries.ModelReplied, entries.CallEnded)
@@ -84,7 +84,7 @@ class JournalState:
     """
 
     def __init__(self, top: JournalState | None = None) -> None:
-        self.view = View()
+        self.view = HistoryView()
         self.entry_numbers: list[int] = []
         self.state: dict[str, object] = {}
         self.usage = self.run_usage = Usage()
@@ -330,7 +330,7 @@ class JournalState:
         """Replace a part of what the model is shown."""
         if self._top is None:  # a run within goes on from its whole transcript
             start, stop = self.view.span(cut)
-            self.view.cut(cut)
+            self.view.apply_cut(cut)
             self.entry_numbers[start:stop] = [0] * len(cut.messages)
         self.cuts = [c for c in self.cuts if not (cut.start <= c.start and c.stop <= cut.stop)]
         self.cuts.append(cut)

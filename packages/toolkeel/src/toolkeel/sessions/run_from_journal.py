@@ -10,8 +10,8 @@ from toolkeel._records.entries import CallEnded, RunEnded
 from toolkeel._records.taint_sources import Source
 from toolkeel._records.tickets import Decision
 from toolkeel.agent.run_state import InnerRun, RunState
-from toolkeel.agent.session_interface import SAVED
-from toolkeel.agent.transcript import no_result
+from toolkeel.agent.session_interface import JOURNAL_KEY
+from toolkeel.agent.transcript import make_missing_result
 from toolkeel.context import RunContext
 from toolkeel.messages import unanswered
 from toolkeel.sessions.checkpoint import make_checkpoint
@@ -37,7 +37,7 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
     fold = journal.state
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
     run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, fold.state)
-    recorder.places, recorder.code = fold.view.places, CodeCallJournal(journal)
+    recorder.places, recorder.code = fold.view.positions, CodeCallJournal(journal)
     for key, value in fold.state.items():
         run.state.setdefault(key, value)
     for label, sources in fold.taint.items():
@@ -61,7 +61,7 @@ def resumes_last_run(journal: SessionJournal, says: bool) -> bool:
         journal.append(RunEnded(fold.last_run.run, "cancelled", "its program ended"))
     for call in waits:
         place = len(fold.view.messages)
-        journal.append(CallEnded(fold.last_run.run, fold.turn, place, no_result(call)))
+        journal.append(CallEnded(fold.last_run.run, fold.turn, place, make_missing_result(call)))
     return False
 
 
@@ -105,10 +105,10 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
             dict(each.state),
             instructions=each.instructions,
             agent=each.agent,
-            path=each.path,
+            previous_agents=each.path,
             cuts=tuple(each.cuts),
-            said=tuple(message for when, message in queued if when == "steer"),
-            later=tuple(message for when, message in queued if when != "steer"),
+            inbox=tuple(message for when, message in queued if when == "steer"),
+            follow_ups=tuple(message for when, message in queued if when != "steer"),
             counts=each.counts,
             cost=each.cost,
         )
@@ -121,9 +121,9 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
 def build_run_state(fold: JournalState, goes_on: bool) -> RunState:
     """Return the session as the state from which a run resumes or a new run starts."""
     text = fold.suspended_state
-    saved = RunState.from_json(text, SAVED) if isinstance(text, str) else RunState(())
+    saved = RunState.from_json(text, JOURNAL_KEY) if isinstance(text, str) else RunState(())
     messages, waiting = tuple(fold.view.messages), tuple(fold.open_tickets.values())
-    state = RunState(messages, waiting, agent=fold.agent, path=fold.path)
+    state = RunState(messages, waiting, agent=fold.agent, previous_agents=fold.path)
     if not goes_on:
         return state
     told, spent = fold.instructions, fold.run_usage

@@ -16,7 +16,7 @@ from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.tickets import Decision, Ticket, new_id
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
-from toolkeel.agent.session_interface import Going
+from toolkeel.agent.session_interface import SessionStart
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, Usage, unanswered
 from toolkeel.sessions import sql_queries
@@ -276,10 +276,10 @@ class Session:
     # — for an agent —
 
     @asynccontextmanager
-    async def going(
+    async def open_run(
         self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
-    ) -> AsyncIterator[Going]:
-        """See `Conversation.going`."""
+    ) -> AsyncIterator[SessionStart]:
+        """See `Conversation.open_run`."""
         info = await asyncio.to_thread(self._find_or_make)
         await self._acquire(info)
         try:
@@ -322,7 +322,7 @@ class Session:
         info: SessionInfo,
         run: RunContext,
         given: tuple[Sequence[Message], Sequence[Decision]],
-    ) -> Going:
+    ) -> SessionStart:
         said, decisions = given
         fold = journal.state
         take_into = fold.last_run.run if fold.has_unfinished_run else run.id
@@ -343,7 +343,7 @@ class Session:
         if not asks and run.approver is None:
             pending += fold.open_tickets.values()
         whole = ShortenedTranscript(lambda: fold.cuts, lambda: self.messages)
-        going = Going(
+        going = SessionStart(
             build_run_state(fold, goes_on), (), counted, tuple(pending), self._history, whole
         )
         if not (pending or unanswered(fold.view.messages)):
@@ -360,11 +360,11 @@ class Session:
         self,
         journal: SessionJournal,
         run: RunContext,
-        going: Going,
+        going: SessionStart,
         said: Sequence[Message],
         *,
         goes_on: bool,
-    ) -> Going:
+    ) -> SessionStart:
         """Begin with the queued messages and the new ones; no call is open."""
         deliver(journal, run)
         now = (*run.loop_state.inbox, *said)
@@ -373,7 +373,7 @@ class Session:
         over = not messages or isinstance(messages[-1], AssistantMessage)
         if not now and (over or (self.resumes_only and not goes_on)):
             raise SessionError(f"nothing waits in the session {self.name!r}: say something")
-        return replace(going, said=now)
+        return replace(going, new_messages=now)
 
 
 async def _shorten(journal: SessionJournal, run: str, history: HistoryPolicy) -> bool:

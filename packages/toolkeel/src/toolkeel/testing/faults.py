@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Literal, TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.agent.turn.model_caller import ModelCaller
 from toolkeel.call import batch, compose_tool, pipeline
 from toolkeel.call.arguments import validate
@@ -62,7 +62,7 @@ class Point:
 POINTS: tuple[Point, ...] = (
     Point("offer", EnabledTools, "current", "which tools the model is told about"),
     Point("ask", ModelCaller, "send", "the model is asked"),
-    Point("delta", Assembly, "add", "a piece of its reply is taken in", False),
+    Point("delta", ReplyBuilder, "add", "a piece of its reply is taken in", False),
     Point("start", batch, "run_call", "a call of a turn begins"),
     Point("find", Toolset, "find", "its tool is looked up", False),
     Point("prepare", pipeline, "prepare", "its arguments are validated", False),

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 
 from toolkeel._records.messages_json import load_message
 from toolkeel.agent.bind_tools import Binds
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import Place, Prepared, Proceed
 from toolkeel.messages import AssistantMessage
@@ -68,16 +68,16 @@ class TapedModel(Binds):
             return
         model = self._model()
         snapshot = ModelRequest(tuple(request.messages), request.tools, request.settings)
-        assembly = Assembly()
+        assembly = ReplyBuilder()
         ended = False
         async for delta in model.stream(request):
             assembly.add(delta)
             if isinstance(delta, AssistantMessage | Finish):  # nobody asks for more after these
-                self._cassette.add(snapshot, assembly.reply())
+                self._cassette.add(snapshot, assembly.build())
                 ended = True
             yield delta
         if not ended:
-            self._cassette.add(snapshot, assembly.reply())
+            self._cassette.add(snapshot, assembly.build())
 
     def _model(self) -> Model:
         if isinstance(self._given, str):

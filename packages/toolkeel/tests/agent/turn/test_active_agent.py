@@ -20,7 +20,7 @@ def test_instructions_take_the_place_of_those_before() -> None:
     first = Agent(Scripted([]), name="first", instructions="First.", handoffs=[desk])
     run = RunContext(agent=first)
     run.loop_state.transcript = [UserMessage("hi")]
-    active = ActiveAgent(first.planned_for({}), run)
+    active = ActiveAgent(first.plan_for({}), run)
 
     async def main() -> None:
         await active.instruct()
@@ -36,8 +36,10 @@ def test_a_saved_run_goes_to_the_agent_that_had_it() -> None:
     desk = Agent(Scripted([]), name="desk")
     first = Agent(Scripted([]), name="first", handoffs=[desk])
     run = RunContext(agent=first)
-    active = ActiveAgent(first.planned_for({}), run)
-    active.restore(RunState((UserMessage("x"),), agent="desk", path=("first",)), resumed=True)
+    active = ActiveAgent(first.plan_for({}), run)
+    active.restore(
+        RunState((UserMessage("x"),), agent="desk", previous_agents=("first",)), resumed=True
+    )
     assert active.plan.agent == "desk" and run.agent is desk
     assert [plan.agent for plan in active.before] == ["first"]
 

@@ -9,7 +9,7 @@ from toolkeel import ToolContext
 from toolkeel._records.result_store import RESULTS
 from toolkeel.agent.history import Cut, ShortenedTranscript
 from toolkeel.agent.turn import read_result
-from toolkeel.agent.turn.read_result import MOST, reading_tool
+from toolkeel.agent.turn.read_result import MAX_CHARS, make_reading_tool
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
@@ -28,7 +28,7 @@ def read(text: str, **arguments: object) -> ToolMessage:
     call = ToolCall("1", "read_result", {"path": NAME, **arguments})
     RESULTS.fallbacks.append(found.find)
     try:
-        [result] = Toolset([reading_tool(found)]).run_sync([call])
+        [result] = Toolset([make_reading_tool(found)]).run_sync([call])
     finally:
         RESULTS.fallbacks.remove(found.find)
         RESULTS.remove(NAME)
@@ -44,15 +44,17 @@ def test_a_line_is_read_by_its_number() -> None:
 
 
 def test_a_line_too_long_to_be_shown_at_once_is_read_on_by_its_column() -> None:
-    text = "北" * MOST + "京\nend"
-    assert read(text).text.endswith(f'Read on with path="{NAME}", offset=1, column={MOST + 1}]')
-    assert read(text, column=MOST + 1).text.startswith("京\nend\n\n[")
+    text = "北" * MAX_CHARS + "京\nend"
+    assert read(text).text.endswith(
+        f'Read on with path="{NAME}", offset=1, column={MAX_CHARS + 1}]'
+    )
+    assert read(text, column=MAX_CHARS + 1).text.startswith("京\nend\n\n[")
 
 
 @given(st.text("ab\n", max_size=200), st.integers(1, 5), st.integers(1, 30))
 def test_who_reads_on_has_read_everything(text: str, limit: int, most: int) -> None:
     lines, place, pieces = text.split("\n"), (1, limit, 1), list[str]()
-    before, read_result.MOST = read_result.MOST, most
+    before, read_result.MAX_CHARS = read_result.MAX_CHARS, most
     try:
         for _ in range(1000):
             shown = read_result._window(NAME, lines, place)
@@ -65,7 +67,7 @@ def test_who_reads_on_has_read_everything(text: str, limit: int, most: int) -> N
             pieces.append("" if column > 1 else "\n")
             place = (line, limit, column)
     finally:
-        read_result.MOST = before
+        read_result.MAX_CHARS = before
     assert "".join(pieces) == text
 
 
@@ -89,4 +91,7 @@ def test_a_part_of_a_conversation_is_read_as_lines() -> None:
 def test_the_tool_is_offered_as_long_as_there_is_something_to_read() -> None:
     nothing = ShortenedTranscript(lambda: [Cut(0, 1, ())], lambda: [UserMessage("a")])
     context = ToolContext(ToolCall("1", "read_result"), "read_result", RunContext())
-    assert [reading_tool(each).enabled(context) for each in (nothing, whole())] == [False, True]  # type: ignore[operator]
+    assert [make_reading_tool(each).enabled(context) for each in (nothing, whole())] == [
+        False,
+        True,
+    ]  # type: ignore[operator]

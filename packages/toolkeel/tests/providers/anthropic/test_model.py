@@ -18,7 +18,7 @@ from tests.providers.tools import TOOLS
 from tests.providers.transcripts import PNG
 from tests.providers.vendors import check_anthropic
 from toolkeel import Agent, Toolset, tool
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.content import Image
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.events import Streamed
@@ -43,13 +43,13 @@ def root(server: Loopback) -> str:
 
 
 async def ask(model: AnthropicMessages, request: ModelRequest = REQUEST) -> AssistantMessage:
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     try:
         async for delta in model.stream(request):
             assembly.add(delta)
     finally:
         await model.close()
-    return assembly.reply()
+    return assembly.build()
 
 
 def reply_of(*answers: bytes, stream: bool = True, **options: Any) -> AssistantMessage:

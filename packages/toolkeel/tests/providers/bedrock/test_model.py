@@ -24,7 +24,7 @@ from tests.providers.tools import TOOLS
 from tests.providers.transcripts import PNG, transcripts
 from tests.providers.vendors import check_bedrock
 from toolkeel import Agent, Toolset, tool
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.content import Block, File, Image, Text
 from toolkeel.errors import ModelError, RateLimited, RequestRejected, SetupError
 from toolkeel.messages import (
@@ -66,10 +66,10 @@ def root(server: Loopback) -> str:
 
 
 async def ask(model: BedrockConverse, request: ModelRequest = REQUEST) -> AssistantMessage:
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     async for delta in model.stream(request):
         assembly.add(delta)
-    return assembly.reply()
+    return assembly.build()
 
 
 def reply_of(*answers: bytes, stream: bool = True, **options: Any) -> AssistantMessage:

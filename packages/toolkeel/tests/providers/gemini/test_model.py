@@ -18,7 +18,7 @@ from tests.providers.loopback import events as all_events
 from tests.providers.recorded import examples
 from tests.providers.tools import TOOLS
 from toolkeel import Agent, ToolError, Toolset, tool
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.content import Image, Text
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage, Usage, UserMessage
@@ -47,13 +47,13 @@ def model_at(server: Loopback | aimock.Server, *, stream: bool = True, **options
 
 
 async def ask(model: Gemini, request: ModelRequest = REQUEST) -> AssistantMessage:
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     try:
         async for delta in model.stream(request):
             assembly.add(delta)
     finally:
         await model.close()
-    return assembly.reply()
+    return assembly.build()
 
 
 def reply_of(*answers: bytes, stream: bool = True, **options: Any) -> AssistantMessage:

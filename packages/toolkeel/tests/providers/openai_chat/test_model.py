@@ -16,7 +16,7 @@ from tests.providers.loopback import Json, Loopback, answer, chunk, events, sayi
 from tests.providers.tools import TOOLS
 from tests.shared import shared_file
 from toolkeel import Agent
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.events import Streamed
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
@@ -37,13 +37,13 @@ def model_at(
 
 
 async def ask(model: OpenAIChat, request: ModelRequest = REQUEST) -> AssistantMessage:
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     try:
         async for delta in model.stream(request):
             assembly.add(delta)
     finally:
         await model.close()
-    return assembly.reply()
+    return assembly.build()
 
 
 def reply_of(*answers: bytes, stream: bool = True, **options: Any) -> AssistantMessage:

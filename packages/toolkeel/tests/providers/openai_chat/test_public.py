@@ -17,7 +17,7 @@ from tests.providers.judge import check_body
 from tests.providers.loopback import answer, saying
 from tests.providers.tools import TOOLS
 from tests.shared import shared_file
-from toolkeel.agent.reply_assembly import Assembly, assemble
+from toolkeel.agent.reply_assembly import ReplyBuilder, assemble
 from toolkeel.content import Image
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, UserMessage
@@ -316,10 +316,10 @@ def test_an_asynchronous_stream_decodes_like_any_other() -> None:
             yield text
 
     async def read() -> AssistantMessage:
-        assembly = Assembly()
+        assembly = ReplyBuilder()
         async for delta in openai_chat.adecode_stream(arriving()):
             assembly.add(delta)
-        return assembly.reply()
+        return assembly.build()
 
     assert asyncio.run(read()) == assemble(openai_chat.decode_stream(texts))
     assert asyncio.run(read()).content == "東"

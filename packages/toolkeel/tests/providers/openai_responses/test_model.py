@@ -15,7 +15,7 @@ from tests.providers.openai_responses.test_public import check_body
 from tests.providers.recorded import examples
 from tests.providers.tools import TOOLS
 from toolkeel import Agent, ToolError, Toolset, tool
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.content import Image, Text
 from toolkeel.errors import ModelError, SetupError
 from toolkeel.hosted import Hosted, Native
@@ -43,13 +43,13 @@ def model_at(
 
 
 async def ask(model: OpenAIResponses, request: ModelRequest = REQUEST) -> AssistantMessage:
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     try:
         async for delta in model.stream(request):
             assembly.add(delta)
     finally:
         await model.close()
-    return assembly.reply()
+    return assembly.build()
 
 
 def reply_of(*answers: bytes, stream: bool = True, **options: Any) -> AssistantMessage:

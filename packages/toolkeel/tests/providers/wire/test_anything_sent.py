@@ -24,7 +24,7 @@ from tests.providers.models import (
 from tests.providers.recorded import frame
 from tests.providers.wire.test_decoder import ANYTHING, SAYING, WORDS
 from toolkeel._records.messages_json import dump_message, json_text, load_message
-from toolkeel.agent.reply_assembly import Assembly
+from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.messages import AssistantMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
@@ -184,10 +184,10 @@ def answers(draw: Any, wire: str) -> bytes:
 
 
 async def reply_of(model: Any) -> AssistantMessage:
-    assembly = Assembly()
+    assembly = ReplyBuilder()
     async for delta in model.stream(REQUEST):
         assembly.add(delta)
-    return assembly.reply()
+    return assembly.build()
 
 
 def check(runner: asyncio.Runner, model: Any, server: Loopback, sent: bytes) -> None:

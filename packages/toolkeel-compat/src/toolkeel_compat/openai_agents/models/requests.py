@@ -12,7 +12,7 @@ from itertools import takewhile
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from toolkeel._records.record import record
-from toolkeel.agent.turn.steps import Ask, ModelStep
+from toolkeel.agent.turn.steps import ModelStep, SendRequest
 from toolkeel.context import RunContext
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, SystemMessage, ToolMessage
@@ -61,7 +61,9 @@ def make_prompt_step(prompt: Any, agent: Any, make_wrapper: WrapperFactory) -> M
         make_wrapper: Creates the wrapper of a run for that function.
     """
 
-    async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: ModelRequest, run: RunContext, proceed: SendRequest
+    ) -> AssistantMessage:
         data = GenerateDynamicPromptData(make_wrapper(run), agent)
         named: Any = await maybe_await(prompt(data) if callable(prompt) else prompt)
         options = {**request.settings.provider_options, "prompt": dict(named)}
@@ -82,7 +84,9 @@ def make_instructions_step(
         make_wrapper: Creates the wrapper of a run for that function.
     """
 
-    async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: ModelRequest, run: RunContext, proceed: SendRequest
+    ) -> AssistantMessage:
         text = await maybe_await(instructions(make_wrapper(run), agent))
         messages = [*([SystemMessage(text)] if text else ()), *request.messages]
         return await proceed(dataclasses.replace(request, messages=messages))
@@ -125,7 +129,9 @@ CallModelInputFilter: TypeAlias = Callable[[CallModelData[Any]], Any]
 def make_filter_step(chosen: CallModelInputFilter, agent: Any) -> ModelStep:
     """Return the step that filters each request's input; the transcript is not changed."""
 
-    async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: ModelRequest, run: RunContext, proceed: SendRequest
+    ) -> AssistantMessage:
         instructions, items = split_instructions(request.messages, agent)
         data = CallModelData(ModelInputData(items, instructions), agent, run.deps)
         filtered: ModelInputData = await maybe_await(chosen(data))
@@ -209,7 +215,9 @@ def make_final_output_step(
     """
     known = {getattr(tool, "name", ""): tool for tool in agent.tools}
 
-    async def step(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
+    async def step(
+        request: ModelRequest, run: RunContext, proceed: SendRequest
+    ) -> AssistantMessage:
         last = takewhile(lambda one: isinstance(one, ToolMessage), reversed(run.transcript))
         items = [to_result_item(agent, one) for one in last if isinstance(one, ToolMessage)]
         results = [FunctionToolResult(known.get(i.tool_name), i.output, i) for i in items[::-1]]

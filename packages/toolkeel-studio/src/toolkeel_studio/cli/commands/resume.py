@@ -14,7 +14,7 @@ import typer
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.used_tickets import check_decision
 from toolkeel.agent.agent import MAX_TURNS, Agent
-from toolkeel.agent.resume import check_waiting
+from toolkeel.agent.resume import check_pending_calls
 from toolkeel.errors import CallError
 from toolkeel.observe.wording import visible_line
 from toolkeel_studio.cli.commands.launch import (
@@ -197,8 +197,8 @@ def _check(saved: Saved, agent: Agent) -> None:
         check_decision(ticket, decision)
         if decision.verdict == "edit":
             _fits(ticket, decision.arguments, agent)
-    if not agent.gathers:
-        check_waiting(saved.state, saved.decisions, agent.tools)
+    if not agent.has_tool_sources:
+        check_pending_calls(saved.state, saved.decisions, agent.tools)
 
 
 def _fits(ticket: Ticket, arguments: Arguments, agent: Agent) -> None:

@@ -9,7 +9,7 @@ from toolkeel.agent.handoff import AgentLike, Handoff, HandoffHistory, find_agen
 from toolkeel.agent.history import Cut, TranscriptWindow
 from toolkeel.agent.output import check_no_tool_ends_run
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.prompt import instruct
+from toolkeel.agent.prompt import insert_instructions
 from toolkeel.agent.run_state import RunState
 from toolkeel.call.tool_sources import gather_tools
 from toolkeel.call.toolset import Toolset
@@ -55,12 +55,12 @@ class ActiveAgent:
         Raises:
             SetupError: the agent cannot be reached from this one.
         """
-        if not state.path:
+        if not state.previous_agents:
             return
         first: AgentLike = self._run.agent  # type: ignore[assignment]
         agent, by = first, None
         plans: dict[str, Plan] = {}
-        for name in (*state.path, state.agent):
+        for name in (*state.previous_agents, state.agent):
             found = find_agent(first, name)
             if found is None:
                 raise SetupError(
@@ -68,14 +68,14 @@ class ActiveAgent:
                     "reach by its handoffs; give it the handoffs it had"
                 )
             agent, by = found
-            plans[name] = self.plan if agent is first else agent.planned_for(self.plan.asked)
-        if resumed or by is None or by.stays:
+            plans[name] = self.plan if agent is first else agent.plan_for(self.plan.requested)
+        if resumed or by is None or by.sticky:
             plan = plans.pop(state.agent)
             self._run.agent, self.plan, self.before = agent, plan, tuple(plans.values())
 
     async def instruct(self, text: str | None = None) -> str:
         """Start the transcript with the agent's system message; see `prompt.instruct`."""
-        return await instruct(self._run, self.plan.instructions, text)
+        return await insert_instructions(self._run, self.plan.instructions, text)
 
     async def gather_tools(self) -> Toolset:
         """Return the agent's tools under the steps and rules of everything around the run."""
@@ -102,14 +102,16 @@ class ActiveAgent:
         """
         run, left, agent = self._run, self.plan, handoff.agent
         history = tuple(window.view(run).messages)
-        shown = await handoff.seen(HandoffHistory(history, window.initial_count, run, handoff))
-        plan: Plan = agent.planned_for(left.asked)
+        shown = await handoff.filter_history(
+            HandoffHistory(history, window.initial_count, run, handoff)
+        )
+        plan: Plan = agent.plan_for(left.requested)
         before = {each.agent: each for each in (*self.before, left)}
         before.pop(plan.agent, None)
         run.agent, self.plan = agent, plan
         self.before = tuple(before.values())
         if shown is not None:
-            window.cut(Cut(0, len(run.messages), tuple(shown), "handoff"))
+            window.apply_cut(Cut(0, len(run.messages), tuple(shown), "handoff"))
         instruction_count = run.loop_state.instruction_count
         text = await self.instruct()
         if run.recorder is not None:
@@ -122,7 +124,7 @@ class ActiveAgent:
             run.emit(HandedOver(*run.next_event_fields(), left.agent, plan.agent, plan.model.name))
         return tools
 
-    def names_of_handoffs_here(self) -> Sequence[str]:
+    def list_handoffs_here(self) -> Sequence[str]:
         """Return the names of the tools by which earlier agents can hand over to this agent."""
         return [
             name

@@ -12,15 +12,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from toolkeel._records.result_store import RESULTS
-from toolkeel.agent.guardrail import judge_said
+from toolkeel.agent.guardrail import check_input
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript, TranscriptWindow
 from toolkeel.agent.plan import Plan
-from toolkeel.agent.reply_assembly import Assembly, reliable
-from toolkeel.agent.transcript import was_called
+from toolkeel.agent.reply_assembly import ReplyBuilder, normalize_reply
+from toolkeel.agent.transcript import has_called_since_person
 from toolkeel.agent.turn.active_agent import ActiveAgent
-from toolkeel.agent.turn.read_result import READ, reading_tool
+from toolkeel.agent.turn.read_result import READ_TOOL, make_reading_tool
 from toolkeel.agent.turn.request_budget import RequestBudget
-from toolkeel.agent.turn.steps import around
+from toolkeel.agent.turn.steps import compose_steps
 from toolkeel.call.body.model_interrupt import Interrupt
 from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.toolset import Toolset
@@ -76,7 +76,7 @@ class ModelCaller:
         self._model = plan.model
         self._history = plan.history or self.session_history
         self._settings, self._unforced = _settings_of(plan)
-        if was_called(run.transcript, self._agent.names_of_handoffs_here()):
+        if has_called_since_person(run.transcript, self._agent.list_handoffs_here()):
             self._settings = self._unforced
         self.forced = self._settings is not self._unforced
         extra = (*(() if plan.output is None else plan.output.tools), *self._reading_tools(tools))
@@ -86,14 +86,14 @@ class ModelCaller:
         askers = (*plan.model_steps, self._history)
         others = [model.name for asker in askers for model in getattr(asker, "models", ())]
         self._budget = RequestBudget(run, plan.model.name, *others)
-        self._send = around(plan.model_steps, run, self.send)
+        self._send = compose_steps(plan.model_steps, run, self.send)
         return self.offer.tools
 
     @property
     def limit(self) -> str:
         """The limit at which the run ended; empty if none was reached."""
         pool = self._run.scope.spending
-        return self._budget.over or (pool.reached_limit if pool is not None else "")
+        return self._budget.reached_limit or (pool.reached_limit if pool is not None else "")
 
     def stop_forcing(self) -> None:
         """Send settings that force no call from now on, because one was made."""
@@ -157,9 +157,9 @@ class ModelCaller:
         view = window.view(run)
         if history is None:
             return
-        view.reader = self._reader
+        view.reader_tool = self._reader
         start = run.messages[: window.initial_count]
-        view.asked = max(0, len(start) - len(unanswered_messages(start)))
+        view.prompt_position = max(0, len(start) - len(unanswered_messages(start)))
         used = await window.shorten(history, run, view)
         if used != Usage():
             run.usage = run.usage + used
@@ -172,11 +172,11 @@ class ModelCaller:
         if full is None:
             full = ShortenedTranscript(lambda: window.cuts, lambda: run.messages)
         self._reader = ""
-        if not (full.named or (self._history is not None and len(tools) > 0)):
+        if not (full.has_named_cuts or (self._history is not None and len(tools) > 0)):
             return ()
         self._register_cuts(full)
-        self._reader = tools.keeper[0] if tools.keeper is not None else READ
-        return () if tools.keeper is not None or READ in tools else (reading_tool(full),)
+        self._reader = tools.keeper[0] if tools.keeper is not None else READ_TOOL
+        return () if tools.keeper is not None or READ_TOOL in tools else (make_reading_tool(full),)
 
     def _register_cuts(self, full: ShortenedTranscript) -> None:
         """Let every tool that opens long results find the cut parts until the run ends."""
@@ -210,21 +210,21 @@ class ModelCaller:
                 TurnStarted(*run.next_event_fields(), self._turn, model.name, get_provider(model))
             )
         stream = model.stream(request)
-        assembly: Assembly | None = None
+        assembly: ReplyBuilder | None = None
         reply: AssistantMessage | None = None
         try:
             async for delta in stream:
                 if isinstance(delta, AssistantMessage):
-                    reply = reliable(delta)
+                    reply = normalize_reply(delta)
                     break
                 if assembly is None:
-                    assembly = Assembly()
+                    assembly = ReplyBuilder()
                 assembly.add(delta)
                 if run.listeners:
-                    self._tell(delta)
-            whole = reply = reply or (assembly or Assembly()).reply()
+                    self._emit_delta(delta)
+            whole = reply = reply or (assembly or ReplyBuilder()).build()
         except Exception as error:
-            reply = self._broken(error, assembly, model.name)
+            reply = self._record_failure(error, assembly, model.name)
             raise
         finally:
             await self._close(stream, reply, model.name)
@@ -239,14 +239,14 @@ class ModelCaller:
         if (aclose := getattr(stream, "aclose", None)) is not None:
             await aclose()  # now, not when it is collected: it may hold a connection
 
-    def _broken(
-        self, error: Exception, assembly: Assembly | None, model: str
+    def _record_failure(
+        self, error: Exception, assembly: ReplyBuilder | None, model: str
     ) -> AssistantMessage | None:
         """Note that a request failed: what it gave before, what it cost, and who was told."""
         run, reply = self._run, None
         usage = error.usage if isinstance(error, ModelError) else Usage()
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):
-            reply = dataclasses.replace((assembly or Assembly()).reply(), usage=usage)
+            reply = dataclasses.replace((assembly or ReplyBuilder()).build(), usage=usage)
             error.text = error.text or reply.text
             error.told = assembly is not None and bool(run.listeners) and self._delayed is None
             run.usage = run.usage + usage
@@ -254,7 +254,7 @@ class ModelCaller:
             run.recorder.record_failed_request(self._attempt, describe(error), model, usage)
         return reply
 
-    def _tell(self, delta: Delta) -> None:
+    def _emit_delta(self, delta: Delta) -> None:
         run = self._run
         if self._delayed is not None:
             self._delayed.append(delta)
@@ -270,12 +270,16 @@ class ModelCaller:
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
         """Ask while guardrails look at what was said; nothing comes out before they allow it."""
         guardrails, said = self._agent.guardrails, tuple(self.unchecked_messages)
-        if not guardrails or any(each.first for each in guardrails) or _runs_elsewhere(request):
-            await judge_said(guardrails, said, self._run)
+        if (
+            not guardrails
+            or any(each.blocking for each in guardrails)
+            or _has_hosted_tools(request)
+        ):
+            await check_input(guardrails, said, self._run)
             self.unchecked_messages.clear()
             return await self._send(request)
         self._delayed = []
-        judging = asyncio.ensure_future(judge_said(guardrails, said, self._run))
+        judging = asyncio.ensure_future(check_input(guardrails, said, self._run))
         sending = asyncio.ensure_future(self._send(request))
         try:
             await asyncio.wait((judging, sending), return_when=asyncio.FIRST_COMPLETED)
@@ -283,13 +287,13 @@ class ModelCaller:
             self.unchecked_messages.clear()
             delayed, self._delayed = self._delayed, None
             for delta in delayed:
-                self._tell(delta)
+                self._emit_delta(delta)
             return await sending
         finally:
             self._delayed = None
-            await self._give_up(judging, sending)
+            await self._cancel_tasks(judging, sending)
 
-    async def _give_up(self, *tasks: asyncio.Future[Any]) -> None:
+    async def _cancel_tasks(self, *tasks: asyncio.Future[Any]) -> None:
         """End what still runs, and wait for it; a reply that nobody is told of is noted."""
         judging, sending = tasks
         for task in tasks:
@@ -305,7 +309,7 @@ class ModelCaller:
             )
 
 
-def _runs_elsewhere(request: ModelRequest) -> bool:
+def _has_hosted_tools(request: ModelRequest) -> bool:
     """Whether the model may do something by itself: no body waits here for a verdict then."""
     return any(getattr(item, "hosted", None) for item in request.tools) or bool(
         request.settings.provider_options.get("tools")
@@ -320,8 +324,8 @@ def _settings_of(plan: Plan) -> tuple[Settings, Settings]:
         later = dataclasses.replace(first, tool_choice=None)
     if output is None:
         return first, later
-    asked = output.asked(first)
-    return asked, asked if later is first else output.asked(later)
+    asked = output.apply_to(first)
+    return asked, asked if later is first else output.apply_to(later)
 
 
 def unanswered_messages(messages: Sequence[Message]) -> list[Message]:

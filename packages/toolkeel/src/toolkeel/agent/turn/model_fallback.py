@@ -6,14 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.agent.turn.steps import Ask
+from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.context import RunContext
 from toolkeel.errors import ModelError, OutputError, RequestTooLarge, SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Model, ModelRequest, resolve_model
 
 
-def passes_on(error: ModelError) -> bool:
+def should_fall_back(error: ModelError) -> bool:
     """Whether another model may do better: this one is busy, down, gone or too small.
 
     A wrong key or a malformed request would fail alike, and the cause would be hidden.
@@ -37,7 +37,7 @@ class Fallback:
 
     @checked
     def __init__(
-        self, *models: str | Model, when: Callable[[ModelError], bool] = passes_on
+        self, *models: str | Model, when: Callable[[ModelError], bool] = should_fall_back
     ) -> None:
         if not models:
             raise SetupError("Fallback() names no model; give the models to fall back to")
@@ -47,7 +47,7 @@ class Fallback:
         self._when = when
 
     async def __call__(
-        self, request: ModelRequest, run: RunContext, proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
         tried = (request.model, *self.models)
         first = run.scope.step_state.get(self, 0)

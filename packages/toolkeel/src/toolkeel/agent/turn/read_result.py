@@ -15,16 +15,16 @@ from toolkeel.define.tool import AnyTool
 from toolkeel.effects import LABELS, Effects
 from toolkeel.errors import ToolError
 
-READ = "read_result"
-MOST = 20_000
+READ_TOOL = "read_result"
+MAX_CHARS = 20_000
 """Characters that are shown at once."""
 SAFE = Effects(read_only=True, idempotent=True, open_world=False, safe_after=LABELS)
 
 
-def reading_tool(whole: ShortenedTranscript) -> AnyTool:
+def make_reading_tool(whole: ShortenedTranscript) -> AnyTool:
     """The tool that reads kept results, for runs that have no other; offered once there is one."""
 
-    @tool(READ, effects=SAFE, max_output=None, enabled=lambda _: whole.named)
+    @tool(READ_TOOL, effects=SAFE, max_output=None, enabled=lambda _: whole.has_named_cuts)
     def read_result(path: str, offset: int = 1, limit: int = 2000, column: int = 1) -> str:
         """Read a result, or an earlier part of the conversation, that is not shown whole any more.
 
@@ -51,7 +51,7 @@ def _window(path: str, lines: Sequence[str], place: tuple[int, int, int]) -> str
     """A part of a text, its totals, and where to read on."""
     line, limit, column = place
     shown: list[str] = []
-    room, goes_on = MOST, ""
+    room, goes_on = MAX_CHARS, ""
     for text in lines[line - 1 : line - 1 + limit]:
         piece = text[column - 1 : column - 1 + room]
         shown.append(piece)

@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.agent.turn.steps import Ask
+from toolkeel.agent.turn.steps import SendRequest
 from toolkeel.content import Text
 from toolkeel.context import RunContext
 from toolkeel.messages import AssistantMessage, Message
@@ -27,19 +27,21 @@ class Redact:
         by: What stands in their place.
     """
 
-    def __init__(self, *patterns: str, by: str = "[redacted]") -> None:
+    def __init__(self, *patterns: str, replacement: str = "[redacted]") -> None:
         self._pattern = re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
-        self._by = by
+        self._by = replacement
 
     async def __call__(
-        self, request: ModelRequest, run: RunContext, proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
-        return await proceed(replace(request, messages=self._all(request.messages)))
+        return await proceed(replace(request, messages=self._redact_messages(request.messages)))
 
-    def _all(self, messages: Sequence[Message]) -> list[Message]:
-        return [replace(message, content=self._one(message.content)) for message in messages]
+    def _redact_messages(self, messages: Sequence[Message]) -> list[Message]:
+        return [
+            replace(message, content=self._redact_content(message.content)) for message in messages
+        ]
 
-    def _one(self, content: Any) -> Any:
+    def _redact_content(self, content: Any) -> Any:
         if isinstance(content, str):
             return self._pattern.sub(self._by, content)
         return tuple(

@@ -30,7 +30,16 @@ class RequestBudget:
         SetupError: cost is bounded, and nobody knows what the model costs.
     """
 
-    __slots__ = ("_longest", "_messages", "_prices", "_reserved", "_run", "_seen", "_size", "over")
+    __slots__ = (
+        "_counted",
+        "_longest_reply",
+        "_messages",
+        "_prices",
+        "_reserved",
+        "_run",
+        "_size",
+        "reached_limit",
+    )
 
     def __init__(self, run: RunContext, *models: str) -> None:
         self._run = run
@@ -38,9 +47,9 @@ class RequestBudget:
         for model in models:
             self._price(model)
         self._messages: Sequence[Message] = ()
-        self._seen = self._size = self._longest = 0
+        self._counted = self._size = self._longest_reply = 0
         self._reserved = _FREE
-        self.over = ""
+        self.reached_limit = ""
 
     def _price(self, model: str) -> PriceOf | None:
         pool = self._run.scope.spending
@@ -54,20 +63,20 @@ class RequestBudget:
         pool = self._run.scope.spending
         if pool is None:
             return True
-        self._reserved = self._expected(request, model) if pool.counts_tokens else _FREE
-        self.over = pool.reserve(*self._reserved)
-        return not self.over
+        self._reserved = self._estimate(request, model) if pool.counts_tokens else _FREE
+        self.reached_limit = pool.reserve(*self._reserved)
+        return not self.reached_limit
 
     def settle(self, reply: AssistantMessage | None, model: str) -> None:
         """Note what it took; None if there is no reply."""
         pool, price = self._run.scope.spending, self._price(model)
         if pool is not None and pool.counts_tokens:
             usage = reply.usage if reply is not None else Usage()
-            pool.settle(self._reserved, (usage, self._noted(price, usage)))
+            pool.settle(self._reserved, (usage, self._record_cost(price, usage)))
             if reply is not None:
                 self._size = usage.total_tokens or self._size
-                self._longest = max(self._longest, usage.output_tokens)
-                self._seen += 1  # the reply itself is in its usage
+                self._longest_reply = max(self._longest_reply, usage.output_tokens)
+                self._counted += 1  # the reply itself is in its usage
 
     def add(self, used: Usage, *models: str) -> None:
         """Count a request that was made beside those of the run, as for a summary, by a model."""
@@ -75,25 +84,27 @@ class RequestBudget:
         if pool is not None:
             price = self._price(models[0]) if models else None
             pool.reserve(Usage(), 0.0)
-            pool.settle((Usage(), 0.0), (used, self._noted(price, used)))
+            pool.settle((Usage(), 0.0), (used, self._record_cost(price, used)))
 
-    def _noted(self, price: PriceOf | None, used: Usage) -> float:
+    def _record_cost(self, price: PriceOf | None, used: Usage) -> float:
         """What some usage has cost; the journal is told, so that it counts after a kill as well."""
         cost = price(used) if price else 0.0
         if cost and self._run.recorder is not None:
             self._run.recorder.record_cost(cost)
         return cost
 
-    def _expected(self, request: ModelRequest, model: str) -> tuple[Usage, float]:
+    def _estimate(self, request: ModelRequest, model: str) -> tuple[Usage, float]:
         messages, price = request.messages, self._price(model)
         if messages is not self._messages:  # not the same ones, grown
-            self._messages, self._seen, self._size = messages, 0, 0
-        self._size += _tokens(messages[index] for index in range(self._seen, len(messages)))
-        self._seen = len(messages)
-        usage = Usage(1, self._size, request.settings.max_tokens or self._longest)
+            self._messages, self._counted, self._size = messages, 0, 0
+        self._size += _estimate_tokens(
+            messages[index] for index in range(self._counted, len(messages))
+        )
+        self._counted = len(messages)
+        usage = Usage(1, self._size, request.settings.max_tokens or self._longest_reply)
         return usage, price(usage) if price else 0.0
 
 
-def _tokens(messages: Iterable[Message]) -> int:
+def _estimate_tokens(messages: Iterable[Message]) -> int:
     """About how many tokens messages have, rather too many: one for three bytes."""
     return sum(len(message.text.encode("utf-8", "replace")) // 3 + 4 for message in messages)

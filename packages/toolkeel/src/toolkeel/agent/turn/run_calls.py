@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from functools import partial
 
 from toolkeel._records.recorder import RESUMABLE, RunRecorder
-from toolkeel.agent.transcript import order_results
+from toolkeel.agent.transcript import order_last_results
 from toolkeel.call.batch import Batch, skip_call
 from toolkeel.call.correction_counts import Corrections
 from toolkeel.call.failure_message import unknown_outcome_message
@@ -92,7 +92,7 @@ class TurnCalls:
     def _append(self, results: Sequence[ToolMessage], resumed: bool) -> None:
         self._run.transcript.extend(results)
         if resumed:
-            order_results(self._run.transcript)
+            order_last_results(self._run.transcript)
 
     async def _record_intents(
         self, recorder: RunRecorder, calls: Sequence[ToolCall], resumed: bool

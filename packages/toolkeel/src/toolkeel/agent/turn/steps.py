@@ -11,7 +11,7 @@ from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import ModelRequest
 
-Ask: TypeAlias = Callable[[ModelRequest], Awaitable[AssistantMessage]]
+SendRequest: TypeAlias = Callable[[ModelRequest], Awaitable[AssistantMessage]]
 """Sends a request, or passes it on to the next step; gives the whole reply."""
 
 
@@ -30,19 +30,19 @@ class ModelStep(Protocol):
     """
 
     def __call__(
-        self, request: ModelRequest, run: RunContext, proceed: Ask
+        self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> Awaitable[AssistantMessage]: ...
 
 
-def around(steps: Sequence[ModelStep], run: RunContext, send: Ask) -> Ask:
+def compose_steps(steps: Sequence[ModelStep], run: RunContext, send: SendRequest) -> SendRequest:
     """What asks the model through steps, outermost first."""
     for step in reversed(steps):
-        send = partial(_through, step, run, send)
+        send = partial(_run_step, step, run, send)
     return send
 
 
-async def _through(
-    step: ModelStep, run: RunContext, proceed: Ask, request: ModelRequest
+async def _run_step(
+    step: ModelStep, run: RunContext, proceed: SendRequest, request: ModelRequest
 ) -> AssistantMessage:
     reply = await step(request, run, proceed)
     if not isinstance(reply, AssistantMessage):

@@ -9,7 +9,7 @@ from time import perf_counter
 from toolkeel.context import CancelToken, RunContext
 
 
-def bound_time(run: RunContext, *, own: bool) -> Callable[[], object] | None:
+def start_time_limit(run: RunContext, *, own: bool) -> Callable[[], object] | None:
     """Let a run's time pass, if it is bounded: at its end all that runs is cancelled.
 
     Args:

@@ -17,7 +17,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import replace
 
-from toolkeel.agent.reply_assembly import new_call_id
+from toolkeel.agent.reply_assembly import make_call_id
 from toolkeel.content import Text
 from toolkeel.define.names import wire_names
 from toolkeel.messages import AssistantMessage, ToolCall
@@ -234,7 +234,7 @@ class TextCalls:
         deltas: list[Delta] = []
         for name, arguments in calls:
             number = self._number(-1 - len(self._numbers))
-            deltas.append(CallDelta(number, new_call_id(), self._names[name], arguments))
+            deltas.append(CallDelta(number, make_call_id(), self._names[name], arguments))
         return deltas
 
     def _give_up(self, form: TextForm) -> list[Delta]:

@@ -10,7 +10,7 @@ from collections.abc import AsyncIterable, AsyncIterator, Iterable, Iterator, Ma
 from typing import ClassVar, Generic, TypeVar
 
 from toolkeel._records.record import NOTHING
-from toolkeel.agent.reply_assembly import assemble, reliable
+from toolkeel.agent.reply_assembly import assemble, normalize_reply
 from toolkeel.content import Block as Made
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
@@ -188,7 +188,7 @@ class Decoder:
             ModelError: if it is an error, or nothing that could be an answer.
         """
         if isinstance(reply, AssistantMessage):
-            return reliable(reply)
+            return normalize_reply(reply)
         decoder = cls(wire_tools(tools, cls.target), model)
         return assemble([*decoder.read_response(reply), *decoder.finish()])
 

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import ClassVar, Generic, TypeVar
 
 from toolkeel._records.record import record
-from toolkeel.agent.transcript import no_result, repair
+from toolkeel.agent.transcript import make_missing_result, repair
 from toolkeel.content import Audio, Block, File, Image
 from toolkeel.messages import (
     AssistantMessage,
@@ -126,7 +126,7 @@ class Encoder(Generic[P]):
         rest = WireResults([], [*self._after])
         for wire_id, call in self._open.calls.items():
             result = self._encoded.get(wire_id) or self._encode_result(
-                no_result(call), call, wire_id
+                make_missing_result(call), call, wire_id
             )
             rest.blocks.extend(result.blocks)
             rest.after.extend(result.after)
