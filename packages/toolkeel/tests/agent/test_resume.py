@@ -9,7 +9,7 @@ import pytest
 
 from toolkeel import Agent, Rules, RunState, SetupError, ToolMessage, Toolset, UserMessage, tool
 from toolkeel._records.tickets import Decision, Ticket, call_digest, new_id
-from toolkeel.agent.resume import Resumed, collect_inner_runs, match_decisions
+from toolkeel.agent.resume import Resumed, collect_decisions, collect_inner_runs
 from toolkeel.agent.resume import resume as resume_with
 from toolkeel.agent.run_state import InnerRun
 from toolkeel.call.steps.approve import definition_of
@@ -31,7 +31,7 @@ DIGEST = call_digest("pay", definition_of(pay), {})
 
 
 def resume(run: RunContext[Any], prompt: Any, decisions: Any, tools: Any = (pay,)) -> None:
-    given = match_decisions(prompt, decisions)
+    given = collect_decisions(prompt, decisions)
     state = prompt.state if isinstance(prompt, Resumed) else prompt
     if isinstance(state, RunState):
         resume_with(run, state, given, Toolset(tools), None)

@@ -70,20 +70,20 @@ HandoffInputFilter: TypeAlias = Callable[[HandoffInputData], Any]
 class Handoff(CoreHandoff):
     """A core `Handoff` with the SDK's texts; created by `handoff`."""
 
-    async def seen(self, history: HandoffHistory) -> list[Message] | None:
+    async def filter_history(self, history: HandoffHistory) -> list[Message] | None:
         """Return the next agent's messages, filtered by the handoff's or the run's filter; None for all."""
         if self.input_filter is None and (chosen := _get_run_filter()) is not None:
             return repair(await chosen(history))
         return await super().filter_history(history)
 
     @property
-    def said(self) -> str:
+    def result_text(self) -> str:
         """The result text of the handoff's call."""
         return json.dumps({"assistant": self.agent.name}, ensure_ascii=False)
 
     def get_transfer_message(self, agent: Any) -> str:
         """Return the result of the handoff's call."""
-        return self.said
+        return self.result_text
 
     strict_json_schema = True
 

@@ -97,7 +97,7 @@ class RunLoop(Generic[T]):
         self._new_decisions = decisions
         self._undecided: tuple[Ticket, ...] = ()
         self._start = resuming.load_start(prompt, context)
-        self._decisions = resuming.match_decisions(prompt, decisions) if session is None else {}
+        self._decisions = resuming.collect_decisions(prompt, decisions) if session is None else {}
         start = self._start
         messages = (
             prompt_to_messages(start) if session is None else session_prompt_to_messages(start)
@@ -180,7 +180,7 @@ class RunLoop(Generic[T]):
                 self._emit_start()
                 self._emit_end("waiting", "")
                 return result
-            self._decisions = resuming.match_decisions(going.state, going.decisions)
+            self._decisions = resuming.collect_decisions(going.state, going.decisions)
             return await self._run()
 
     def _join(self, going: SessionStart) -> None:

@@ -46,7 +46,7 @@ class Resumed:
         return self.inner.state
 
 
-def match_decisions(prompt: object, decisions: Iterable[Decision]) -> Decisions:
+def collect_decisions(prompt: object, decisions: Iterable[Decision]) -> Decisions:
     """The decisions that count for a run that goes on; none is used up yet.
 
     Args:
