@@ -43,21 +43,20 @@ def command(
 
     Text, Markdown, HTML, PDF and code. Only what changed since the last time is read again; what is gone is taken out.
     """
+    from toolkeel_workspace.search import open_store
     from toolkeel_workspace.search.embeddings import OPENAI_URL, Embeddings
     from toolkeel_workspace.search.indexing import index_folder
-    from toolkeel_workspace.search.open_store import (
-        hide_passwords,
-        is_store_address,
-        open_store,
-        resolve_store_path,
-    )
 
     if not folder.is_dir():  # before a store is made for it
         raise SetupError(f"there is no folder {str(folder)!r} to index")
     id = store or _name_of(folder)
-    path = hide_passwords(id) if is_store_address(id) else str(resolve_store_path(id))
+    path = (
+        open_store.hide_passwords(id)
+        if open_store.is_store_address(id)
+        else str(open_store.resolve_store_path(id))
+    )
     embedder = Embeddings(embeddings, base_url or OPENAI_URL) if embeddings else None
-    opened = open_store(id, embedder, create=True)
+    opened = open_store.open_store(id, embedder, create=True)
     try:
         with _progress() as told:
             report = index_folder(opened, folder, on_progress=told)
@@ -74,7 +73,7 @@ def command(
         note(f"the store holds {files} of other folders, too: see --store", YELLOW)
     if model and not embeddings:
         note(f"the store has vectors of {model}: what is new has none without --embeddings", YELLOW)
-    shown = hide_passwords(id)
+    shown = open_store.hide_passwords(id)
     searched = shown if as_json else _searched(shown, embeddings, base_url)
     echo((_json if as_json else _report_text)(searched, path, passages, report))
 
