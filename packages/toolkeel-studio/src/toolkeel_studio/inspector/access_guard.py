@@ -1,4 +1,4 @@
-"""Who may see the pages: the token, Host and Origin of each request, and the headers of each answer (CSP)."""
+"""Access to the pages: the token, Host and Origin of each request, and each response's headers (CSP)."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ HEADERS = {
 
 
 class Guard:
-    """ASGI middleware: only who was given the token, and only this page's own requests.
+    """ASGI middleware: admits only holders of the token, and only requests of this page.
 
     Args:
         app: What is guarded.
@@ -65,7 +65,7 @@ class Guard:
         await (refusal or self._app)(scope, receive, _with_security_headers(send, nonce, here))
 
     async def _refusal(self, request: Request, here: str) -> Response | None:
-        """What is answered to those who may not; None for who may."""
+        """Return the response to a request that is not allowed; None if it is."""
         headers = request.headers
         if headers.get("host", "") not in self._hosts:
             return PlainTextResponse("This server answers to 127.0.0.1 and localhost alone.", 403)

@@ -1,4 +1,4 @@
-"""What a JSON Schema says of one value: what it refers to, what stands beside it, its alternatives."""
+"""The alternatives of a JSON Schema, what it refers to, and its sibling keywords."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ TOGETHER = 50
 
 
 def parted(schema: Any, root: Schema) -> tuple[Schema, list[Schema], bool]:
-    """A schema, its alternatives apart from null, and whether null is one.
+    """Split a schema into itself, its alternatives without null, and True if null is one.
 
     Args:
         schema: Of a value. One alternative is no choice; of those beside fields of an object each
@@ -32,7 +32,7 @@ def parted(schema: Any, root: Schema) -> tuple[Schema, list[Schema], bool]:
 
 
 def _resolved(schema: Any, root: Schema) -> Schema:
-    """A schema with what it refers to, and what it shall be beside (``allOf``)."""
+    """Merge a schema with what it refers to, and with its ``allOf``."""
     own = _referred(schema, root)
     for each in islice(own.get("allOf") or (), TOGETHER):
         own = _joined(_referred(each, root), own)
@@ -50,7 +50,7 @@ def _joined(one: Schema, other: Schema) -> Schema:
 
 
 def _referred(schema: Any, root: Schema) -> Schema:
-    """What a schema refers to, its own words above those."""
+    """Merge a schema with what it refers to; its own keywords win."""
     for _ in range(8):
         ref = schema.get("$ref") if isinstance(schema, Mapping) else None
         if not isinstance(ref, str):

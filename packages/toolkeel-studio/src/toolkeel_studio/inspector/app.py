@@ -120,7 +120,7 @@ class _Server(uvicorn.Server):
 
 
 def _listening(port: int) -> socket.socket:
-    """A socket on this machine's own address: the address, since a name could be another's."""
+    """Open a socket on the loopback address itself: a name could resolve to another."""
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -179,7 +179,7 @@ async def _language(request: Request) -> Response:
 
 
 def _is_here(request: Request) -> bool:
-    """Whether the address to go back to is one of ours."""
+    """Return True if the address to return to is one of this page's."""
     to = request.query_params.get("to", "")
     return to.startswith("/") and not to.startswith(("//", "/\\"))
 

@@ -1,4 +1,4 @@
-"""Two sessions side by side: what is counted of each, what was said and done, and where they differ."""
+"""Two sessions side by side: totals, events, and where they differ."""
 
 from __future__ import annotations
 
@@ -36,11 +36,11 @@ class Compared:
 
     @property
     def differ(self) -> bool:
-        """Whether anything was said or done in one of them alone."""
+        """True if anything happened in only one of them."""
         return any(one != two for one, two in self.rows)
 
     def sums(self) -> Iterator[tuple[str, ...]]:
-        """The totals in words: what is counted, of the first, of the second, and the difference."""
+        """Yield the totals as text: label, first, second, and the difference."""
         for word, (a, b) in self.totals.items():
             by = "" if a is None or b is None or a == b else f"{b - a:+,}"
             share = f" ({(b - a) / a:+.0%})" if by and a and b is not None else ""
@@ -71,7 +71,7 @@ def _counts(story: Story) -> dict[str, int | None]:
 
 
 def _lines(story: Story) -> Iterator[Line]:
-    """What happened, without what differs from run to run."""
+    """List what happened, without what differs from run to run."""
     for item in story.items:
         if isinstance(item, Said):
             yield ("instructions" if item.how == "system" else "you"), item.text
@@ -91,7 +91,7 @@ def _lines(story: Story) -> Iterator[Line]:
 
 
 def _rows(a: list[Line], b: list[Line]) -> Iterator[Row]:
-    """What is the same stands side by side, and between that, what is of one kind."""
+    """Yield equal lines side by side, and between them lines of the same kind."""
     for _, i, j, k, m in SequenceMatcher(None, a, b).get_opcodes():
         left, right = a[i:j], b[k:m]
         kinds = [[word for word, _ in side] for side in (left, right)]

@@ -1,4 +1,4 @@
-"""The page of approvals: all that waits for a person, in sessions and at a desk that others share."""
+"""The page of approvals: what waits for a person, in sessions and in a shared queue."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class DeskPages:
         self._desk = desk
 
     async def show(self, request: Request) -> Response:
-        """All that waits for a person."""
+        """Show everything that waits for a person."""
         return self._shown(request)
 
     def _shown(
@@ -45,7 +45,7 @@ class DeskPages:
         return HTMLResponse(page("approvals.html", request, typed=typed, **given), code)
 
     async def decide(self, request: Request) -> Response:
-        """Decide about a call at the desk; the second of two is told what the first said."""
+        """Decide about a call in the queue; a second person sees the first decision."""
         typed = await form(request)
         try:
             decision = _decision(typed)
@@ -59,7 +59,7 @@ class DeskPages:
 
 
 def _decision(typed: Mapping[str, str]) -> Decision:
-    """What a form says.
+    """Read a decision from a form.
 
     Raises:
         ValueError: its arguments are no JSON object.

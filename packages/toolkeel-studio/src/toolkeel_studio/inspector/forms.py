@@ -1,8 +1,8 @@
-"""An HTML form made of a JSON Schema, and the arguments that a filled form stands for.
+"""An HTML form generated from a JSON Schema, and the arguments that it submits.
 
-A field is named by the JSON pointer to its value, so an error at a path is an error of that field.
-The server owns the value: what cannot be read as what the schema asks for is passed on as the text
-that was typed, and validation says what is wrong with it. Absent, empty and null are three things.
+A field's name is the JSON pointer to its value, so an error at a path is an error of that field. The
+server owns the value: text that cannot be read as the schema's type is passed on as typed, and validation
+reports it. Absent, empty and null are three different values.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Field:
 
 
 class _Making:
-    """A form that is being made: the whole schema, what was sent, and how many fields it may get."""
+    """The state of building a form: the schema, the submitted fields, and the number of fields left."""
 
     def __init__(self, root: Schema, typed: Typed, left: int = FIELDS) -> None:
         self.root = root
@@ -74,14 +74,14 @@ class _Making:
         self.left = left
 
     def kind(self, schema: Schema, name: str, union: bool) -> str:
-        """Which field a value has, as long as there is room for those within it."""
+        """Return the kind of a value's field, limited by the room for nested fields."""
         self.left -= 1
         kind = "union" if union and name.count("|") < DEPTH else _kind(schema, name)
         return "json" if self.left < 0 and kind in GROUPS else kind
 
 
 def form_of(schema: Schema, typed: Typed) -> Field:
-    """The form for the arguments of a tool.
+    """Build the form for the arguments of a tool.
 
     Args:
         schema: Of the arguments.
@@ -91,7 +91,7 @@ def form_of(schema: Schema, typed: Typed) -> Field:
 
 
 def _arguments_field(schema: Schema, making: _Making) -> Field:
-    """The field of all arguments; without any where a server's schema is none, so that it is shown."""
+    """Build the field of all arguments; an empty one if a server's schema is invalid, so that the page still shows."""
     try:
         return _field(schema, making, ("", "", ""), True)
     except (TypeError, ValueError, AttributeError, OverflowError):
@@ -99,7 +99,7 @@ def _arguments_field(schema: Schema, making: _Making) -> Field:
 
 
 def _field(schema: Any, making: _Making, called: tuple[str, str, str], required: bool) -> Field:
-    """The field for one value; `called` is its name, label and pointer."""
+    """Build the field for one value; `called` is its name, label and pointer."""
     own, some, nullable = parted(schema if making.left > 0 else {}, making.root)
     making.left -= len(some) // 4  # each has been read, whether it becomes a field or not
     kinds = own.get("type")
@@ -126,7 +126,7 @@ def _field(schema: Any, making: _Making, called: tuple[str, str, str], required:
 
 
 def _filled(made: Field, typed: Typed) -> bool:
-    """Whether a value was given, or a part of one."""
+    """Return True if a value, or a part of one, was entered."""
     if any(typed.get(made.name + box) == "on" for box in (NULL, EMPTY)):
         return True
     if made.kind == "union":
@@ -137,7 +137,7 @@ def _filled(made: Field, typed: Typed) -> bool:
 
 
 def _kind(schema: Schema, name: str) -> str:
-    """Which field a value has."""
+    """Return the kind of a value's field."""
     if "const" in schema:
         return "constant"
     if "enum" in schema:
@@ -152,7 +152,7 @@ def _kind(schema: Schema, name: str) -> str:
 
 
 def _group(schema: Schema, name: str) -> str:
-    """Which field a value of several has."""
+    """Return the kind of field for a value with parts."""
     if schema["type"] == "array":
         return "list" if isinstance(schema.get("items"), Mapping) else "json"
     rest = schema.get("additionalProperties")
@@ -162,7 +162,7 @@ def _group(schema: Schema, name: str) -> str:
 
 
 def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
-    """What a field consists of."""
+    """Build the fields inside a field."""
     if made.kind == "union":
         named = [
             (f"{made.name}|{n}", title_of(each) or f"{n + 1}", made.pointer)
@@ -187,7 +187,7 @@ def _fields(made: Field, some: list[Schema], making: _Making) -> list[Field]:
 
 
 def _items(made: Field, making: _Making) -> Iterator[Field]:
-    """The items of a list, or the rows of a map, which are called by their keys."""
+    """Yield the items of a list, or the rows of a map."""
     is_map = made.kind == "map"
     least = int(made.schema.get("minItems", 0)) if made.required else 0
     schema = made.schema["additionalProperties" if is_map else "items"]
@@ -199,7 +199,7 @@ def _items(made: Field, making: _Making) -> Iterator[Field]:
 
 
 def _count(name: str, typed: Typed, least: int = 0) -> int:
-    """How many items a list has, as it was sent."""
+    """Count the submitted items of a list."""
     given = number_of(typed.get(name + COUNT, ""))
     return least if given is None else given
 
@@ -209,7 +209,7 @@ def _escape(key: str) -> str:
 
 
 def pointer_of(path: tuple[str | int, ...]) -> str:
-    """A path as a JSON pointer.
+    """Format a path as a JSON pointer.
 
     >>> pointer_of(("a/b", 0))
     '/a~1b/0'
@@ -229,7 +229,7 @@ def name_at(made: Field, pointer: str) -> str:
 
 
 def value_of(made: Field, typed: Typed) -> Any:
-    """The value that a filled field stands for; `ABSENT` if it shall not be sent."""
+    """Return the value of a submitted field; `ABSENT` if it is not sent."""
     if typed.get(made.name + NULL) == "on":
         return None
     if made.kind == "constant":
@@ -260,7 +260,7 @@ def _members(made: Field, typed: Typed) -> dict[str, Any]:
 
 
 def _sent(made: Field | None, typed: Typed) -> Any:
-    """The value of an item, or of the alternative that was picked: it is sent, blank or not."""
+    """Return the value of an item or a picked alternative, which is sent even if blank."""
     value = ABSENT if made is None else value_of(made, typed)
     return "" if made is not None and value is ABSENT else value
 
@@ -278,7 +278,7 @@ def _scalar(made: Field, text: str, typed: Typed) -> Any:
 
 
 def typed_of(schema: Schema, value: Any) -> dict[str, str]:
-    """What a form would have sent for a value: the way back.
+    """Return the fields that a form would submit for a value.
 
     Args:
         schema: As of `form_of`.
@@ -312,7 +312,7 @@ def _fill(made: Field, value: Any, making: _Making, found: dict[str, str]) -> No
 
 
 def _fill_items(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
-    """The items of a list, or the keys and values of a map."""
+    """Fill in the items of a list, or the keys and values of a map."""
     found[made.name + COUNT] = str(len(value))
     if made.kind == "map":
         found.update({f"{made.name}/{n}{KEY}": key for n, key in enumerate(value)})
@@ -322,7 +322,7 @@ def _fill_items(made: Field, value: Any, making: _Making, found: dict[str, str])
 
 
 def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> None:
-    """The first alternative that says the value."""
+    """Pick the first alternative that can express the value."""
     for number, each in enumerate(made.fields):
         there: dict[str, str] = {}
         tried = _Making(making.root, there, making.left)
@@ -336,7 +336,7 @@ def _pick(made: Field, value: Any, making: _Making, found: dict[str, str]) -> No
 
 
 def says(sent: Any, value: Any) -> bool:
-    """Whether what a form sends is a value, constants apart, which a form always sends."""
+    """Return True if a form would send this value; constants are ignored, since a form always sends them."""
     if isinstance(sent, Mapping) and isinstance(value, Mapping):
         return all(key in sent and says(sent[key], item) for key, item in value.items())
     if isinstance(sent, list) and isinstance(value, list) and len(sent) == len(value):
@@ -345,12 +345,12 @@ def says(sent: Any, value: Any) -> bool:
 
 
 def number_of(text: str) -> int | None:
-    """The whole number that is sent; None if it is none, or longer than any that is meant."""
+    """Return the integer that was submitted; None for anything else or too many digits."""
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def changed(typed: Typed, what: str) -> dict[str, str]:
-    """A form after one of its buttons: ``add:/items`` or ``remove:/items/2``.
+    """Apply one of the form's buttons: ``add:/items`` or ``remove:/items/2``.
 
     >>> changed({"/a#": "2", "/a/0": "x", "/a/1": "y"}, "remove:/a/0")
     {'/a#': '1', '/a/0': 'y'}

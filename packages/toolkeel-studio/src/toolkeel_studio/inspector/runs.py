@@ -1,7 +1,7 @@
-"""Runs that the page starts, each in its session: say, go on, stop, decide.
+"""Runs that the page starts, each in its session: message, resume, stop, decide.
 
-What has happened is in the sessions' journals, wherever the run is; here is only what no journal has:
-the task that runs, and the reply while it still arrives.
+The sessions' journals have what happened, wherever the run is. Only what no journal has is here: the task
+that runs, and the reply while it arrives.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ TAIL = 20_000
 
 @dataclass(eq=False)
 class ServerQuestion:
-    """What a server asks a person while a call runs: it is in no journal, since only this call waits."""
+    """A server's question during a call; no journal has it, since only this call waits."""
 
     ticket: Ticket
     answer: asyncio.Future[Decision | None]
@@ -80,7 +80,7 @@ class Live:
         self.version += 1
 
     async def ask(self, ticket: Ticket) -> Decision | None:
-        """A person's answer to what a server asks; None for a call: its run ends, and waits."""
+        """Wait for a person's answer to a server's question; return None for a call, whose run then waits."""
         if not ticket.form:
             return None
         question = ServerQuestion(ticket, asyncio.get_running_loop().create_future())
@@ -113,7 +113,7 @@ class Runs:
         self._tasks: set[asyncio.Task[None]] = set()
 
     def is_running(self, name: str) -> bool:
-        """Whether a run of the session goes on, here or in another process."""
+        """Return True if a run of the session is active, here or in another process."""
         return name in self.live or self.sessions[name].writer is not None
 
     def say(self, name: str, text: str) -> None:
@@ -140,7 +140,7 @@ class Runs:
         task.add_done_callback(self._tasks.discard)
 
     async def _run(self, name: str, prompt: str | None, live: Live) -> None:
-        """To its end. Why it failed is in the journal, unless it could not even begin."""
+        """Run to the end; a failure before the journal begins is recorded in `problems`."""
         cancel = CancelToken()
         try:
             session = self.sessions.open(name, wait=False)
@@ -181,7 +181,7 @@ class Runs:
     # — what waits —
 
     def waiting(self) -> list[tuple[str, Ticket]]:
-        """What waits for a person, in all sessions: the session's name and the ticket."""
+        """List what waits for a person in all sessions, as session name and ticket."""
         return [
             (info.name, ticket)
             for info in self.sessions.list()
@@ -190,7 +190,7 @@ class Runs:
         ]
 
     def open_tickets(self, session: Session) -> Mapping[str, Ticket]:
-        """What nobody has decided yet, by the ticket's id."""
+        """Return the undecided tickets by id."""
         decided = session.decisions
         return {ticket.id: ticket for ticket in session.pending if ticket.id not in decided}
 
@@ -226,7 +226,7 @@ class Runs:
         return None
 
     def questions(self) -> list[tuple[str, Ticket]]:
-        """What servers ask in runs that go on here: the session's name and the ticket."""
+        """List the servers' questions in runs of this process, as session name and ticket."""
         return [
             (name, question.ticket)
             for name, live in self.live.items()
@@ -284,7 +284,7 @@ class Runs:
 
 
 def _filled(schema: Mapping[str, Any], form: Mapping[str, str]) -> Mapping[str, object]:
-    """The fields of a form, as the schema wants them."""
+    """Convert the submitted fields to the types of the schema."""
     value = value_of(form_of(schema, form), form)
     if errors := compile_json_schema(schema).errors(value):
         raise InvalidArguments("the answer does not fit the form", errors)

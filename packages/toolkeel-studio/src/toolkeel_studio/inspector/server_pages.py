@@ -1,4 +1,4 @@
-"""The page of MCP servers: which definitions were approved, what has changed since, and gateway traffic."""
+"""The page of MCP servers: approved definitions, changes since, and gateway traffic."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class ServerPages:
         self._audit = audit
 
     async def show(self, request: Request) -> Response:
-        """The servers whose tools there are, and what clients of a gateway called last."""
+        """Show the servers of the tools, and the last calls through a gateway."""
         servers: dict[tuple[str, str], list[tuple[str, Any]]] = {}
         for tool in self._tools:
             pin_state = getattr(tool.approval, "pin_state", None)
@@ -49,7 +49,7 @@ class ServerPages:
 
 
 def calls_in(audit: Path) -> Iterator[dict[str, object]]:
-    """The calls in the log of a gateway that have their answer, the last one first.
+    """Yield the completed calls in a gateway's log, newest first.
 
     Args:
         audit: The file; what it holds that is no such line is passed over.
@@ -71,7 +71,7 @@ def calls_in(audit: Path) -> Iterator[dict[str, object]]:
 
 
 def _call(entry: dict[str, Any]) -> dict[str, object]:
-    """What is shown of an entry, whatever it holds."""
+    """Convert an entry for the page, whatever it contains."""
     told = {key: str(entry.get(key, "")) for key in ("client", "server", "tool")}
     at, seconds = (
         value if isinstance(value := entry.get(key), int | float) and 0 <= value < 1e11 else None

@@ -55,7 +55,7 @@ class SessionPages:
     # — lists —
 
     async def list(self, request: Request) -> Response:
-        """All sessions, the latest first; those that hold a text."""
+        """Show all sessions, newest first, or those that contain a text."""
         return HTMLResponse(self._listed(request, UNTOUCHED, ""))
 
     def _listed(self, request: Request, typed: Mapping[str, str], told: str) -> str:
@@ -82,7 +82,7 @@ class SessionPages:
         return await self._to(name)
 
     def _new_name(self, text: str) -> str:
-        """A name nobody has yet, made of what is said."""
+        """Make an unused name from a message."""
         words = "-".join(part for part in "".join(c if c.isalnum() else " " for c in text).split())
         base = words[:32].rstrip("-") or "talk"
         known = {info.name for info in self._sessions.list()}
@@ -91,7 +91,7 @@ class SessionPages:
         )
 
     async def stats(self, request: Request) -> Response:
-        """How well models call the tools, over all sessions."""
+        """Show how well models call the tools, over all sessions."""
         async with self._counting:
             stats = await asyncio.to_thread(self._count)
         return HTMLResponse(self._page("stats.html", request, stats=stats))
@@ -123,7 +123,7 @@ class SessionPages:
         return session
 
     async def show(self, request: Request) -> Response:
-        """One session: what was said and done, the waterfall, and what waits."""
+        """Show one session: messages, calls, the waterfall, and what waits."""
         session = self._named(request)  # in a thread: a run on this loop does not wait for the page
         return HTMLResponse(await asyncio.to_thread(self._shown, request, session, ""))
 
@@ -209,12 +209,12 @@ class SessionPages:
         return RedirectResponse(back, 303)
 
     def _too_late(self, request: Request, session: Session, who: str, verdict: str) -> Response:
-        """Tell the second of two what the first one said."""
+        """Show the first decision to a person who decided second."""
         told = TOO_LATE, {"who": who, "verdict": verdict}
         return HTMLResponse(self._shown(request, session, told), 409)
 
     def _answer(self, request: Request, session: Session, typed: dict[str, str]) -> Response:
-        """Answer what a server asks, or change how many items a list of its form has."""
+        """Answer a server's question, or change the number of items in its form."""
         if typed["_do"] != "question":
             typed = changed(typed, typed["_do"])
             return HTMLResponse(self._shown(request, session, "", typed))
@@ -230,7 +230,7 @@ class SessionPages:
     # — live —
 
     async def events(self, request: Request) -> Response:
-        """What is new, as server-sent events; their ids are the journal's numbers."""
+        """Stream new entries as server-sent events; their ids are the journal's numbers."""
         session = self._named(request)
         asked = request.headers.get("last-event-id") or request.query_params.get("after", "")
         stream = self._stream(session, number_of(asked) or 0)
@@ -267,7 +267,7 @@ class SessionPages:
 
 
 def _begin(session: Session, seq: int) -> int:
-    """From where on a page shows entries: a request with its calls is not torn, if it is not huge."""
+    """Choose the first entry to show, without splitting a request from its calls unless it is huge."""
     for upto in range(seq + 1, max(0, seq - 10 * WINDOW), -STEP):
         for each in reversed(session.entries(max(0, upto - STEP), upto)):
             if isinstance(each.entry, BEGINS):
@@ -285,7 +285,7 @@ def _end(session: Session, seq: int, head: int) -> int:
 def _question(
     live: Live | None, typed: Mapping[str, str], errors: Mapping[str, str]
 ) -> dict[str, Any] | None:
-    """What a server asks first, with its form as it is filled in so far."""
+    """Return the first pending question of a server, with its form as filled in so far."""
     asked = list(live.questions.values()) if live is not None else []
     if not asked:
         return None
@@ -298,7 +298,7 @@ def _question(
 
 
 def _heights(session: Session) -> list[tuple[int, float, int, int]]:
-    """For each part of a session's time: its place, its height (of 24), its entries and its last."""
+    """Measure activity over a session's time: place, height (of 24), entries and last entry of each part."""
     found = session.activity(PARTS)
     most = max((count for _, count, _ in found), default=1)
     return [(place, max(2.0, 24 * count / most), count, last) for place, count, last in found]
@@ -317,7 +317,7 @@ def _tail(live: Live) -> dict[str, object]:
 
 
 def _last_run(story: Story) -> Story:
-    """The last turn alone."""
+    """Return the last turn alone."""
     if not story.turns:
         return story
     last = Story()

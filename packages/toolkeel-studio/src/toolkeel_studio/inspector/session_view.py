@@ -1,7 +1,7 @@
-"""A session's journal as a reader sees it: a timeline of turns, replies, calls, what waits (a fold).
+"""A session's journal as the page shows it: a timeline of turns, replies, calls and what waits (a fold).
 
-The page is made of this and of nothing else, so it shows what the journal says: also of a run in
-another process, of one that was killed, and of one that ended last week.
+The page is built from this alone, so it shows what the journal has: also of a run in another process, of
+one that was killed, and of one that ended last week.
 """
 
 from __future__ import annotations
@@ -174,7 +174,7 @@ class Story:
             take(story, seq, at, entry)
 
     def _nest(self, entry: entries.RunBegan) -> None:
-        """A run begins within a call."""
+        """Start a run inside a call."""
         outer = self._inner.get(entry.parent, self)
         place = entry.call.rpartition("-")[2]
         at = int(place) if place.isdecimal() and len(place) < 9 else -1
@@ -187,7 +187,7 @@ class Story:
         self._inner[entry.run] = inside
 
     def calls(self) -> Iterator[Called]:
-        """Every call, those within calls too."""
+        """Yield every call, including calls inside calls."""
         for item in self.items:
             if isinstance(item, Replied):
                 for called in item.calls:
@@ -229,7 +229,7 @@ class Story:
         return reply
 
     def _asking(self, seq: int, turn: int) -> Replied:
-        """The request that a reply or a failure belongs to."""
+        """Return the request that a reply or a failure belongs to."""
         reply = self._reply
         if reply is None or reply.message is not None or reply.turn != turn:
             return self._begin(Replied(seq, turn))
@@ -248,7 +248,7 @@ class Story:
             self._calls.setdefault(called.call.id, []).append(called)
 
     def _called(self, turn: int, position: int, within: str) -> Called | None:
-        """The call that an entry is about; None for those that code made, or from before."""
+        """Return the call that an entry is about; None for calls by code or before the window."""
         reply = self._reply
         if within or reply is None or turn not in (reply.turn, -1):
             return None
@@ -300,7 +300,7 @@ def _said(seq: int, at: float, message: Message, who: str) -> Said:
 
 
 def story_of(written: Iterable[StoredEntry]) -> Story:
-    """What entries tell.
+    """Fold journal entries into a story.
 
     >>> story_of([]).items
     []

@@ -1,11 +1,10 @@
-"""The web page's ground: who may see it (loopback, token, Host, Origin), and how text becomes HTML.
+"""Templates, languages, and text as HTML in which nothing runs.
 
-Every page its user opens can send requests to this machine, and names can be made to point at it (DNS
-rebinding), so a request must name this server in Host, bring the token, and for all that changes
-something come from this page (Origin). A browser sends a cookie to all ports of a host, so the token is
-one for a path that nobody can guess. What tools and models wrote is text: the templates escape it,
-and the policy sent with each page lets nothing run but our one script, by its nonce, which can make no
-HTML of text (Trusted Types).
+Every page that the user opens can send requests to this machine, and names can be made to resolve to it
+(DNS rebinding). So a request must name this server in Host, bring the token and, if it changes something,
+come from this page (Origin). A browser sends a cookie to all ports of a host, so the token's cookie has a
+path that cannot be guessed. Text of tools and models is escaped by the templates, and the policy sent
+with each page allows only its own script, by nonce, which cannot create HTML from text (Trusted Types).
 """
 
 from __future__ import annotations
@@ -56,7 +55,7 @@ UNTOUCHED: Mapping[str, str] = {}
 
 
 async def form(request: Request, most: int = FORM) -> dict[str, str]:
-    """The fields that a form sent.
+    """Read the fields of a submitted form.
 
     Args:
         request: That sent it.
@@ -73,7 +72,7 @@ async def form(request: Request, most: int = FORM) -> dict[str, str]:
 
 
 async def body(request: Request, most: int = FORM) -> str:
-    """What a request brings, read no further than it may be long.
+    """Read a request's body up to a maximum size.
 
     Args:
         request: It.
@@ -101,7 +100,7 @@ _ANSI = re.compile(
 
 
 def plain(text: str) -> str:
-    r"""A text without what a terminal would obey; what would turn its letters round, as an escape.
+    r"""Remove terminal control characters from a text, and escape what changes its direction.
 
     >>> plain("\x1b[31mred\x1b[0m\r\n\u202egnp.exe")
     'red\n\\u202egnp.exe'
@@ -118,7 +117,7 @@ def markdown(text: str) -> Markup:
 
 
 def shown(text: str) -> str:
-    """A text as far as a page shows it."""
+    """Return the part of a text that a page shows."""
     text = plain(text)
     if len(text) <= LONGEST:
         return text
@@ -144,7 +143,7 @@ def _pretty(value: object) -> str:
 
 
 def address(name: str) -> str:
-    """A name as one part of an address."""
+    """Quote a name as one segment of a URL."""
     return quote(name, safe="")
 
 
@@ -180,7 +179,7 @@ _PAGES.filters |= {
 
 
 def language(request: Request) -> str:
-    """The page's language: as chosen, else as the browser asks for."""
+    """Return the page's language: the chosen one, else the browser's."""
     chosen = request.cookies.get("toolkeel_language", "")
     if chosen in LANGUAGES:
         return chosen
@@ -188,7 +187,7 @@ def language(request: Request) -> str:
 
 
 def page(name: str, request: Request, **values: Any) -> str:
-    """A page as HTML.
+    """Render a page as HTML.
 
     Args:
         name: Of its template.
@@ -198,7 +197,7 @@ def page(name: str, request: Request, **values: Any) -> str:
     tongue = language(request)
 
     def say(text: Told, **parts: object) -> Markup:
-        """A text in the page's language, if it is one of ours, with parts that are escaped."""
+        """Translate a text and insert its parts, escaped."""
         if isinstance(text, tuple):
             text, words = text
             parts = {key: say(word) for key, word in words.items()}

@@ -1,7 +1,7 @@
-"""The waterfall of a run: a row for each request and each call, with what it waited for and ran.
+"""The waterfall of a run: a row for each request and each call, with its waiting and running time.
 
-Where nothing went on for long, such as while a call waited for a person, the axis is cut: else one
-lunch break would make a hair's breadth of everything that happened.
+The axis omits long idle periods, such as the time a call waited for a person; otherwise one lunch break
+would compress everything else.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Timeline:
 
 
 def timeline_of(story: Story, now: float | None = None) -> Timeline:
-    """The waterfall of what has happened.
+    """Build the waterfall of a story.
 
     Args:
         story: What has.
@@ -132,7 +132,7 @@ def _segments(called: Called, now: float) -> Iterator[Segment]:
 
 
 def _busy(segments: Iterable[Segment]) -> list[tuple[float, float]]:
-    """When anything went on at all."""
+    """Merge the periods in which anything was active."""
     found: list[tuple[float, float]] = []
     for start, end in sorted((s.start, s.end) for s in segments):
         if found and start <= found[-1][1]:
@@ -145,7 +145,7 @@ def _busy(segments: Iterable[Segment]) -> list[tuple[float, float]]:
 def _axis(
     busy: list[tuple[float, float]], start: float, end: float
 ) -> tuple[Callable[[float], float], list[tuple[float, float]]]:
-    """Where a moment is on the axis, as a share of 100, and what was cut (where, seconds)."""
+    """Map times to positions of 0 to 100 on the axis; also return the cuts as position and seconds."""
     work = sum(b - a for a, b in busy) or 1e-6
     times, places = [start], [0.0]  # where the pieces of the axis begin and end, and are drawn
     gaps: list[tuple[float, float]] = []
@@ -175,7 +175,7 @@ def _axis(
 
 
 def _lanes(rows: list[Row]) -> int:
-    """The most calls that ran at once."""
+    """Return the maximum number of calls that ran at once."""
     edges = sorted(
         edge
         for row in rows

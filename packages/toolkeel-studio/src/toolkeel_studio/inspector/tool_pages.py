@@ -1,4 +1,4 @@
-"""Pages of tools: what each provider is told of one, a form made of its schema, and what a call gives."""
+"""Pages of tools: the definition each provider receives, a form, and the result of a call."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ VIEWS = ("form", "json")
 
 @dataclass
 class Tried:
-    """A call that was tried: its result, what was told meanwhile, and who would have to be asked."""
+    """A trial call: its result, its progress messages, and who would have to approve it."""
 
     result: ToolMessage
     told: list[str]
@@ -61,13 +61,13 @@ class ToolPages:
         self._origin = origin
 
     async def list(self, request: Request) -> Response:
-        """All tools."""
+        """Show all tools."""
         wanted = request.query_params.get("q", "").lower()
         found = [t for t in self._tools if wanted in f"{t.name} {t.description}".lower()]
         return HTMLResponse(page("tools.html", request, tools=found, q=wanted, tool=None))
 
     async def show(self, request: Request) -> Response:
-        """One tool, with its form."""
+        """Show one tool with its form."""
         tool = self._named(request)
         return self._page(request, tool, {}, None)
 
@@ -141,7 +141,7 @@ class ToolPages:
 
 
 def _arguments(tool: AnyTool, typed: dict[str, str]) -> str:
-    """The arguments that a form stands for, as JSON."""
+    """Return the submitted arguments as JSON."""
     if typed.get("_view") == "json":
         return typed.get("_json", "")
     value = value_of(form_of(tool.parameters, typed), typed)
@@ -149,7 +149,7 @@ def _arguments(tool: AnyTool, typed: dict[str, str]) -> str:
 
 
 def _other_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[str, str]:
-    """The same value as JSON, or as a form if the form can hold it."""
+    """Return the same value as JSON, or as a form if the form can express it."""
     if typed["_do"] == "json":
         pretty = json.dumps(json.loads(arguments), ensure_ascii=False, indent=2)
         return {"_view": "json", "_json": pretty}
@@ -164,14 +164,14 @@ def _other_view(tool: AnyTool, typed: dict[str, str], arguments: str) -> dict[st
 
 
 def _errors(result: ToolMessage) -> dict[str, str]:
-    """What was wrong, by the pointer to the value."""
+    """Return the errors by the pointer to their value."""
     errors = result.details.get("errors", ())
     listed = errors if isinstance(errors, tuple | list) else ()
     return {pointer_of(e.path): str(e) for e in listed if isinstance(e, FieldError)}
 
 
 def _providers(tool: AnyTool) -> list[tuple[str, str, Any, list[str]]]:
-    """For each provider: its name, the tool's name there, what it is sent, what that does not say."""
+    """List for each provider its name, the tool's name there, the definition, and its losses."""
     found: list[tuple[str, str, Any, list[str]]] = []
     for target in FORMS:
         alias = wire_names([tool.name], POLICIES[target])[tool.name]

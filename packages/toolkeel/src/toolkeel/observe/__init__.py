@@ -1,13 +1,13 @@
-"""7. Runs as the tools for watching know them: traces, metrics, lines of JSON.
+"""7. Observability: traces, metrics and JSON lines of runs.
 
-wording              how runs are worded for people: nothing hidden, nothing that rules a screen
-stats                how well models call tools: first-try validity, correction rate, fields that fail
-attribute_names      attribute and metric names of OpenTelemetry's GenAI conventions, as one table with its date
-content              messages in the conventions' JSON form, for who lets content out
-trace_links          the trace of a run, saved with it, and the link of the run that goes on from it
-opentelemetry_spans  OpenTelemetry spans (and their names) and metrics of runs, from their events
+wording              text about runs for people: nothing hidden, nothing that controls a terminal
+stats                how well models call tools: first-try validity, correction rate, failing fields
+attribute_names      attribute and metric names of OpenTelemetry's GenAI conventions, as one dated table
+content              messages in the conventions' JSON form, for spans with content
+trace_links          the trace of a run, saved with it, and the link of the run that resumes it
+opentelemetry_spans  OpenTelemetry spans and metrics of runs, from their events
 json_lines           every event as a line of JSON, for files and logs
-slow_listener        a listener that is told in a thread of its own, so that no run waits for it
+slow_listener        a listener that runs in a thread of its own, so that no run waits for it
 """
 
 from typing import TYPE_CHECKING

@@ -1,8 +1,8 @@
-"""Names of OpenTelemetry's GenAI semantic conventions, as they were on 2 October 2026.
+"""Names of OpenTelemetry's GenAI semantic conventions, as of 2 October 2026.
 
-The conventions have no release, and the constants of the Python packages are older than they are;
-so the names stand here, once. Source: open-telemetry/semantic-conventions-genai, main of that day.
-What has no name there has our own prefix.
+The conventions have no release, and the constants of the Python packages are older, so this is the only
+place with the names. Source: open-telemetry/semantic-conventions-genai, main of that day. What has no name
+there has our own prefix.
 """
 
 from __future__ import annotations

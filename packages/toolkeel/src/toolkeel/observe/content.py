@@ -14,7 +14,7 @@ Json = dict[str, Any]
 
 
 def message_json(message: Message) -> str:
-    """One message as JSON text: role and parts.
+    """Format one message as JSON text: role and parts.
 
     >>> from toolkeel import UserMessage
     >>> message_json(UserMessage("你好"))
@@ -40,7 +40,7 @@ def messages_json(texts: Sequence[str]) -> str:
 
 
 def request_json(messages: Sequence[Message], most: int) -> tuple[str, str, int]:
-    """A request's instructions and its other messages, each as JSON text, and how many are left out.
+    """Format a request's instructions and messages as JSON text; also return the number of omitted messages.
 
     Args:
         messages: What is sent.
@@ -61,7 +61,7 @@ def request_json(messages: Sequence[Message], most: int) -> tuple[str, str, int]
 
 
 def arguments_json(call: ToolCall) -> str:
-    """A call's arguments as the model wrote them."""
+    """Return a call's arguments as the model wrote them."""
     if isinstance(call.arguments, Mapping):
         return json.dumps(dict(call.arguments), ensure_ascii=False, default=str)
     return str(call.arguments)
@@ -83,7 +83,7 @@ def _parts(content: Content) -> list[Json]:
 
 
 def _part(block: Text | Image | Audio | File | Data) -> Json:
-    """A block; the bytes of media stay out, since a span is no place for them."""
+    """Convert a block; the bytes of media are omitted."""
     if isinstance(block, Text | Data):
         return {"type": "text", "content": block.text}
     what = type(block).__name__.lower()

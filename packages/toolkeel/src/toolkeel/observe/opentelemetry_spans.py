@@ -126,7 +126,7 @@ class OpenTelemetry:
             take(self, event, None)
 
     async def step(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """A `Step`: run the body with its span as the current one."""
+        """Run the body with its span as the current one, as a `Step`."""
         run = self._runs.get(context.run.id)
         call = run.calls.get(context.call.id) if run is not None else None
         if call is None:
@@ -140,7 +140,7 @@ class OpenTelemetry:
     async def model_step(
         self, request: ModelRequest, run: RunContext, proceed: SendRequest
     ) -> AssistantMessage:
-        """A `ModelStep`, the last of its agent: it shows the spans what each request holds.
+        """Show the spans what each request contains, as the last `ModelStep` of the agent.
 
         Without ``content`` it looks at no message. It also keeps the trace in the run's `state`,
         so that the span of a run that goes on from this one elsewhere has a link to this run's.
@@ -317,7 +317,7 @@ class OpenTelemetry:
     # — both —
 
     def _attributes(self, operation: str, more: Mapping[str, Any]) -> Attributes:
-        """What a span is given when it starts: samplers see nothing else."""
+        """Return a span's attributes at its start, which are all that samplers see."""
         made: Attributes = {attribute_names.OPERATION: operation, **more}
         if self._conversation:
             made[attribute_names.CONVERSATION] = self._conversation
@@ -343,7 +343,7 @@ _TAKES: Mapping[type, _Take] = {
 
 
 def _asked_for_content() -> bool:
-    """What the environment says of content on spans.
+    """Read from the environment if spans show content.
 
     Raises:
         SetupError: it asks for content in log events, or in a word nobody knows.

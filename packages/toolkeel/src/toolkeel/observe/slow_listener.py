@@ -1,4 +1,4 @@
-"""A listener that takes its time: it is told in a thread of its own, and holds no run up."""
+"""A listener that runs in a thread of its own, so that no run waits for it."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class SlowListener:
                 log().exception("a listener failed on %s; the run continues", event.type)
 
     def close(self, timeout: float | None = None) -> None:
-        """Wait until the listener has been told of everything, at most so many seconds."""
+        """Wait until the listener has received everything, at most `timeout` seconds."""
         with self._changed:
             self._closed = True
             self._changed.notify()

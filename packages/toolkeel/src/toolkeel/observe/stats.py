@@ -55,12 +55,12 @@ class ToolStats:
         return self.corrected / self.refused if self.refused else None
 
     def rank(self, share: float) -> float | None:
-        """The duration that this share of calls did not exceed, in seconds; None without any."""
+        """Return the duration that this share of calls did not exceed, in seconds; None without calls."""
         return ranked(self.seconds, share)
 
 
 def priced(model: str, usage: Usage) -> float | None:
-    """What tokens of a model cost, in US dollars; None if genai-prices does not know, or is not here."""
+    """Return the price of tokens in US dollars; None if genai-prices is missing or has no price."""
     try:
         price = find_price(model)
     except MissingExtraError:
@@ -101,7 +101,7 @@ class ModelStats:
         return priced(self.name, self.usage)
 
     def rank(self, share: float) -> float | None:
-        """As `ToolStats.rank`."""
+        """Return the duration that this share of requests did not exceed, in seconds; None without any."""
         return ranked(self.seconds, share)
 
 
@@ -114,7 +114,7 @@ class Stats:
 
 
 def ranked(seconds: Sequence[float], share: float) -> float | None:
-    """The value that a share of values does not exceed (nearest rank).
+    """Return the value that a share of values does not exceed (nearest rank).
 
     >>> ranked([3.0, 1.0, 2.0], 0.5), ranked([], 0.5)
     (2.0, None)

@@ -1,4 +1,4 @@
-"""The trace of a run as one word that is saved with it, and the link of the run that goes on from it."""
+"""The trace of a run as one string that is saved with it, and the link of the run that resumes it."""
 
 from __future__ import annotations
 

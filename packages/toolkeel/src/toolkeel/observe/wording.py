@@ -1,7 +1,7 @@
-"""How runs are worded for people: text that rules no screen and hides nothing, durations, counts.
+"""Text about runs for people: safe on a terminal, nothing hidden; durations and counts.
 
-Whatever a model or a tool wrote is untrusted: on a terminal it could move the cursor, and anywhere it
-could be something else than it looks (CVE-2021-42574).
+What a model or a tool wrote is untrusted: on a terminal it could move the cursor, and anywhere it could
+look like something else (CVE-2021-42574).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def _visible(match: re.Match[str]) -> str:
 
 
 def dollars(cost: float) -> str:
-    """A sum of money, to the cent; a smaller one to its first two digits.
+    """Format a sum of money to the cent; a smaller one to its first two digits.
 
     >>> dollars(12.345), dollars(0.00042), dollars(0)
     ('$12.35', '$0.00042', '$0.00')
@@ -67,7 +67,7 @@ _SPACES = " \u3000"
 
 
 def visible_json(value: object) -> str:
-    r"""A JSON value on several lines, every character that cannot be seen as its JSON escape.
+    r"""Format a JSON value on several lines, with invisible characters as JSON escapes.
 
     It is JSON still, of the same value: what is read is what there is.
 
@@ -84,7 +84,7 @@ def visible_json(value: object) -> str:
 
 
 def visible_line(text: str) -> str:
-    r"""`text` on one line, every character that cannot be seen as an escape.
+    r"""Format `text` on one line, with invisible characters as escapes.
 
     >>> visible_line("rm\u200b \n -rf")
     'rm\\u200b -rf'
@@ -94,7 +94,7 @@ def visible_line(text: str) -> str:
 
 
 def visible_row(text: str) -> str:
-    r"""A line of a form or of a difference: all its spaces stay, a tab is an arrow.
+    r"""Format a line of a form or a diff: its spaces stay, a tab is an arrow.
 
     >>> visible_row("+  rm\u200b")
     '+  rm\\u200b'
@@ -104,7 +104,7 @@ def visible_row(text: str) -> str:
 
 
 def change_rows(reason: str) -> list[str]:
-    """What a ticket tells below its reason, such as the difference it makes, row by row."""
+    """List the rows below a ticket's reason, such as its diff."""
     return [visible_row(row) for row in reason.split("\n")[1:]]
 
 
@@ -124,7 +124,7 @@ def _json_escape(char: str) -> str:
 
 
 def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:
-    """A call's arguments as an object, or as the raw text if it is none."""
+    """Return a call's arguments as an object, or the raw text if they are none."""
     if not isinstance(call.arguments, str):
         return call.arguments
     try:
@@ -135,17 +135,17 @@ def arguments_of(call: ToolCall) -> Mapping[str, Any] | str:
 
 
 def compact(value: object) -> str:
-    """A JSON value on one line, its text unescaped."""
+    """Format a JSON value on one line, its text unescaped."""
     return json.dumps(value, ensure_ascii=False, default=str)
 
 
 def pretty(value: object) -> str:
-    """A JSON value on several lines, its text unescaped."""
+    """Format a JSON value on several lines, its text unescaped."""
     return json.dumps(value, ensure_ascii=False, indent=2, default=str)
 
 
 def title_of(schema: Mapping[str, Any]) -> str:
-    """What a JSON Schema is called: its title, else what tells it from others.
+    """Name a JSON Schema: its title, else what distinguishes it.
 
     >>> title_of({"type": "object", "properties": {"kind": {"const": "cat"}, "lives": {}}})
     'kind "cat", lives'
@@ -186,7 +186,7 @@ def _few(words: list[str]) -> str:
 
 
 def duration(seconds: float) -> str:
-    """A duration for people.
+    """Format a duration for people.
 
     >>> duration(0.000042), duration(0.0123), duration(3.14), duration(75)
     ('42 µs', '12 ms', '3.1 s', '1 min 15 s')
@@ -201,7 +201,7 @@ def duration(seconds: float) -> str:
 
 
 def count(number: int, noun: str) -> str:
-    """A number with its noun.
+    """Format a number with its noun.
 
     >>> count(1, "call"), count(2000, "call")
     ('1 call', '2,000 calls')
@@ -210,7 +210,7 @@ def count(number: int, noun: str) -> str:
 
 
 def badges(effects: Mapping[str, object], arguments: Mapping[str, object] = NOTHING) -> str:
-    """What running the tool can do, in a few words.
+    """Summarize what running the tool can do.
 
     Args:
         effects: The hints of a `Ticket`.
@@ -235,7 +235,7 @@ def badges(effects: Mapping[str, object], arguments: Mapping[str, object] = NOTH
 
 
 def describe_call(ticket: Ticket) -> list[str]:
-    """What the call can do, what it would change, and its arguments."""
+    """List what the call can do, what it would change, and its arguments."""
     told = badges(ticket.effects, ticket.arguments)
     return [told, *change_rows(ticket.reason), visible_json(dict(ticket.arguments))]
 

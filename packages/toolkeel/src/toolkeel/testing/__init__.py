@@ -1,9 +1,9 @@
 """Models and fixtures for tests of programs that use tools.
 
-faults    faults on purpose at named places: raise, hang, cancel, reorder, kill
-scripted  a model that says what a test tells it to
-cassette  requests and replies kept in a file: record once, replay for ever
-taped     a model and tools on a cassette
+faults    deliberate faults at named places: raise, hang, cancel, reorder, kill
+scripted  a model that replies from a script
+cassette  recorded requests and replies in a file: record once, replay as a test
+taped     a model and tools that record to, or replay from, a cassette
 plugin    fixtures for pytest
 """
 

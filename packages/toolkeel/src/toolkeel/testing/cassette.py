@@ -1,12 +1,11 @@
-"""Record and replay: a run with a real model, kept in a file, is a test for ever (a cassette).
+"""Record and replay: a run with a real model in a file, as a test (a cassette).
 
-A cassette stands above the wire: it keeps what a model was asked and what it replied, in this
-library's own records, whatever the provider. Played back, it needs neither key nor network, and it
-compares every request with the recorded one: a changed instruction, tool or result fails the test
-with the difference, instead of being answered as if nothing had happened.
+A cassette works above the wire: it stores requests and replies in this library's own records, whatever the
+provider. A replay needs neither key nor network, and compares every request with the recorded one: a
+changed instruction, tool or result fails the test and shows the difference.
 
-Each exchange keeps only the messages that are new since the exchange it goes on from, so the file
-grows with the run and a diff of two recordings can be read.
+Each exchange stores only the messages that are new since the exchange it continues, so the file grows
+linearly and the diff of two recordings is readable.
 """
 
 from __future__ import annotations
@@ -119,7 +118,7 @@ class Cassette:
         return [load_message(message) for message in self._exchanges[0].request["messages"]]
 
     def find(self, request: ModelRequest) -> AssistantMessage | None:
-        """The recorded reply to a request; None if there is none and it may be recorded.
+        """Return the recorded reply to a request; None if there is none and it may be recorded.
 
         Raises:
             CassetteMismatch: nothing was recorded for it, and nothing may be; with the difference
@@ -144,7 +143,7 @@ class Cassette:
         self._write()
 
     def result_of(self, call: ToolCall, name: str) -> Json | None:
-        """What came of a call of a tool when it was recorded: the message the model was told next."""
+        """Return the recorded result of a call: the message that the model received next."""
         [made] = self._clean(_comparable_message(AssistantMessage(tool_calls=(call,))))[
             "tool_calls"
         ]
@@ -194,7 +193,7 @@ class Cassette:
         return [self._clean(item) for item in value] if isinstance(value, list) else value
 
     def _goes_on_from(self, messages: Sequence[Json]) -> tuple[int, int]:
-        """The exchange these messages continue, and how many of them it knows."""
+        """Return the exchange that these messages continue, and how many of them it has."""
         best, known = -1, 0
         for place, exchange in enumerate(self._exchanges):
             before = [
@@ -318,7 +317,7 @@ def _tool(tool: ToolDefinition) -> Json:
 
 
 def _settings(settings: Settings) -> Json:
-    """What differs from the defaults, as JSON."""
+    """Return the settings that differ from the defaults, as JSON."""
     plain = Settings()
     names = Settings.__dataclass_fields__
     given = {n: getattr(settings, n) for n in names if getattr(settings, n) != getattr(plain, n)}
@@ -329,12 +328,12 @@ def _settings(settings: Settings) -> Json:
 
 
 def _comparable_message(message: Message) -> Json:
-    """A message as a model sees it."""
+    """Return a message as a model receives it."""
     return {key: value for key, value in dump_message(message).items() if key not in _UNSEEN}
 
 
 def _first_difference(recorded: Json, asked: Json) -> Iterator[tuple[str, str, str]]:
-    """Where two requests differ first, in words, and both sides as text."""
+    """Yield where two requests differ first, in words, with both sides as text."""
     for was, now in zip(recorded["messages"], asked["messages"], strict=False):
         if was != now:
             place = recorded["messages"].index(was) + 1

@@ -1,8 +1,8 @@
-"""Faults at named places of the pipeline: what holds must hold whatever fails, and where.
+"""Deliberate faults at named places of the pipeline: its promises must hold whatever fails, and where.
 
-A test opens `Faults`, makes its tools inside, and runs them. At the place and the hit that a fault
-names, it raises, hangs, is cancelled, comes later than others, or the process dies. Nothing of this is in the library
-itself: the functions of the table are wrapped while the block is open, and only then.
+A test opens `Faults`, creates its tools inside, and runs them. At the place and the hit that a fault
+names, it raises, hangs, is cancelled, arrives later than others, or the process dies. The library contains
+nothing of this: the functions of the table are wrapped only while the block is open.
 """
 
 from __future__ import annotations

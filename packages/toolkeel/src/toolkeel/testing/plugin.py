@@ -53,7 +53,7 @@ def scripted() -> Callable[..., Scripted]:
 
 @pytest.fixture
 def recorder() -> Recorder:
-    """A listener that keeps every event."""
+    """Provide a listener that records every event."""
     return Recorder()
 
 
@@ -85,11 +85,11 @@ class Tape:
         self.cassette = cassette
 
     def model(self, model: Model | str) -> TapedModel:
-        """The model to give to an agent: recorded once, played ever after."""
+        """Return the model for an agent: recorded once, replayed afterwards."""
         return TapedModel(self.cassette, model)
 
     def tools(self) -> TapedTools:
-        """A step that plays the results of tools too: ``Agent(..., steps=[cassette.tools()])``."""
+        """Return a step that also replays tool results: ``Agent(..., steps=[cassette.tools()])``."""
         return TapedTools(self.cassette)
 
 
@@ -111,12 +111,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.fixture
 def cassette(request: pytest.FixtureRequest) -> Iterator[Tape]:
-    """The test's own cassette, ``cassettes/<file>/<test>.json`` beside the test file.
+    r"""Provide the test's own cassette, ``cassettes/<file>/<test>.json`` beside the test file.
 
     ``pytest --cassette-mode=once`` records it; without the option it is played, needs no key, and
     fails if a request differs from the recorded one or was not made. Keys in the environment
     (``*_API_KEY``, ``*_TOKEN``) never reach the file. What may differ is named by a marker:
-    ``@pytest.mark.cassette(ignore=[r"\\d\\d:\\d\\d"])``.
+    ``@pytest.mark.cassette(ignore=[r"\d\d:\d\d"])``.
     """
     folder = request.path.parent / "cassettes" / request.path.stem
     name = re.sub(r"[^\w.\[\]-]+", "_", request.node.name)

@@ -1,4 +1,4 @@
-"""A model that says what its script says."""
+"""A model that replies from a script."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ a function of the request that gives one of them."""
 
 
 def call(name: str, arguments: Mapping[str, object] | str = "", id: str = "") -> ToolCall:
-    """A call for a script; it gets an id when it is played if it has none."""
+    """Make a call for a script; without an id it gets one when it is played."""
     return ToolCall(id, name, arguments)
 
 

@@ -1,4 +1,4 @@
-"""A model and tools on a cassette: asked and run while it records, answered from it when it plays."""
+"""A model and tools on a cassette: run while it records, answered from it during a replay."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class TapedModel(Binds):
         return self._cassette.model_name or "cassette"
 
     def supports_format(self, output: OutputFormat, *, tools: bool) -> bool:
-        """Whether the recorded model can hold its replies to a schema."""
+        """Return True if the recorded model can constrain its replies to a schema."""
         if self._cassette.records and self._given:
             model = self._model()
             held = isinstance(model, SupportsStructuredOutput) and model.supports_format(
@@ -61,7 +61,7 @@ class TapedModel(Binds):
         return self._cassette.structured_output
 
     async def stream(self, request: ModelRequest) -> AsyncIterator[Delta | AssistantMessage]:
-        """The recorded reply, whole; or the model's own, as it comes, which is recorded."""
+        """Yield the recorded reply at once, or the model's own as it arrives, and record it."""
         kept = self._cassette.find(request)
         if kept is not None:
             yield kept
@@ -104,7 +104,7 @@ class TapedTools:
         self._cassette = cassette
 
     async def __call__(self, prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-        """The recorded result, or what the body gives while the cassette records."""
+        """Return the recorded result; while the cassette records, run the body."""
         call = prepared.call
         kept = self._cassette.result_of(call, prepared.tool.name)
         if kept is not None:
