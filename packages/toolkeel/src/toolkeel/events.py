@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal, TypeAlias
 
 from toolkeel._records.record import record
-from toolkeel._records.record_json import to_json_data
+from toolkeel._records.record_json import describe_value, to_json_data
 from toolkeel._records.tickets import DecisionKind, Ticket
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import Delta
@@ -271,16 +271,9 @@ def event_dict(event: Event) -> dict[str, object]:
     {'type': 'coerced', 'seq': 1, 'at': 0.0, 'run_id': 'r', 'call_id': 'c', 'changes': ['trimmed']}
     """
     fields = {
-        f.name: to_json_data(getattr(event, f.name), other=_describe_value)
+        f.name: to_json_data(getattr(event, f.name), other=describe_value)
         for f in dataclasses.fields(event)
     }
     if isinstance(event, Nested):
         fields["event"] = event_dict(event.event)
     return {"type": event.type, **fields}
-
-
-def _describe_value(value: object) -> object:
-    """Return a JSON-ready description of a value that JSON has no form for."""
-    if isinstance(value, float):
-        return value
-    return f"<{len(value)} bytes>" if isinstance(value, bytes) else f"<{type(value).__name__}>"

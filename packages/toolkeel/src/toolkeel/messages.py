@@ -53,6 +53,10 @@ class ToolCall:
     provider_options: Mapping[str, object] = NOTHING
 
 
+Artifact: TypeAlias = object
+"""Annotation of a field whose value is stored with its type, as far as it has a stored form."""
+
+
 @record
 class ToolMessage:
     """The result of one call: the only record of it there is.
@@ -63,7 +67,9 @@ class ToolMessage:
         name: Name of the tool.
         status: ``success`` or ``error``.
         kind: Kind of failure; None on success. Stable API, unlike the text.
-        artifact: For the program: any object, never sent to the model.
+        artifact: For the program, never sent to the model: any object. It is saved with its type if
+            it is JSON data, a value of the standard library, a dataclass, a pydantic model or an
+            enum; any other comes back from a session or a saved run as an `UnsavedValue`.
         details: For people: errors, exit codes, coercions; never sent to the model.
         duration: Seconds from the call's start event to its end.
     """
@@ -73,7 +79,7 @@ class ToolMessage:
     name: str = ""
     status: Status = "success"
     kind: Kind | None = None
-    artifact: object = None
+    artifact: Artifact = None
     details: Mapping[str, object] = NOTHING
     duration: float = 0.0
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from typing import Any
 
 import pytest
@@ -24,7 +25,6 @@ from toolkeel._records.entries import (
     Steered,
 )
 from toolkeel._records.recorder import RunRecorder
-from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.model_interface import ModelRequest
 from toolkeel.sessions.journal_state import JournalState
@@ -235,11 +235,14 @@ def test_a_value_is_written_when_it_has_become_another_and_not_when_it_came_back
     assert journal.entries == [StateChanged("r", "key", second)] * changed
 
 
-def test_state_without_a_json_form_is_refused_when_it_is_written() -> None:
-    recorder = RunRecorder(Written(), "r")
-    for value in (object(), float("nan"), {1, 2}):
-        with pytest.raises(SetupError, match="'key'"):
+def test_state_that_cannot_be_saved_is_refused_when_it_is_written() -> None:
+    journal = Written()
+    recorder = RunRecorder(journal, "r")
+    for value in (object(), [threading.Lock()], {1: print}):
+        with pytest.raises(TypeError, match="'key'"):
             recorder.record_state_value("key", value)
+    recorder.record_state_value("key", {1, 2})
+    assert journal.entries == [StateChanged("r", "key", {"$toolkeel": "set", "value": [1, 2]})]
 
 
 def test_what_was_queued_is_written_as_such_when_it_joins() -> None:

@@ -103,12 +103,12 @@ class After(Scripted):
 
     def __init__(self, lines: list[Any], then: Any) -> None:
         super().__init__(lines)
-        self.left, self.then, self.asked = len(lines), then, 0
+        self.omitted_values, self.then, self.asked = len(lines), then, 0
         AFTER.append(self)
 
     async def stream(self, request: Any) -> Any:
         self.asked += 1
-        source = super() if self.asked <= self.left else self.then
+        source = super() if self.asked <= self.omitted_values else self.then
         async for delta in source.stream(request):
             yield delta
 
@@ -246,10 +246,10 @@ def test_a_run_saved_while_a_call_runs_says_that_its_outcome_is_not_known() -> N
         assert ran.count("pay") == sum(c.name == "pay" for c in calls)
 
 
-def test_state_that_has_no_json_form_is_named_and_the_rest_comes_back() -> None:
+def test_state_that_cannot_be_saved_is_named_and_the_rest_comes_back() -> None:
     run = Agent(Scripted(["ok"])).start("go", state={"kept": {"a": (1, 2)}, "open": [object()]})
     assert run.state.omitted_values == ("open[0]",)
-    assert saved(run).values == {"kept": {"a": [1, 2]}}
+    assert saved(run).values == {"kept": {"a": (1, 2)}}
     back = Agent(Scripted(["ok"])).start(saved(run), state={"kept": "mine"})
     assert back.context.state == {"kept": "mine"}  # what the caller gives counts
 

@@ -214,7 +214,7 @@ folder = Path(sys.argv[1])
 sessions = Sessions(folder / "a.db")
 def write(name):
     journal = opened(sessions, name)
-    n = journal.fold.state.get("n", 0)
+    n = journal.state.state.get("n", 0)
     while True:
         n += 1
         journal.append(StateChanged("r", "n", n))

@@ -2,11 +2,14 @@
 
 record         frozen records (dataclasses) that cost no more to make than ordinary objects
 record_json    records as JSON and back (serialization), each field by its annotation
+stored_types   types that have a stored form besides JSON: the standard library's, and a program's own classes
+typed_values   values of a program as JSON and back (serialization), with their types: state, artifacts
 messages_json  messages as JSON and back (serialization): saved runs, journals, exports; ``data:`` URLs as bytes
 tickets        approvals: what a person is asked before a call runs, and what they may answer (Edit: what was changed in a call)
 used_tickets   which tickets were decided, noted in a folder that processes share: none serves twice
 entries        the entries of a run's journal: what happened, as small frozen records
 entries_json   entries of a journal as JSON and back
+state_changes  changes of a run's state since it was last recorded, and undoing those that cannot be saved
 recorder       turns what a run does into entries of its journal
 result_store   results too long to be shown, kept whole under a name that tools read by line and column
 taint_sources  what a run has touched (taint): private data, strangers' text, secrets, each with its sources

@@ -18,6 +18,7 @@ from urllib.parse import unquote_to_bytes
 from pydantic_core import to_json
 
 from toolkeel._common.redact_secrets import one_line
+from toolkeel._records import typed_values as typed_values  # which registers artifacts
 from toolkeel._records.record_json import (
     Codec,
     Json,

@@ -40,6 +40,20 @@ def to_json_data(
     return [to_json_data(item, depth - 1, other) for item in value]
 
 
+def describe_value(value: object) -> object:
+    """Return a JSON-ready description of a value that JSON has no form for."""
+    if isinstance(value, float):
+        return value
+    return f"<{len(value)} bytes>" if isinstance(value, bytes) else f"<{type(value).__name__}>"
+
+
+def describe_as_json(value: object) -> Any:
+    """Return `value` as JSON-ready data; what JSON cannot represent is described, never null."""
+    return to_json_data(
+        value, other=lambda part: str(part) if isinstance(part, float) else describe_value(part)
+    )
+
+
 def _same(value: Any) -> Any:
     return value
 
@@ -94,8 +108,8 @@ _CODECS: dict[str, Codec] = {
     "int": Codec((int,)),
     "float": Codec((int, float)),
     "None": Codec(()),
-    "object": Codec((object, bool), to_json_data),
-    "Mapping[str, object]": Codec((Mapping,), to_json_data),
+    "object": Codec((object, bool), describe_as_json),
+    "Mapping[str, object]": Codec((Mapping,), describe_as_json),
     "tuple[str, ...]": tuple_codec(Codec((str,), load=_text)),
 }
 """By annotation; what is in no row goes as it is, a union as its parts, all others as text."""

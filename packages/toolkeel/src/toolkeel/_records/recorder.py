@@ -35,21 +35,16 @@ Runs nested in a call share the journal: `nested` returns a recorder for the nes
 from __future__ import annotations
 
 import dataclasses
-import json
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
 from typing import Any, Self, TypeAlias
 
-from pydantic_core import to_json
-
 from toolkeel._records import entries
-from toolkeel._records.record_json import to_json_data
+from toolkeel._records.record_json import describe_as_json, to_json_data
+from toolkeel._records.state_changes import StateChanges
 from toolkeel._records.tickets import Ticket, new_id
-from toolkeel.errors import SetupError
 from toolkeel.messages import NO_USAGE, AssistantMessage, Message, ToolCall, ToolMessage, Usage
 from toolkeel.model_interface import ModelRequest, Settings
 
-OWN_KEYS = ("messages",)
-"""Of a run's state: what an agent keeps there, and the journal has already."""
 RESUMABLE = "goes_on"
 """Key of a tool's metadata: its body is a run with a journal of its own, so it begins again unharmed."""
 Repeatable: TypeAlias = Callable[[ToolCall], bool]
@@ -99,7 +94,7 @@ class RunRecorder:
         self._seen: set[str] = set()
         self._asked = 0
         self._sent = ModelRequest(())
-        self._state = {key: _mark(value) for key, value in (state or {}).items()}
+        self._state = StateChanges(state or {})
 
     def nested(self, run: str, call: ToolCall) -> Self:
         """Return a recorder for a run nested in a call of this one.
@@ -115,7 +110,7 @@ class RunRecorder:
     def resume(self, run: str, known: int, turn: int, state: Mapping[str, object]) -> None:
         """Continue a nested run that the journal has already; the arguments are those of the class."""
         self._run, self._known, self._turn, self.is_resumed = run, known, turn, True
-        self._state = {key: _mark(value) for key, value in state.items()}
+        self._state = StateChanges(state)
 
     def start(
         self, began: entries.RunBegan, messages: list[Message], instruction_count: int
@@ -341,36 +336,32 @@ class RunRecorder:
         """Record a new value in the run's state; callable from any thread.
 
         Raises:
-            SetupError: the value cannot be represented in JSON, so a resumed run would lose it.
+            TypeError: the value cannot be saved, so a resumed run would lose it.
         """
-        try:
-            json.dumps(value, allow_nan=False)
-        except (TypeError, ValueError, RecursionError) as error:
-            raise SetupError(
-                f"the state's {key!r} cannot be kept in a session: {error}; give plain data"
-            ) from None
-        if self._state.get(key) != (mark := _mark(value)):
-            self._state[key] = mark
-            self.journal.append(entries.StateChanged(self._run, key, to_json_data(value)))
+        data, is_new = self._state.dump_value(key, value)
+        if is_new:
+            self.journal.append(entries.StateChanged(self._run, key, data))
 
     def record_emitted(self, value: object) -> None:
         """Record an event that a call has emitted."""
-        self.journal.append(entries.Emitted(self._run, to_json_data(value)))
+        self.journal.append(entries.Emitted(self._run, describe_as_json(value)))
 
     def record_taint(self, label: str, source: str) -> None:
         """Record a taint label and its source."""
         self.journal.append(entries.Tainted(self._run, label, source))
 
     def record_state_changes(self, state: Mapping[str, object]) -> None:
-        """Record what changed in the state, however it was written; threads may write it meanwhile."""
-        for key in [key for key in list(self._state) if key not in state]:
-            del self._state[key]
-            self.journal.append(entries.StateChanged(self._run, key, removed=True))
-        for key, value in list(state.items()):
-            if key not in OWN_KEYS and self._state.get(key) != (mark := _mark(value)):
-                self._state[key] = mark
-                value = json.loads(_text(value))
-                self.journal.append(entries.StateChanged(self._run, key, value))
+        """Record what changed in the state, however it was written."""
+        for change in self._state.collect(state):
+            self.journal.append(entries.StateChanged(self._run, *change))
+
+    def exclude_unsavable(self, state: Mapping[str, object]) -> None:
+        """See `StateChanges.exclude_unsavable`."""
+        self._state.exclude_unsavable(state)
+
+    def revert_unsavable(self, state: MutableMapping[str, object]) -> None:
+        """See `StateChanges.revert_unsavable`."""
+        self._state.revert_unsavable(state)
 
     def record_end(
         self, reason: str, error: str, state: Mapping[str, object], output: object = None
@@ -378,21 +369,6 @@ class RunRecorder:
         """Record the end of the run, or that it waits."""
         self.calls.clear()
         self.record_state_changes(state)
+        self.exclude_unsavable(state)
         self.record_new_messages()
         self.journal.append(entries.RunEnded(self._run, reason, error, output))
-
-
-def _mark(value: Any) -> bytes | str:
-    """Return a fingerprint of a value to detect changes; cheap, since every call computes it."""
-    try:
-        return to_json(value, inf_nan_mode="constants")
-    except ValueError:
-        return _text(value)
-
-
-def _text(value: object) -> str:
-    """Return a value as JSON text in one step, so that no thread can change it in between."""
-    try:
-        return json.dumps(value, allow_nan=False)
-    except (TypeError, ValueError, RecursionError):
-        return json.dumps(to_json_data(value))

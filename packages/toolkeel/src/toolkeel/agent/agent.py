@@ -15,6 +15,7 @@ from typing_extensions import TypeForm, TypeVar
 
 from toolkeel._common.checked_arguments import Kind, at_least, check_values, checked, listing
 from toolkeel._common.other_libraries_words import telling, too_many, unknown_option
+from toolkeel._records.typed_values import RunValues
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, HandoffsOption, as_handoffs
 from toolkeel.agent.history import HistoryPolicy
@@ -303,6 +304,7 @@ class Agent(Generic[C, T]):
         plan = self._make_plan({})
         run = call.run.make_inner(call, self.name, deps)
         run.agent, run.loop_state.can_suspend = self, call.run.can_wait
+        run.state = RunValues()
         if plan.limits is not None:
             run.scope.spending = Spending(
                 plan.limits, TREE_REQUESTS * plan.max_turns, run.scope.spending
@@ -365,6 +367,8 @@ class Agent(Generic[C, T]):
         session = given.pop("session", None)
         run = RunContext(given.pop("deps", None), agent=self, listeners=listeners, **given)
         run.loop_state.can_suspend = True
+        if "state" not in given:  # what the caller gives stays its own object
+            run.state = RunValues()
         run.scope.spending = Spending(plan.limits or RunLimits(), TREE_REQUESTS * plan.max_turns)
         within = None if session is None else resolve_session(session)
         return Run(plan, run, prompt, decisions, within)

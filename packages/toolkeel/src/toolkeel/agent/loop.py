@@ -235,6 +235,7 @@ class RunLoop(Generic[T]):
             names = active.plan.agent, active.plan.model.name
             began = RunBegan(run.id, *names, text, parent=parent, call=call)
             run.recorder.start(began, run.transcript, run.loop_state.instruction_count)
+            run.recorder.exclude_unsavable(run.state)
         tools = await active.gather_tools()
         if isinstance(start, RunState):
             resuming.resume(run, start, self._decisions, tools, active.plan.used_tickets)

@@ -10,13 +10,14 @@ from typing import TypeVar
 
 from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket, call_digest
+from toolkeel._records.typed_values import copy_state
 from toolkeel._records.used_tickets import (
     decisions_by_call,
     mark_decided,
     mark_used,
     match_decisions,
 )
-from toolkeel.agent.run_state import InnerRun, RunState, to_plain_values
+from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.call.steps.approve import definition_of
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
@@ -201,7 +202,7 @@ def collect_saved_values(
         own: Whether it has limits of its own: else the run around it counts for it.
     """
     with run.lock:
-        values, left = to_plain_values(run.state)
+        values, left = copy_state(run.state)
     pool = run.scope.spending if own or not run.scope.parent_id else None
     if pool is None:
         return values, left, 0.0, {}

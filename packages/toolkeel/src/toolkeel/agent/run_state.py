@@ -12,7 +12,6 @@ import dataclasses
 import hashlib
 import hmac
 import json
-import math
 from collections.abc import Mapping
 
 from toolkeel._common.cancel import log
@@ -20,7 +19,6 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.record_json import (
-    DEPTH,
     Codec,
     Json,
     dump_record,
@@ -31,13 +29,14 @@ from toolkeel._records.record_json import (
     tuple_codec,
 )
 from toolkeel._records.tickets import Decision, Ticket
+from toolkeel._records.typed_values import StoredState
 from toolkeel.agent.history import Cut
 from toolkeel.errors import SetupError
 from toolkeel.messages import Message, SystemMessage, Usage
 
-VERSION = 2
-READ = (1, 2)
-"""Versions that can be read. The first knew neither state nor instructions."""
+VERSION = 3
+READ = (1, 2, 3)
+"""Versions that can be read: 1 had neither state nor instructions, 2 no types in its state."""
 
 
 @record
@@ -67,8 +66,9 @@ class RunState:
         messages: The transcript.
         pending: What waits for a person, also in the inner runs.
         inner: Runs of agents that were called as tools, by the id of their call.
-        values: What tools wrote into the run's `state`.
-        left: Where in it stood what has no JSON form, and stays behind: ``"cart.items[2]"``.
+        values: The run's `state`: what tools wrote, with its types.
+        omitted_values: Paths of values in `state` that cannot be saved: ``"cart.items[2]"``. A tool's
+            write of such a value fails; the caller's own, and changes inside a value, may be such.
         instructions: What the agent was told, as evaluated when the run began; None if it was not.
         agent: Name of the agent that has it.
         path: Names of the agents that had it before and handed it over.
@@ -85,7 +85,7 @@ class RunState:
     messages: tuple[Message, ...]
     pending: tuple[Ticket, ...] = ()
     inner: Mapping[str, InnerRun] = NOTHING  # type: ignore[assignment]
-    values: Mapping[str, object] = NOTHING
+    values: StoredState = NOTHING
     omitted_values: tuple[str, ...] = ()
     instructions: str | None = None
     agent: str = ""
@@ -99,7 +99,7 @@ class RunState:
     counts: Mapping[str, int] = NOTHING  # type: ignore[assignment]
 
     def to_json(self, key: bytes = b"") -> str:
-        """As text. Artifacts that JSON cannot hold stay behind; so does what `left` names.
+        """Return the run as JSON text, without what `omitted_values` names.
 
         Args:
             key: Signs the text (HMAC-SHA256), so that `from_json` refuses what others have changed.
@@ -108,7 +108,9 @@ class RunState:
             SetupError: if a call's arguments are no JSON.
         """
         if self.omitted_values:
-            log().warning("saved without what has no JSON form: %s", ", ".join(self.omitted_values))
+            log().warning(
+                "saved without values that have no stored form: %s", ", ".join(self.omitted_values)
+            )
         state: Json = {"version": VERSION, **_dump_state(self)}
         if key:
             state["signature"] = _signature(state, key)
@@ -205,45 +207,3 @@ def _without_instructions(state: RunState) -> RunState:
     if messages and isinstance(messages[0], SystemMessage):
         told, messages = messages[0].text, messages[1:]
     return dataclasses.replace(state, messages=messages, inner=inner, instructions=told)
-
-
-# — what tools wrote —
-
-
-def to_plain_values(state: Mapping[str, object]) -> tuple[dict[str, object], tuple[str, ...]]:
-    """What JSON can hold of a run's state, a copy, and where the rest of it stood.
-
-    A value is kept whole or left whole; what came back would else be another one.
-
-    >>> to_plain_values({"seen": ["a", 1], "file": {"open": [object()]}})
-    ({'seen': ['a', 1]}, ('file.open[0]',))
-    """
-    kept: dict[str, object] = {}
-    left: list[str] = []
-    for key, value in state.items():
-        count = len(left)
-        plain = _to_plain(value, str(key), left)
-        if not isinstance(key, str):
-            left.append(f"{key!r:.80}")
-        elif len(left) == count:
-            kept[key] = plain
-    return kept, tuple(left)
-
-
-def _to_plain(value: object, path: str, left: list[str], depth: int = 0) -> object:
-    """A copy of a value; the paths of what cannot be copied are added to `left`."""
-    if value is None or type(value) in (bool, int) or (type(value) is str and _is_text(value)):
-        return value
-    if type(value) is float and math.isfinite(value):
-        return value
-    if isinstance(value, list | tuple) and type(value) in (list, tuple) and depth < DEPTH:
-        return [_to_plain(item, f"{path}[{n}]", left, depth + 1) for n, item in enumerate(value)]
-    if type(value) is dict and depth < DEPTH and all(type(key) is str for key in value):
-        return {k: _to_plain(item, f"{path}.{k}", left, depth + 1) for k, item in value.items()}
-    left.append(path)
-    return None
-
-
-def _is_text(value: str) -> bool:
-    """Whether it can be written as UTF-8: half a surrogate pair cannot."""
-    return value.isascii() or not any("\ud800" <= char <= "\udfff" for char in value)

@@ -122,6 +122,8 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
             entry.handler if not run.loop_state.visible_taint else tools.tainted_handler(entry)
         )
         value = await handler(prepared, context)
+        if run.recorder is not None and run.state:
+            run.recorder.revert_unsavable(run.state)
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
         duration = perf_counter() - started

@@ -56,7 +56,7 @@ class JournalState:
     Attributes:
         view: The messages that the model is shown next.
         entry_numbers: Number of the entry of each message in `view`; 0 for a replacement.
-        state: The values that tools wrote.
+        state: The values that tools wrote, as stored; see `toolkeel._records.typed_values`.
         usage: Usage of all runs, nested ones included.
         run_usage: Usage of the last run and those nested in it; counts every request that was sent.
         cost: Cost of the same in US dollars, where prices were needed.

@@ -9,6 +9,7 @@ from dataclasses import replace
 from toolkeel._records.entries import CallEnded, RunEnded
 from toolkeel._records.taint_sources import Source
 from toolkeel._records.tickets import Decision
+from toolkeel._records.typed_values import load_state
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.agent.session_interface import JOURNAL_KEY
 from toolkeel.agent.transcript import make_missing_result
@@ -36,9 +37,10 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
     """Give a run its recorder and the session's state."""
     fold = journal.state
     known, turn = len(fold.view.messages), fold.turn if goes_on else 0
-    run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, fold.state)
+    values = load_state(fold.state)
+    run.recorder = recorder = SessionRecorder(journal, run.id, known, turn, values)
     recorder.places, recorder.code = fold.view.positions, CodeCallJournal(journal)
-    for key, value in fold.state.items():
+    for key, value in values.items():
         run.state.setdefault(key, value)
     for label, sources in fold.taint.items():
         for source in sources:
@@ -102,7 +104,7 @@ def _nested_states(fold: JournalState, decisions: Mapping[str, InnerRun]) -> dic
             tuple(each.view.messages),
             tuple(each.open_tickets.values()),
             _nested_states(each, let.state.inner),
-            dict(each.state),
+            load_state(each.state),
             instructions=each.instructions,
             agent=each.agent,
             previous_agents=each.path,

@@ -15,6 +15,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.entries import Compacted, Decided, Queued, RunEnded
 from toolkeel._records.messages_json import load_message
 from toolkeel._records.tickets import Decision, Ticket, new_id
+from toolkeel._records.typed_values import load_state as load_values
 from toolkeel.agent.history import HistoryPolicy, ShortenedTranscript
 from toolkeel.agent.session_interface import SessionStart
 from toolkeel.context import RunContext
@@ -161,7 +162,7 @@ class Session:
     @property
     def state(self) -> dict[str, object]:
         """The values that its tools wrote."""
-        return self.load_state().state
+        return load_values(self.load_state().state)
 
     @property
     def usage(self) -> Usage:

@@ -1,0 +1,112 @@
+"""Changes of a run's state since it was last recorded, however they were made.
+
+Tools change the state by `update`, by assignment, or inside a value. The last way can be seen only by
+comparing, so a fingerprint of each value is kept. It is also a copy of the value: where a change
+cannot be saved, it is undone, and the call that made it fails.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+from contextlib import suppress
+
+from toolkeel._common.cancel import log
+from toolkeel._records.typed_values import dump_state_value, fingerprint, load_value
+
+OWN_KEYS = ("messages",)
+"""Keys of a run's state that an agent uses itself, and that the journal has already."""
+
+
+class StateChanges:
+    """The changes of one run's state.
+
+    Args:
+        state: The state according to the journal.
+    """
+
+    def __init__(self, state: Mapping[str, object]) -> None:
+        self._marks: dict[str, bytes] = {}
+        self._saved: dict[str, object] = {}
+        self._unsaved: dict[str, object] = {}
+        for key, value in state.items():
+            self.dump_value(key, value)
+
+    def dump_value(self, key: str, value: object) -> tuple[object, bool]:
+        """Return a value that is about to be written as JSON, and True if it is a change.
+
+        Raises:
+            TypeError: the value cannot be saved, so a resumed run would lose it.
+        """
+        mark = self._mark(key, value)
+        if self._marks.get(key) == mark:
+            return self._saved[key], False
+        data = _dump(key, value)
+        self._marks[key], self._saved[key] = mark, data
+        return data, True
+
+    def collect(self, state: Mapping[str, object]) -> Iterator[tuple[str, object, bool]]:
+        """Yield key, JSON value and a flag for a removed key of each change; threads may write meanwhile.
+
+        What cannot be saved is passed over: `revert_unsavable` fails the call that wrote it.
+        """
+        for key in [key for key in list(self._marks) if key not in state]:
+            del self._marks[key], self._saved[key]
+            yield key, None, True
+        for key, value in self._items(state):
+            with suppress(TypeError):
+                data, is_new = self.dump_value(key, value)
+                if is_new:
+                    yield key, data, False
+
+    def exclude_unsavable(self, state: Mapping[str, object]) -> None:
+        """Leave out of the journal, with a warning, what no call wrote and cannot be saved."""
+        for key, _, error in self._unsavable(state):
+            self._unsaved[key] = state[key]
+            log().warning("%s", error)
+
+    def revert_unsavable(self, state: MutableMapping[str, object]) -> None:
+        """Undo changes that cannot be saved.
+
+        Raises:
+            TypeError: there was one; the message names it.
+        """
+        found: TypeError | None = None
+        for key, is_known, error in self._unsavable(state):
+            found = found or error
+            state.pop(key, None)
+            if is_known:
+                state[key] = load_value(self._saved[key])
+        if found is not None:
+            raise found
+
+    def _unsavable(self, state: Mapping[str, object]) -> Iterator[tuple[str, bool, TypeError]]:
+        """Yield the key of each value that cannot be saved, True if an older one was, and why."""
+        for key, value in self._items(state):
+            try:
+                if self._marks.get(key) != self._mark(key, value):
+                    _dump(key, value)
+            except TypeError as error:
+                yield key, key in self._saved, error
+
+    def _items(self, state: Mapping[str, object]) -> Iterator[tuple[str, object]]:
+        for key, value in list(state.items()):
+            if key not in OWN_KEYS and self._unsaved.get(key, self) is not value:
+                yield key, value
+
+    def _mark(self, key: str, value: object) -> bytes:
+        try:
+            return fingerprint(value)
+        except TypeError:
+            dump_state_value(key, value)  # which names the key
+            raise
+
+
+def _dump(key: str, value: object) -> object:
+    """Return a value as JSON, though another thread may change it meanwhile."""
+    for _ in range(_TRIES):
+        with suppress(RuntimeError):  # a dictionary or set changed its size
+            return dump_state_value(key, value)
+    return dump_state_value(key, value)
+
+
+_TRIES = 100
