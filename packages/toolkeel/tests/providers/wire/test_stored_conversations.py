@@ -11,6 +11,7 @@ import pytest
 from anthropic.types import TextBlock, ToolUseBlock
 from google.genai import types
 from hypothesis import given
+from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
 from openai.types.responses import ResponseFunctionToolCall
 from pydantic import TypeAdapter
@@ -266,3 +267,58 @@ def test_a_result_of_what_no_request_can_hold_says_that_there_is_none(
         wire, [UserMessage("go"), AssistantMessage("", (CALL,)), ToolMessage(nothing, CALL.id)]
     )
     assert "(no tool output)" in settled(sent)
+
+
+def stored_turn(wire: str, calls: list[tuple[str, str]]) -> tuple[list[dict[str, Any]], Any]:
+    """A reply with calls of these ids and names as a wire stores it, and its way to store a result."""
+    body: list[dict[str, Any]] = []
+    if wire == "openai_responses":
+        body = [
+            {"type": "function_call", "call_id": id, "name": name, "arguments": "{}"}
+            for id, name in calls
+        ]
+        return body, lambda id, text: [
+            {"type": "function_call_output", "call_id": id, "output": text}
+        ]
+    if wire == "openai_chat":
+        listed = [
+            {"id": id, "type": "function", "function": {"name": name, "arguments": "{}"}}
+            for id, name in calls
+        ]
+        body = [{"role": "assistant", "content": None, "tool_calls": listed}]
+        return body, lambda id, text: [{"role": "tool", "tool_call_id": id, "content": text}]
+    if wire == "anthropic":
+        used = [{"type": "tool_use", "id": id, "name": name, "input": {}} for id, name in calls]
+        block = {"type": "tool_result"}
+        return [{"role": "assistant", "content": used}], lambda id, text: [
+            {"role": "user", "content": [{**block, "tool_use_id": id, "content": text}]}
+        ]
+    used = [{"toolUse": {"toolUseId": id, "name": name, "input": {}}} for id, name in calls]
+    return [{"role": "assistant", "content": used}], lambda id, text: [
+        {
+            "role": "user",
+            "content": [{"toolResult": {"toolUseId": id, "content": [{"text": text}]}}],
+        }
+    ]
+
+
+@pytest.mark.parametrize("wire", ["openai_responses", "openai_chat", "anthropic", "bedrock"])
+@given(
+    ids=st.lists(st.lists(st.sampled_from(["a", "a_2", "b"]), min_size=1, max_size=4), max_size=3)
+)
+def test_results_of_repeated_ids_answer_their_calls_one_by_one(
+    wire: str, ids: list[list[str]]
+) -> None:
+    messages: list[dict[str, Any]] = []
+    for turn, some in enumerate(ids):
+        calls = [(id, f"f{turn}_{number}") for number, id in enumerate(some)]
+        stored, store_result = stored_turn(wire, calls)
+        messages += stored
+        for id, name in calls:
+            messages += store_result(id, name)
+    for reply in (read := door(wire).decode_messages(messages)):
+        if isinstance(reply, AssistantMessage):
+            answered = {call.id: call.name for call in reply.tool_calls}
+        else:
+            assert reply.name == reply.text == answered[reply.tool_call_id]
+    assert len(read) == len(ids) + sum(map(len, ids))

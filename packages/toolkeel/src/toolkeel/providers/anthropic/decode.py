@@ -9,6 +9,7 @@ from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.media import base64_block, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
+from toolkeel.providers.wire.tools import WireTools
 
 
 class StoredMessages(StoredTurns):
@@ -24,6 +25,10 @@ class StoredMessages(StoredTurns):
     def as_response(self, turn: list[Json]) -> Json:
         blocks = blocks_of(turn[0].get("content"))
         return {"type": "message", "stop_reason": "end_turn", "content": blocks}
+
+    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        blocks = blocks_of(turn[0].get("content"))
+        return [as_text(one.get("id")) for one in blocks if one.get("type") == "tool_use"]
 
     def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
         if block.get("type") != "tool_result":

@@ -12,6 +12,7 @@ from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.media import data_block, media_block, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text, decoded_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
+from toolkeel.providers.wire.tools import WireTools
 
 _INTRO = re.compile(r"Document '(.*)' is the file '(.*)':", re.DOTALL)
 
@@ -34,6 +35,10 @@ class StoredConverse(StoredTurns):
         ]
         message = {"role": "assistant", "content": blocks}
         return {"output": {"message": message}, "stopReason": "end_turn"}
+
+    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        called = [as_dict(one.get("toolUse")) for one in blocks_of(turn[0].get("content"))]
+        return [as_text(one.get("toolUseId")) for one in called if one]
 
     def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
         if "toolResult" not in block:

@@ -15,6 +15,7 @@ from toolkeel.providers.wire.media import (
 )
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
+from toolkeel.providers.wire.tools import WireTools
 
 
 class StoredContents(StoredTurns):
@@ -41,7 +42,7 @@ class StoredContents(StoredTurns):
         blocks = blocks_of(turn[0].get("parts"))
         return {"candidates": [{"content": {"parts": blocks}, "finishReason": "STOP"}]}
 
-    def ids(self, turn: list[Json]) -> list[str]:
+    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
         parts = blocks_of(turn[0].get("parts"))
         called = [as_dict(part["functionCall"]) for part in parts if "functionCall" in part]
         return [as_text(one.get("id")) for one in called]

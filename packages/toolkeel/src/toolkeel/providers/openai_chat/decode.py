@@ -10,6 +10,7 @@ from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.wire.media import inline, unknown_block
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, decoded_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
+from toolkeel.providers.wire.tools import WireTools
 
 
 class StoredChat(StoredConversation):
@@ -25,14 +26,14 @@ class StoredChat(StoredConversation):
     def as_response(self, turn: list[Json]) -> Json:
         return {"message": turn[0], "finish_reason": "stop"}
 
-    def ids(self, turn: list[Json]) -> list[str]:
+    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
         return [as_text(as_dict(one).get("id")) for one in as_list(turn[0].get("tool_calls"))]
 
     def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
         content = self.content(wire.get("content"))
         if wire.get("role") in ("tool", "function"):
             id, name = as_text(wire.get("tool_call_id")), as_text(wire.get("name"))
-            yield calls.result(content, id, name="" if id else name)
+            yield calls.result(content, id, name=name)
         else:
             yield UserMessage(content)
 

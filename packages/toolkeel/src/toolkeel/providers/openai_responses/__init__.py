@@ -20,6 +20,7 @@ https://platform.openai.com/docs/api-reference/responses.
 
 profile       what the wire takes and says: options, reasons, statuses, parts of items, usage
 native_calls  calls that the Responses API makes of its own tools and the program answers
+item_matching  which streamed item an event or an entry of the final list belongs to
 stream        reads answers, whole and streamed, as deltas
 decode        reads stored conversations as messages
 encode        makes requests of transcripts, tools and settings

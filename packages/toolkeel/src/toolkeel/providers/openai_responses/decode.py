@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from toolkeel.content import Block, Content, File, Image, Text
 from toolkeel.messages import Message, UserMessage
-from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS
+from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS, as_function_call
 from toolkeel.providers.openai_responses.profile import CALLS, WIRE
 from toolkeel.providers.openai_responses.stream import StreamDecoder
 from toolkeel.providers.wire.media import data_block, inline, unknown_block
@@ -58,8 +58,11 @@ class StoredItems(StoredConversation):
             yield reply
 
     def is_reply(self, wire: Json) -> bool:
-        known = wire.get("role") in ("user", "system", "developer")
-        return not (known or wire.get("type") in _OUTPUT_ITEMS)
+        return not (_is_said(wire) or wire.get("type") in _OUTPUT_ITEMS)
+
+    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        called = (as_function_call(item, tools, whole=False) for item in turn)
+        return [as_text(one.get("call_id")) for one in called if one.get("type") in CALLS]
 
     def as_response(self, turn: list[Json]) -> Json:
         output = [_item(item) for item in turn]

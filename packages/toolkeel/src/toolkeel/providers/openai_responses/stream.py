@@ -19,6 +19,11 @@ from toolkeel._records.record import NOTHING
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.messages import AssistantMessage, FinishReason
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
+from toolkeel.providers.openai_responses.item_matching import (
+    find_done_item,
+    is_same_item,
+    match_items,
+)
 from toolkeel.providers.openai_responses.native_calls import NATIVE, as_function_call
 from toolkeel.providers.openai_responses.profile import (
     CALLS,
@@ -31,7 +36,7 @@ from toolkeel.providers.openai_responses.profile import (
     spoken,
     usage_of,
 )
-from toolkeel.providers.wire.decoder import Block, Decoder
+from toolkeel.providers.wire.decoder import BREAK, Block, Decoder
 from toolkeel.providers.wire.part_order import CALL
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -48,23 +53,17 @@ from toolkeel.providers.wire.server_errors import incomplete_response, sent_erro
 from toolkeel.providers.wire.tools import WireTools
 
 _ENDS = frozenset({"failed", "incomplete", "cancelled"})
-_BREAK = "\n\n"
 _TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
 
 
 class OpenItem(Block):
-    """An output item whose pieces are still coming.
+    """An output item whose pieces are still coming; `number` counts the calls of the reply."""
 
-    Args:
-        wire: As it was last seen.
-        number: Of a call, which one of the reply it is.
-    """
-
-    __slots__ = ("section",)
+    __slots__ = ("place", "section")
 
     def __init__(self, wire: Json, number: int) -> None:
         super().__init__(wire)
-        self.number = number
+        self.number, self.place = number, 0
         self.section: object = None
         """Which part of the reasoning is coming."""
 
@@ -79,7 +78,7 @@ class OpenItem(Block):
             return input_text(value) if value else ""
         if self.type == "reasoning":
             parts = [*as_list(self.wire.get("summary")), *as_list(self.wire.get("content"))]
-            return _BREAK.join(text for part in parts if (text := part_text(part)))
+            return BREAK.join(text for part in parts if (text := part_text(part)))
         return spoken(self.wire)
 
     def complete(self) -> None:
@@ -96,7 +95,7 @@ class OpenItem(Block):
         """What stands before a piece of reasoning: a blank line if another part begins."""
         begins = self.section is not None and self.section != section and bool(self.pieces)
         self.section = section
-        return _BREAK if begins else ""
+        return BREAK if begins else ""
 
 
 class StreamDecoder(Decoder):
@@ -118,9 +117,11 @@ class StreamDecoder(Decoder):
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
         self._items: dict[int, OpenItem] = {}
+        self._by_index: dict[int, OpenItem] = {}
         self._status = ""
         self._refused = False
         self._contradicted = False
+        self._last_place: dict[str, int] = {}
         self._stored = False
 
     def take(self, data: Json) -> list[Delta]:
@@ -168,8 +169,11 @@ class StreamDecoder(Decoder):
         if self._status == "failed":
             raise sent_error(response if response.get("error") else {"message": self._reason})
         deltas: list[Delta] = []
-        for index, wire in enumerate(as_list(response.get("output"))):
-            deltas += self._end_item({"output_index": index, "item": wire})
+        output = map(as_dict, as_list(response.get("output")))
+        wires = [as_function_call(one, self._tools, whole=True) for one in output]
+        found = match_items(self._items, wires)
+        for index, (item, wire) in enumerate(zip(found, wires, strict=True)):
+            deltas += self._last_form(index, wire, item)
         if self._status in ("queued", "in_progress"):  # it is a snapshot
             self._status = ""
         return deltas
@@ -228,10 +232,12 @@ class StreamDecoder(Decoder):
 
     def _end_item(self, data: Json) -> list[Delta]:
         wire = as_function_call(as_dict(data.get("item")), self._tools, whole=True)
-        return self._last_form(place_of(data), wire)
+        item = find_done_item(self._by_index, self._items, data.get("output_index"), wire)
+        return self._last_form(place_of(data), wire, item)
 
     def _say_on(self, data: Json) -> list[Delta]:
         item, deltas = self._item(data, "message")
+        self._check_order(item)
         return deltas + self._say(as_text(data.get("delta")), item.pieces)
 
     def _refuse(self, data: Json) -> list[Delta]:
@@ -241,6 +247,7 @@ class StreamDecoder(Decoder):
     def _think_on(self, data: Json) -> list[Delta]:
         item, deltas = self._item(data, "reasoning")
         key = "summary_index" if "summary_index" in data else "content_index"
+        self._check_order(item)
         piece = item.separator((key, data.get(key))) + as_text(data.get("delta"))
         return deltas + self._think(piece, item.pieces)
 
@@ -268,23 +275,29 @@ class StreamDecoder(Decoder):
     def _item(self, data: Json, kind: str) -> tuple[OpenItem, list[Delta]]:
         """The item an event is about; one whose start never came begins here."""
         index = data.get("output_index")
-        found = self._items.get(index) if isinstance(index, int) else self._by_id(data)
+        found = self._by_index.get(index) if isinstance(index, int) else self._by_id(data)
         if found is not None:
             return found, []
         place = place_of(data) if isinstance(index, int) else len(self._items)
         deltas = self._open(place, {"type": kind, "id": data.get("item_id")})
-        return self._items[place], deltas
+        return self._by_index[place], deltas
 
     def _by_id(self, data: Json) -> OpenItem | None:
         id = data.get("item_id")
-        return next((one for one in self._items.values() if id and one.wire.get("id") == id), None)
+        named = [one for one in self._items.values() if id and one.wire.get("id") == id]
+        return next((one for one in named if one.open), named[-1] if named else None)
 
     def _open(self, index: int, wire: Json) -> list[Delta]:
-        known = self._items.get(index)
-        if known is not None:
-            known.wire = {**known.wire, **wire}
-            return self._call(known)
-        item = self._items[index] = OpenItem(dict(wire), self._calls)
+        known = self._by_index.get(index)
+        if known is not None and is_same_item(known, wire):
+            known.wire = {**known.wire, **wire} if known.open else known.wire
+            return self._call(known) if known.open else []
+        return self._add(index, wire)
+
+    def _add(self, index: int, wire: Json) -> list[Delta]:
+        item = self._by_index[index] = OpenItem(dict(wire), self._calls)
+        item.place = index if index not in self._items else max(self._items) + 1
+        self._items[item.place] = item
         self._calls += item.type in CALLS
         return self._call(item)
 
@@ -295,32 +308,21 @@ class StreamDecoder(Decoder):
         extra = call_extra(item.wire) or NOTHING
         return [CallDelta(item.number, id, self._tools.name_of(name), "", extra)]
 
-    def _last_form(self, index: int, wire: Json) -> list[Delta]:
+    def _last_form(self, index: int, wire: Json, item: OpenItem | None) -> list[Delta]:
         """Take an item as it is when done: whatever it says that was not said yet is said now."""
         if not wire:
             return []
-        item = self._same(index, wire)
         if item is not None and not item.open:
             return []
         deltas: list[Delta] = []
         if item is None:
-            free = index if index not in self._items else max(self._items) + 1
-            deltas += self._open(free, wire)
-            item = self._items[free]
+            deltas += self._add(index, wire)
+            item = self._by_index[index]
         else:
             before, item.wire = item.wire, dict(wire)
             if any(before.get(key) != wire.get(key) for key in _TOLD_FIRST):
                 deltas += self._call(item)
         return deltas + self._close(item)
-
-    def _same(self, index: int, wire: Json) -> OpenItem | None:
-        """The item that `wire` is a later form of."""
-        kind, id = wire.get("type"), wire.get("id")
-        for item in self._items.values():
-            if id and item.type == kind and item.wire.get("id") == id:
-                return item
-        there = self._items.get(index)
-        return there if there is not None and there.type == kind else None
 
     def _close(self, item: OpenItem) -> list[Delta]:
         if not item.open:
@@ -339,6 +341,7 @@ class StreamDecoder(Decoder):
             self._show(item.wire.get("result"), f"image/{form}")
         secret = clean_text(as_text(item.wire.get("encrypted_content")))
         if item.type == "reasoning" and secret:
+            self._last_thinking = None
             deltas.append(ReasoningDelta("", secret))
         return deltas
 
@@ -352,13 +355,21 @@ class StreamDecoder(Decoder):
         if not text.startswith(said):
             self._contradicted = self._contradicted or item.type != "reasoning"
             return []
+        self._check_order(item)
         rest = text[len(said) :]
+        if item.type == "reasoning":
+            return self._think(rest, item.pieces)
         item.pieces.append(rest)
         if item.type == "message":
             return [TextDelta(rest)]
-        if item.type == "reasoning":
-            return [ReasoningDelta(rest)]
         return [] if self._is_renamed(item) else [CallDelta(item.number, arguments=rest)]
+
+    def _check_order(self, item: OpenItem) -> None:
+        """Note whether text of `item` follows that of an item behind it: calls have numbers."""
+        if item.type not in CALLS:
+            last = self._last_place.get(item.type, -1)
+            self._contradicted = self._contradicted or item.place < last
+            self._last_place[item.type] = max(last, item.place)
 
     def _name(self, item: OpenItem) -> str:
         return self._tools.name_of(as_text(item.wire.get("name")))

@@ -30,6 +30,8 @@ from toolkeel.providers.wire.plain_json import (
 from toolkeel.providers.wire.server_errors import is_error, sent_error
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
+BREAK = "\n\n"
+"""Separates blocks of reasoning."""
 _NOTHING = ("", "[DONE]", b"", b"[DONE]")
 _OF_ERRORS = frozenset({"error", "detail", "message"})
 
@@ -65,6 +67,8 @@ class Decoder:
         """What it made: pictures, sounds and files."""
         self._text = TextPieces()
         self._thought = TextPieces()
+        self._last_thinking: list[str] | None = None
+        """The pieces of the block that thought last, unless its signature ended it."""
         self._usage: Json = {}
 
     def feed(self, event: object) -> list[Delta]:
@@ -166,11 +170,15 @@ class Decoder:
         return [TextDelta(said)] if said else []
 
     def _think(self, text: str, pieces: list[str] | None = None) -> list[Delta]:
-        """What is thought; kept in `pieces`, too."""
+        """What is thought; kept in `pieces`, too. A blank line separates blocks without signatures."""
         thought = self._thought.feed(text)
         if pieces is not None:
             pieces.append(thought)
-        return [ReasoningDelta(thought)] if thought else []
+        if not thought:
+            return []
+        last, self._last_thinking = self._last_thinking, pieces
+        separator = BREAK if last is not None and last is not pieces else ""
+        return [ReasoningDelta(separator + thought)]
 
     # — what a wire's package gives to programs —
 
@@ -316,6 +324,7 @@ class BlockDecoder(Decoder, Generic[B]):
         if not signed:
             return []
         block.wire["signature"] = signed
+        self._last_thinking = None
         return [ReasoningDelta("", signed)]
 
     def _begin_call(self, block: Block, id: object) -> list[Delta]:

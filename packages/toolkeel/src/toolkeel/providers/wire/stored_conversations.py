@@ -57,8 +57,10 @@ class StoredCalls:
             failed: Whether the tool failed.
         """
         status: Status = "error" if failed else "success"
+        named = name in {call.name for call, wire_id in self._open if wire_id == id or not id}
         for index, (call, wire_id) in enumerate(self._open):
-            if (wire_id == id) if id else (name in ("", call.name)):
+            is_named = name == call.name or not (name and (named or not id))
+            if is_named and (wire_id == id or not id):
                 del self._open[index]
                 return ToolMessage(content, call.id, call.name, status)
         return ToolMessage(content, id, name or self._names.get(id, ""), status)
@@ -105,7 +107,7 @@ class StoredConversation:
             if self.is_reply(first):
                 said = self.decoder.decode(self.as_response(turn), tools=made)
                 reply = from_wire(said, wire, named)
-                calls.add(reply, self.ids(turn))
+                calls.add(reply, self.ids(turn, made))
                 messages.append(reply)
             elif first.get("role") in ("system", "developer"):
                 messages.append(SystemMessage("\n".join(texts_of(first.get(self.inside)))))
@@ -157,7 +159,7 @@ class StoredConversation:
         """Whether the model said it."""
         return wire.get("role") == self.assistant
 
-    def ids(self, turn: list[Json]) -> list[str]:
+    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
         """The ids of the calls in a reply, where they are not the reply's."""
         return []
 
