@@ -44,7 +44,7 @@ MAX_CALLS_PER_WORKER = 1000
 _START_CODE = (
     "import sys; sys.path = sys.argv[1:]; from toolkeel.executors.worker import main; main()"
 )
-_LIBRARY = Path(__file__).parents[2]
+_PACKAGES = ("toolkeel", "toolkeel_workspace", "toolkeel_studio", "toolkeel_compat")
 _MAX_FAILED_STARTS = 3  # workers in a row that end before a body starts
 
 
@@ -172,7 +172,7 @@ class Process:
         if self._sandbox is None:
             command = self._unconfined.build_command(argv)
             return Worker(command, self._unconfined.limits.total_memory)
-        sandbox = self._sandbox.with_readable(_LIBRARY, Path(file).parent)
+        sandbox = self._sandbox.with_readable(*_library_folders(), Path(file).parent)
         return Worker(sandbox.build_command(argv), sandbox.limits.total_memory)
 
     async def _release_worker(
@@ -183,6 +183,12 @@ class Process:
         is_worn_out = outcome.get("retire", True) or worker.calls >= self._max_calls_per_worker
         if is_worn_out or not warm_pool.put_idle(kind, worker):
             await asyncio.shield(worker.end())
+
+
+def _library_folders() -> list[Path]:
+    """List the folders that the library's distributions are imported from."""
+    folders = [Path(entry or ".") for entry in sys.path]
+    return [folder for folder in folders if any((folder / name).is_dir() for name in _PACKAGES)]
 
 
 def _died_outcome(worker: Worker, printed: str) -> Message:

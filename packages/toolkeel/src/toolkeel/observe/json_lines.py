@@ -18,11 +18,11 @@ class JsonLines:
     >>> lines = io.StringIO()
     >>> JsonLines(lines)(HandedOver(1, 0.0, "r", "a", "b"))
     >>> lines.getvalue()
-    '{"type": "handed_over", "seq": 1, "at": 0.0, "run_id": "r", "left": "a", "agent": "b", "model": ""}\\n'
+    '{"type": "handed_over", "seq": 1, "at": 0.0, "run_id": "r", "previous_agent": "a", "agent": "b", "model": ""}\\n'
 
     Args:
         file: A path, opened for appending and closed by `close`; or an open text file.
-        deltas: Whether pieces of replies are written too; the whole reply follows them anyway.
+        deltas: Write pieces of replies, too; the complete reply follows them anyway.
 
     Raises:
         OSError: the file cannot be opened.
