@@ -306,8 +306,8 @@ def test_the_same_function_twice_is_told_as_that() -> None:
         """Once."""
         return n
 
-    with pytest.raises(DuplicateToolError, match="'once' is given twice; give it once"):
+    with pytest.raises(DuplicateToolError, match="'once' is listed twice; list it once"):
         Toolset([once, once])
     made = tool(once)
-    with pytest.raises(DuplicateToolError, match="'once' is given twice"):
+    with pytest.raises(DuplicateToolError, match="'once' is listed twice"):
         Toolset([made, made])

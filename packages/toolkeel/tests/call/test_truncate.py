@@ -96,4 +96,4 @@ def test_of_many_texts_the_first_are_shown_and_all_are_kept(texts: list[str], li
         return
     *blocks, notice = message.content
     assert sum(len(block.text) for block in blocks) == limit  # type: ignore[union-attr]
-    assert f"of {len(texts)} texts are shown whole" in notice.text  # type: ignore[union-attr]
+    assert f"of {len(texts)} texts are complete" in notice.text  # type: ignore[union-attr]

@@ -1,7 +1,7 @@
 """2. A call becomes a message (tool execution): ToolCall → Prepared → ToolMessage.
 
 arguments          the text of the arguments: parsed, validated, repaired, masked
-steps              what stands around a body: guards, approval, rules, limits, locks, cache, retry
+steps              steps around a body: guards, approval, rules, limits, locks, cache, retry
 body               how a body runs: async, threads, deadlines, the bridge from sync code
 truncate           results that are too long: what the model is shown, and the way to the rest
 result_message     what a body returned becomes the result message
@@ -14,7 +14,7 @@ batch              the calls of one turn: side by side, answered in order
 toolset            `Toolset`: uniquely named tools that are found and run
 tool_sources       tool sources: tools that are not known before a run begins
 tool_search        finding tools among many by their words
-enabled_tools      which tools a model is told about in a turn
+enabled_tools      the tools that a model request offers
 direct_invoke      ``tool.invoke``: one tool run without a toolset
 """
 

@@ -24,7 +24,7 @@ def check_calls(calls: Sequence[ToolCall]) -> None:
     """Raise unless `calls` is a sequence of `ToolCall`.
 
     Args:
-        calls: What was given as the calls of a turn.
+        calls: The calls of a turn.
 
     Raises:
         SetupError: they are not.
@@ -56,7 +56,7 @@ def check_run(run: object) -> None:
 class Batch:
     """The calls of one turn: n calls in, n results out.
 
-    Each call gets a task and they all run at once, up to `width` of them; a call of a
+    Each call gets a task and they all run at once, up to `max_concurrency` of them; a call of a
     `sequential` tool waits for those before it and holds back those after it. Tasks are counted
     down by their done-callbacks, so the cost of a call does not grow with the batch. A single call
     needs no task of its own. A call that declares resources and has arguments too large to validate
@@ -69,9 +69,9 @@ class Batch:
         max_concurrency: How many may run at once; None for all.
 
     Attributes:
-        results: One per call, in order; whole even if `run` raised. A call that waits for a
+        results: One per call, in order; complete even if `run` raised. A call that waits for a
             person has none.
-        waits: What waits for a person, by the id of its call, in order.
+        suspended: What waits for a person, by the id of its call, in order.
     """
 
     def __init__(
@@ -105,8 +105,8 @@ class Batch:
 
     def started_calls(self) -> list[tuple[ToolCall, ToolMessage | None]]:
         """Return the calls that have started, in order, each with its result so far."""
-        begun = set(range(len(self.calls))) - set(self._waiting) - set(self._suspended)
-        return [(self.calls[index], self._results[index]) for index in sorted(begun)]
+        started = set(range(len(self.calls))) - set(self._waiting) - set(self._suspended)
+        return [(self.calls[index], self._results[index]) for index in sorted(started)]
 
     async def run(self) -> None:
         """Run all calls; afterwards `results` and `suspended` are complete.
@@ -200,7 +200,7 @@ class Batch:
         fatal = None if task.cancelled() else task.exception() or task.result()
         if fatal is not None and not isinstance(fatal, asyncio.CancelledError):
             self._fatal = self._fatal or fatal
-            if not isinstance(fatal, Exception):  # the program shall end: nobody is waited for
+            if not isinstance(fatal, Exception):  # the program ends: do not wait
                 self._cancel_tasks()
         if self._waiting:
             self._start_calls()

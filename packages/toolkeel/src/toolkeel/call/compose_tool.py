@@ -42,7 +42,7 @@ def compose_tool(
         steps: Outside those of the tool, outermost first.
         rules: Which calls are refused, asked about or let through.
         last: Runs the body.
-        watch: Whether what the run has touched may make it ask.
+        watch: Let the run's labels make its calls need approval.
     """
     if (check := getattr(made.executor, "check_tool", None)) is not None:
         check(made)
@@ -51,10 +51,10 @@ def compose_tool(
     if made.enabled is not True:
         outer.insert(0, check_enabled)
     outside = made.executor is external
-    asks = watch or outside or rules is not None or made.approval is not False
-    approval = Approval(made.approval, rules, guards) if asks else None
+    needs_approval = watch or outside or rules is not None or made.approval is not False
+    approval = Approval(made.approval, rules, guards) if needs_approval else None
     if made.effects.resources:
-        add_locks(made, outer, inner, asks)
+        add_locks(made, outer, inner, needs_approval)
     last = _compose_body(made, last, inner, approval)
     if approval is not None:
         within = approval.require_approval(
@@ -62,7 +62,9 @@ def compose_tool(
         )
     else:
         within = compose(inner, last, refuse_change)
-    if not (outer or inner or asks):  # only the body can wait, and it is watched on its own
+    if not (
+        outer or inner or needs_approval
+    ):  # only the body can wait, and it is watched on its own
         return within
     handler = stop_on_cancel(compose(outer, within, validate_change))
     return with_defaults(handler) if made.arguments.defaults else handler
@@ -86,13 +88,13 @@ def _compose_body(
 
 
 def _with_external_answer(approval: Approval, body: Handler) -> Handler:
-    """Return a handler that uses an answer given from outside instead of running `body`."""
+    """Return a handler that uses an external answer instead of running `body`."""
 
     async def unless_given(prepared: Prepared, context: ToolContext) -> object:
-        given = approval.external_answer(context)
-        if given is None:
+        answer = approval.external_answer(context)
+        if answer is None:
             return await body(prepared, context)
-        value = check_output(prepared.tool, given.value, from_outside=True)
+        value = check_output(prepared.tool, answer.value, from_outside=True)
         return ToolOutput(value, None, {"answered": "from outside"})
 
     return unless_given
@@ -102,7 +104,7 @@ def _split_steps(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list
     """Return the steps before approval, and the steps after it in the order of their places.
 
     Raises:
-        SetupError: a step cannot work with the tool, or stands at no place there is.
+        SetupError: a step cannot work with the tool, or its place does not exist.
     """
     inner: list[tuple[int, Step]] = []
     outer: list[Step] = []
@@ -115,7 +117,7 @@ def _split_steps(steps: Sequence[Step], made: AnyTool) -> tuple[list[Step], list
         elif place in PLACES:
             inner.append((PLACES.index(place), step))
         else:
-            raise SetupError(f"{made.name}: a step stands at {place!r}; places are {PLACES}")
+            raise SetupError(f"{made.name}: a step has the place {place!r}; places are {PLACES}")
     if made.arguments.model_validators is not None:
         outer.insert(0, ModelValidators())
     return outer, [step for _, step in sorted(inner, key=lambda item: item[0])]

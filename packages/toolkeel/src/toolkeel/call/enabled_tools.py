@@ -90,7 +90,9 @@ class EnabledTools:
             answer = item.enabled(ToolContext(ToolCall("", item.name), item.name, self._run))
             return bool(await answer if inspect.isawaitable(answer) else answer)
         except Exception:
-            log.exception("whether %s is enabled cannot be told; it is not offered", item.name)
+            log.exception(
+                "the predicate `enabled` of %s failed; the tool is not offered", item.name
+            )
             return False
 
     def _searcher(self, tools: Toolset) -> AnyTool:
@@ -131,10 +133,10 @@ def with_wire_names(result: ToolMessage, names: Mapping[str, str]) -> ToolMessag
 
     Args:
         result: With the tools' own names.
-        names: What the model was told, by own name; those alone that differ.
+        names: Name on the wire by the tool's own name, where they differ.
 
-    >>> gone = ToolMessage("There is no tool 'x.z'. Did you mean 'x.y'?", kind="unknown_tool")
-    >>> with_wire_names(replace(gone, status="error"), {"x.y": "x_y"}).content
+    >>> failed = ToolMessage("There is no tool 'x.z'. Did you mean 'x.y'?", kind="unknown_tool")
+    >>> with_wire_names(replace(failed, status="error"), {"x.y": "x_y"}).content
     "There is no tool 'x.z'. Did you mean 'x_y'?"
     """
     name = f"({'|'.join(map(re.escape, sorted(names, key=len, reverse=True)))})"
@@ -145,13 +147,13 @@ def with_wire_names(result: ToolMessage, names: Mapping[str, str]) -> ToolMessag
     else:
         place = re.compile(rf'(?<![\w.-]){name}(?=\(path=")')
 
-    def said(text: str) -> str:
+    def replace_names(text: str) -> str:
         return place.sub(lambda found: names[found[0]], text)
 
     if isinstance(result.content, str):
-        return replace(result, content=said(result.content))
+        return replace(result, content=replace_names(result.content))
     blocks = (
-        Text(said(block.text), block.extra) if isinstance(block, Text) else block
+        Text(replace_names(block.text), block.extra) if isinstance(block, Text) else block
         for block in result.content
     )
     return replace(result, content=tuple(blocks))

@@ -42,10 +42,10 @@ def failure_message(
 
     Args:
         call: The call.
-        tool: What it meant; None if there is no such tool.
+        tool: The tool it names; None if there is no such tool.
         error: What went wrong. Anything but a `CallError` counts as a crash.
         duration: Seconds since the call's start event.
-        keeper: Keeps a text whole that is too long.
+        keeper: Stores a text that is too long.
     """
     name = tool.name if tool else clean_text(str(call.name))
     if not isinstance(error, CallError):

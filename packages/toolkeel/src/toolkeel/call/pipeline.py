@@ -60,7 +60,7 @@ class Entry:
     Args:
         tool: What it is.
         handler: Its steps and its body, composed.
-        meant: The name it was called by, if that was mended to find it.
+        requested_name: The name in the call, if it differs from the tool's.
     """
 
     tool: AnyTool
@@ -127,11 +127,11 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         message = render(prepared, value, perf_counter() - started, tools.keeper)
     except BaseException as error:
         duration = perf_counter() - started
-        told = error
+        cause = error
         if isinstance(error, CancelledError) and context is not None and not context.body_state:
-            told = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
-        message = _failure(call, tool, told, run, duration, tools.keeper)
-        del told  # by its traceback it would hold itself
+            cause = not_started_error(call.name if tool is None else tool.name, run.cancel.reason)
+        message = _failure(call, tool, cause, run, duration, tools.keeper)
+        del cause  # by its traceback it would hold itself
         return _finish(run, call, prepared, context, message, _fatal_error(error))
     return _finish(run, call, prepared, context, message, None)
 
@@ -146,14 +146,14 @@ async def _prepare_in_thread(
     return prepared
 
 
-def _report_changes(prepared: Prepared, meant: str, run: RunContext) -> Prepared:
+def _report_changes(prepared: Prepared, requested_name: str, run: RunContext) -> Prepared:
     """Return the call with all repairs of it listed, and emit them as an event.
 
     Args:
-        meant: The name it came under, if that was mended too.
+        requested_name: The name in the call, if it differs from the tool's.
     """
-    if meant:
-        change = f"{meant!r:.100} was taken as the tool {prepared.tool.name!r}"
+    if requested_name:
+        change = f"{requested_name!r:.100} was taken as the tool {prepared.tool.name!r}"
         prepared = replace(prepared, changes=(change, *prepared.changes))
     if run.listeners:
         run.emit(Coerced(*run.next_event_fields(), prepared.call.id, prepared.changes))
@@ -219,7 +219,7 @@ def _failure(
             return failure_message(call, tool, error, duration, keeper)
         return run.mask.mask_value(
             failure_message(call, tool, error, duration)
-        )  # secrets are kept nowhere
+        )  # secrets are stored nowhere
     except Exception as again:
         log.warning("a failure of %r cannot be reported", call.name, exc_info=again)
         text = f"The call of {call.name!r} failed, and what went wrong cannot be told."

@@ -39,17 +39,17 @@ def render(
         if limit is None or len(value) <= limit:
             shown = value if value.isascii() else clean_text(value)
             return ToolMessage(shown, call.id, tool.name, "success", None, None, NOTHING, duration)
-    artifact, details, whole = None, NOTHING, value
+    artifact, details, content = None, NOTHING, value
     status: Status = "success"
     kind: Kind | None = None
     if isinstance(value, ToolMessage):
         status, kind = _status_and_kind(prepared, value)
-        artifact, details, whole = value.artifact, value.details, value.content
+        artifact, details, content = value.artifact, value.details, value.content
     elif isinstance(value, ToolOutput):
-        artifact, details, whole = value.artifact, value.details, value.content
+        artifact, details, content = value.artifact, value.details, value.content
     elif tool.returns != "content":
-        whole, artifact = _pair(tool, value)
-    shown = to_content(tool, whole)
+        content, artifact = _pair(tool, value)
+    shown = to_content(tool, content)
     if (
         limit is not None
         and (len(shown) if isinstance(shown, str) else content_length(shown)) > limit
@@ -57,7 +57,7 @@ def render(
         takes = properties_of(tool.parameters) or tool.parameters.get("additionalProperties", True)
         rest = NARROW if takes else NOT_READABLE
         shown = limit_content(shown, limit, keeper, rest)
-        artifact = whole if artifact is None else artifact
+        artifact = content if artifact is None else artifact
     if prepared.changes:
         details = {**details, "coerced": prepared.changes}
     return ToolMessage(shown, call.id, tool.name, status, kind, artifact, details, duration)

@@ -25,9 +25,9 @@ Provided: TypeAlias = Iterable[Toolish] | Awaitable[Iterable[Toolish]]
 class ToolSource(Protocol):
     """An object with `get_tools`, sync or async, that yields the tools of a run.
 
-    It is given as the first parameter, if that has no default or is called ``run``.
+    The context is the first parameter, if that has no default or is called ``run``.
 
-    An agent asks its sources once, when a run begins, all at the same time. One that fails is left
+    An agent reads its sources once, when a run starts, in parallel. One that fails is left
     out with a warning, unless it has a true attribute `required`: then the run ends.
 
     If a source has a text `prefix`, those of its tools whose names another source has too go by
@@ -77,10 +77,10 @@ async def gather_tools(sources: Iterable[ToolOrSource], like: Toolset, run: RunC
     known = list(sources)
     asked = [each for each in known if is_tool_source(each)]
     if len(asked) == 1:  # in the task it is called from
-        given = [await _try_source(asked[0], run)]
+        outcomes = [await _try_source(asked[0], run)]
     else:
-        given = await asyncio.gather(*(_try_source(each, run) for each in asked))
-    results = iter(given)
+        outcomes = await asyncio.gather(*(_try_source(each, run) for each in asked))
+    results = iter(outcomes)
     parts: list[tuple[str, list[AnyTool]]] = []
     for source in known:
         if not is_tool_source(source):
@@ -129,8 +129,8 @@ def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]
 
 async def _get_tools(source: ToolSource, run: RunContext) -> list[Toolish]:
     get = source.get_tools
-    given = get(run) if _takes_run(get) else get()
-    tools = await given if inspect.isawaitable(given) else given
+    found = get(run) if _takes_run(get) else get()
+    tools = await found if inspect.isawaitable(found) else found
     if not isinstance(tools, Iterable):
         raise SetupError(f"{type(source).__name__}.get_tools gave {tools!r}; give tools")
     return list(unpack_tools(tools))

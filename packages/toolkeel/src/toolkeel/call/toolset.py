@@ -47,15 +47,15 @@ class Toolset(NotebookDisplay):
         tools: Tools, objects with a `tool`, or plain functions that become tools.
         steps: Steps around every call, outermost first; a tool's own steps come inside them.
         rules: Which calls are refused, asked about or let through.
-        parallel: Whether calls of one turn may overlap.
+        parallel: Let calls of one turn overlap.
         max_concurrency: How many calls of one turn may run at once; None for all.
         max_threads: Threads for sync bodies; None to share those of the process.
 
     Attributes:
-        has_ends_run: Whether some tool answers the person itself (`ends_run`).
-        has_barriers: Whether some tool lets no other call of its turn run beside it.
+        has_ends_run: True if some tool's result is the answer (`ends_run`).
+        has_barriers: True if some tool is `sequential`.
         keeper: A tool that opens results which were too long to be shown, if one does.
-        has_secrets: Whether some tool has arguments that must not be shown.
+        has_secrets: True if some tool has secret arguments.
 
     Raises:
         DuplicateToolError: two tools have the same name.
@@ -113,7 +113,7 @@ class Toolset(NotebookDisplay):
         if made.name in self._entries:
             first = self._entries[made.name].tool
             if first.function is made.function:
-                raise DuplicateToolError(f"{made.name!r} is given twice; give it once")
+                raise DuplicateToolError(f"{made.name!r} is listed twice; list it once")
             raise DuplicateToolError(
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; give one "
                 "of them another name, @tool('name'), of an agent .as_tool('name'), or use with_prefix"
@@ -187,11 +187,11 @@ class Toolset(NotebookDisplay):
                 return self._entries[own]
         known = [own for own, each in self._entries.items() if each.tool.enabled is not False]
         names = [own for own in known if own not in disabled]
-        meant = meant_by(name, names)
-        if len(meant) == 1:
-            entry = self._entries[meant[0]]
+        matching = meant_by(name, names)
+        if len(matching) == 1:
+            entry = self._entries[matching[0]]
             return Entry(entry.tool, entry.handler, name)
-        near = meant[:3] or nearest_tools(name, names)
+        near = matching[:3] or nearest_tools(name, names)
         hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
         listed = ", ".join(names[:LISTED]) or "none"
         more = f" and {len(names) - LISTED} more" if len(names) > LISTED else ""
@@ -286,7 +286,7 @@ class Toolset(NotebookDisplay):
 
         Returns:
             One result per call, in the same order, whatever happened. Made by a body, a call that
-            would wait for a person is refused, since a body cannot be stopped and gone on with.
+            would wait for a person is refused, since a body cannot be suspended.
 
         Raises:
             SetupError: the program is wired up wrongly, such as a value to inject that is missing,
@@ -340,7 +340,7 @@ def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     """Return the tools of a set with its steps, so that they can join another set.
 
     Raises:
-        SetupError: the set has rules, which are about a whole set; or it is one tool and no list.
+        SetupError: The set has rules, which apply to a set as one; or it is one tool and no list.
     """
     if not isinstance(tools, Toolset):
         if not isinstance(tools, Iterable):

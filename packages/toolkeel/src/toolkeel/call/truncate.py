@@ -12,12 +12,12 @@ from toolkeel.content import Block, Content, Data, Text
 MAX_PRUNED = 20_000_000
 """Longest JSON that is shown in part as JSON, in characters."""
 KEEPER = "keeps_results"
-"""Under which key of its metadata a tool that opens kept results has what keeps them."""
+"""Metadata key of the function that stores long results, in the tool that reads them."""
 Keeper: TypeAlias = tuple[str, Callable[[bytes], str]]
-"""A tool that reads what was kept whole, and what keeps it and gives its name."""
+"""Name of the tool that reads stored results, and the function that stores one."""
 
 NARROW = "ask for a smaller part, or narrow the arguments, to see them"
-"""What is told of the rest where nothing keeps it, and other arguments may give less."""
+"""The note about the rest where it is not stored but other arguments may return less."""
 NOT_READABLE = "no call gives them: go on with what is here, and say that it is a part"
 """The same of a tool that takes no arguments: it would give as much once more."""
 
@@ -41,11 +41,11 @@ def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NAR
 
 def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> str:
     """Return a note of how much is missing and how to read it."""
-    said = f"{characters:,} of {len(text):,} characters left out here"
+    note = f"{characters:,} of {len(text):,} characters left out here"
     name = keeper[1](text.encode("utf-8", "replace")) if keeper is not None else ""
     if keeper is not None and name:
-        return f'{said}; all of it: {keeper[0]}(path="{name}")'
-    return f"{said}; {rest}"
+        return f'{note}; all of it: {keeper[0]}(path="{name}")'
+    return f"{note}; {rest}"
 
 
 def _pruned(text: str, limit: int) -> str:
@@ -67,8 +67,8 @@ def _first(value: object, items: int) -> object:
     if isinstance(value, str) and len(value) > (most := max(80, items * 20)):
         return f"{value[:most]}... {len(value) - most:,} more characters"
     if isinstance(value, list):
-        kept = [_first(item, items) for item in value[:items]]
-        return [*kept, f"... {len(value) - items:,} more items"] if len(value) > items else kept
+        first = [_first(item, items) for item in value[:items]]
+        return [*first, f"... {len(value) - items:,} more items"] if len(value) > items else first
     if isinstance(value, dict):
         found = {key: _first(value[key], items) for key in list(value)[:items]}
         return {**found, "...": f"{len(value) - items:,} more"} if len(value) > items else found
@@ -95,15 +95,15 @@ def limit_content(
             for block in content
         )
     blocks, whole_ones = _first_blocks(content, limit)
-    whole = "\n\n".join(texts)
-    missing = _left_out(len(whole) - limit, whole, keeper, rest)
-    return (*blocks, Text(f"[{missing}: {whole_ones} of {len(texts)} texts are shown whole]"))
+    joined = "\n\n".join(texts)
+    missing = _left_out(len(joined) - limit, joined, keeper, rest)
+    return (*blocks, Text(f"[{missing}: {whole_ones} of {len(texts)} texts are complete]"))
 
 
 def _first_blocks(content: tuple[Block, ...], limit: int) -> tuple[list[Block], int]:
     """Return the blocks with at most so much text, and how many of their texts are complete."""
     blocks: list[Block] = []
-    left, whole, over = limit, 0, False
+    left, complete, over = limit, 0, False
     for block in content:
         if isinstance(block, Text | Data):
             over = over or len(block.text) > left
@@ -111,6 +111,6 @@ def _first_blocks(content: tuple[Block, ...], limit: int) -> tuple[list[Block], 
                 continue
             if over:
                 block = Text(block.text[:left], block.extra)
-            whole, left = whole + (not over), 0 if over else left - len(block.text)
+            complete, left = complete + (not over), 0 if over else left - len(block.text)
         blocks.append(block)
-    return blocks, whole
+    return blocks, complete

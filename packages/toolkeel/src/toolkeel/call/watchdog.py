@@ -25,7 +25,7 @@ from types import FrameType
 from typing import Any
 
 PERIOD = 0.5
-"""Seconds between two looks."""
+"""Seconds between two checks."""
 
 _PACKAGE = f"{Path(__file__).parents[1]}{os.sep}"
 _RUNNERS = frozenset(

@@ -27,7 +27,7 @@ def test_claims_on_trees_are_held_in_order_and_never_lock_each_other_out(
     def check() -> None:
         for index, claim in enumerate(claims):
             before = [n for n in range(index) if n not in ended and claims[n].conflicts_with(claim)]
-            assert claim.held == (not before) or index in ended
+            assert claim.is_granted == (not before) or index in ended
 
     check()
     for _, number in [*acts, *((True, n) for n in range(len(claims)))]:

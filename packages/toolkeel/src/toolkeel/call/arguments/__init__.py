@@ -1,11 +1,11 @@
 """The text of a call becomes keyword arguments, or words on what is wrong with it.
 
 strict_reparse    when text that pydantic-core validated directly must be parsed strictly after all
-parse             argument text becomes one JSON object, or the model is told where it is not one
+parse             argument text becomes one JSON object, with errors that show the place
 partial           arguments while they still arrive: a preview for people, of a type that cannot be run
 coerce            the coercion table: what is also accepted where a schema advertises a type
 validate          raw arguments become keyword arguments: fast if they are right, patiently if not
-edits             what a person or a guard changed in a call, told to the model and kept in its result
+edits             what a person or a guard changed in a call, reported to the model and recorded in the result
 mask              keeping secrets out of what a run tells: its events, its tickets, the results of its failures
 model_validators  validators that look at all of a model, what the program fills included
 """

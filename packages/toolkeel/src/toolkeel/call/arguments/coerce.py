@@ -75,7 +75,7 @@ class Coercion:
 
 @record
 class Coerced:
-    """Arguments after coercion; `value` is the very object given if nothing changed."""
+    """Arguments after coercion; `value` is the same object if nothing changed."""
 
     value: dict[str, object]
     changes: tuple[Coercion, ...] = ()
@@ -324,8 +324,8 @@ def _kinds(schema: Schema) -> list[str]:
 def _convert(value: object, kind: str) -> object:
     """Return the value as a `kind`, or `_NOTHING`."""
     if isinstance(value, float):
-        whole = kind == "integer" and value.is_integer() and abs(value) <= _EXACT
-        return int(value) if whole else _NOTHING
+        is_integral = kind == "integer" and value.is_integer() and abs(value) <= _EXACT
+        return int(value) if is_integral else _NOTHING
     if not isinstance(value, str):
         return _NOTHING
     if kind == "integer":

@@ -13,15 +13,15 @@ from toolkeel.define.tool import Prepared
 from toolkeel.events import Coerced
 from toolkeel.messages import ToolMessage
 
-MAX_NOTE = 400  # characters the model is told of one edit
+MAX_NOTE = 400  # characters of the note about one edit
 STEP = "a step"
 
 
-def validate_change(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
+def validate_change(shown: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
     """Validate the arguments that a step passes on, and record the change.
 
     Args:
-        seen: The call as the step saw it.
+        shown: The call as the step saw it.
         passed: As it passes it on.
         context: The call's.
 
@@ -29,8 +29,8 @@ def validate_change(seen: Prepared, passed: Prepared, context: ToolContext) -> P
         InvalidArguments: the arguments no longer fit the tool's parameters.
     """
     after = revalidate(passed)
-    if after.tool is seen.tool:
-        record_edit(seen, after, context, STEP)
+    if after.tool is shown.tool:
+        record_edit(shown, after, context, STEP)
     return after
 
 

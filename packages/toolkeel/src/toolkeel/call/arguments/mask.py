@@ -30,7 +30,7 @@ log = logging.getLogger("toolkeel")
 
 T = TypeVar("T")
 EVERYTHING = Mask({"writeOnly": True})
-"""For calls of tools nobody knows: their names may be misspelt."""
+"""For calls of unknown tools, whose names may be misspelt."""
 
 
 class SecretMask:

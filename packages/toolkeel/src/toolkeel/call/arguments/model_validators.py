@@ -13,7 +13,7 @@ class ModelValidators:
     """A `Step`, outermost of a tool whose `parameters` has such validators and injected fields.
 
     Others check the arguments alone, before there is anything to inject. It is a guard: whatever
-    changes the arguments later, it looks again.
+    changes the arguments later, it checks again.
     """
 
     guards_arguments = True
@@ -32,11 +32,13 @@ class ModelValidators:
         tool = prepared.tool
         assert tool.arguments.model_validators is not None
         arguments = dict(prepared.arguments)
-        seen = tool.arguments.model_validators(arguments, inject(tool.injected, arguments, context))
-        if seen == arguments:
+        validated = tool.arguments.model_validators(
+            arguments, inject(tool.injected, arguments, context)
+        )
+        if validated == arguments:
             return prepared
         try:
-            return revalidate(prepared.change(**seen))
+            return revalidate(prepared.change(**validated))
         except InvalidArguments as error:
             raise Refused(
                 f"The call of {tool.name!r} was refused: a check of its arguments changed them, "

@@ -101,7 +101,7 @@ def object_to_text(raw: object) -> str:
     Raises:
         MalformedArguments: for anything else, and for a mapping that is not JSON.
 
-    >>> normalise({"city": "北京"})
+    >>> object_to_text({"city": "北京"})
     '{"city":"北京"}'
     """
     if isinstance(raw, str):
@@ -155,8 +155,8 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-# By whether an integer of too many digits fits in, for which int() would need quadratic time, and
-# whether raw control characters may stand in strings.
+# By two flags: an integer of too many digits fits in, for which int() would need quadratic time, and
+# raw control characters may stand in strings.
 _DECODERS = {
     (long, lenient): json.JSONDecoder(
         object_pairs_hook=_object,
@@ -175,7 +175,7 @@ def parse_json(raw: str, control_characters: bool = False) -> object:
 
     Args:
         raw: The text.
-        control_characters: Whether they may stand in strings as they are.
+        control_characters: Allow them unescaped in strings.
 
     Raises:
         json.JSONDecodeError: this is not JSON, and may be repaired.
@@ -201,7 +201,7 @@ def parse_json(raw: str, control_characters: bool = False) -> object:
 _STRING = re.compile(r'"(?:[^"\\]|\\.)*+"?', re.S)
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 # All that may stand before the first half pair.
-_WHOLE_PAIRS = re.compile(
+_SURROGATE_PAIRS = re.compile(
     r"(?:(?!\\u)\\.|\\u[dD][89abAB]..\\u[dD][c-fC-F]..|\\u(?![dD][89a-fA-F])|[^\\])*+", re.S
 )
 
@@ -233,8 +233,8 @@ def _check_surrogates(raw: str, value: object) -> None:
     try:
         json.dumps(value, ensure_ascii=False).encode()
     except UnicodeEncodeError:
-        whole = _WHOLE_PAIRS.match(raw)
-        raise _malformed(raw, reason, whole.end() if whole else None) from None
+        pairs = _SURROGATE_PAIRS.match(raw)
+        raise _malformed(raw, reason, pairs.end() if pairs else None) from None
 
 
 def _find(raw: str, text: str) -> int | None:
@@ -276,7 +276,7 @@ def _mend(raw: str, repairs: list[str]) -> object:
     return value
 
 
-# — what the model is told —
+# — errors for the model —
 
 _EXCERPT = 30
 

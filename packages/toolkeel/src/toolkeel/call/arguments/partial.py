@@ -1,6 +1,6 @@
 """Streamed arguments: an incremental parser for previews, whose result cannot be executed.
 
-Theory of operation. `PartialArguments.feed` only stores text. When somebody asks for a value, `_parse`
+Theory of operation. `PartialArguments.feed` only stores text. When a value is read, `_parse`
 joins what is new and runs a state machine over it from where it stopped, so each character is read
 once, whatever the sizes of the pieces and however often a value is read: the time is linear in the
 text. (pydantic-core's partial mode is quadratic: it parses from the start for each value.)
@@ -8,7 +8,7 @@ text. (pydantic-core's partial mode is quadratic: it parses from the start for e
 A state is a method ``(text, at) -> at``: it takes what it can from position ``at`` and returns the
 position behind it. Containers are on ``_stack``; the tree in ``_root`` is complete except for its
 right edge. Three things can be cut in two by the end of a piece: a string, which grows in ``_text`` and
-stands in its container as ``_OPEN``; a number or a word, whose pieces wait in ``_token`` until another
+is in its container as ``_OPEN``; a number or a word, whose pieces wait in ``_token`` until another
 character ends it; an escape, which waits in ``_tail`` and is put before the next piece.
 
 ::
@@ -44,7 +44,7 @@ _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r"
 _WORDS: dict[str, Leaf] = {"true": True, "false": False, "null": None}
 _NOWHERE: Final = 1 << 62
 _OPEN: Final = object()
-"""Stands in its container for the string that still grows."""
+"""Placeholder in its container for the string that still grows."""
 
 
 class PartialValue:
@@ -222,11 +222,11 @@ class PartialArguments:
         return self._pop(at) if text[at] == "}" else self._next_key(text, at)
 
     def _next_key(self, text: str, at: int) -> int:
-        whole = _COMPLETE_KEY.match(text, at)
-        if whole:
-            self._key = whole[1]
+        found = _COMPLETE_KEY.match(text, at)
+        if found:
+            self._key = found[1]
             self._state = PartialArguments._value
-            return whole.end()
+            return found.end()
         if text[at] != '"':
             return self._fail("no key")
         self._state = PartialArguments._in_key
@@ -291,14 +291,14 @@ class PartialArguments:
     def _in_string(self, text: str, at: int) -> int:
         at, closed = self._grow(text, at)
         if closed:
-            whole, self._text = self._text, ""
-            self._put(whole)
+            found, self._text = self._text, ""
+            self._put(found)
             self._state = PartialArguments._comma_or_end
         return at
 
     def _grow(self, text: str, at: int) -> tuple[int, bool]:
         """Extend the open string; return the position and True if the string has ended."""
-        grown, self._text = self._text, ""  # so that nobody else holds it, and it grows in place
+        grown, self._text = self._text, ""  # no other reference, so it grows in place
         closed, length = False, len(text)
         while at < length and not closed:
             special = _SPECIAL.search(text, at)

@@ -25,7 +25,7 @@ _SPACED = re.compile(r'"[ \t\r\n]+:')
 def needs_strict_check(
     text: str,
     validated: Mapping[str, object],
-    given: Collection[str] | None = None,
+    names_sent: Collection[str] | None = None,
     nested: Collection[str] | None = None,
     loose: bool = True,
 ) -> bool:
@@ -40,10 +40,10 @@ def needs_strict_check(
     Args:
         text: The argument text.
         validated: What validation made of it. Models count by `model_fields_set`.
-        given: Names of `validated` that came from the text, if it also holds defaults.
+        names_sent: Names of `validated` that came from the text, if it also holds defaults.
         nested: Names of `validated` that can hold objects, if that is known; the numbers of all
             others are finite.
-        loose: Whether a number that is not finite may be anywhere in those.
+        loose: True if those may contain a number that is not finite.
 
     >>> needs_strict_check('{"a": 1, "b": 2}', {"a": 1, "b": 2})
     False
@@ -52,7 +52,7 @@ def needs_strict_check(
     """
     if not loose and ("NaN" in text or "Infinity" in text):
         return True
-    names = validated if given is None else given
+    names = validated if names_sent is None else names_sent
     found: list[object] = []
     for name in names if nested is None else nested:
         if name in names:
@@ -85,7 +85,7 @@ def overflows(text: str) -> bool:
     """
     if _EXPONENT.search(text) is not None:
         return True
-    # So many digits in a row cannot pass between two looks.
+    # So many digits in a row cannot pass between two samples.
     return _DIGIT.search(text[199::200]) is not None and _DIGITS.search(text) is not None
 
 
@@ -94,8 +94,8 @@ def _walk(values: list[Any]) -> tuple[int, int, bool]:
 
     Returns:
         How many keys and objects they hold, too few to err on the safe side: records of other
-        kinds count nothing, since they do not tell their defaults from what was given. And
-        whether some number may not be finite: a float that is not, or a value of another kind.
+        kinds count nothing, since they do not separate defaults from values. And
+        if some number may not be finite: a float that is not, or a value of another kind.
     """
     keys = objects = 0
     unsure = False

@@ -99,8 +99,8 @@ def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None =
     else:
         try:
             values, repairs, changes = _repair_values(tool, text, error)
-        except (MalformedArguments, InvalidArguments) as told:
-            raise _mask_error(told, mask, tool.name) from None
+        except (MalformedArguments, InvalidArguments) as failure:
+            raise _mask_error(failure, mask, tool.name) from None
         changes = tuple(
             replace(change, before=MASK, after=MASK) if mask.hides(change.path) else change
             for change in changes
@@ -122,18 +122,18 @@ def _repair_values(
     schema, unknown = arguments.schema, tool.unknown_keys
     if arguments.exact is not None and not parsed.repairs:
         arguments.exact(text)
-    # Of the same values validation would only say again what it said of the text.
+    # Of the same values validation would only repeat what it reported for the text.
     explain = arguments.explain if error is not None and not parsed.repairs else None
     if explain is None or not parsed.value:
         mended = coerce(parsed.value, schema, unknown_keys=unknown)
     else:
-        told = explain(error, parsed.value, lambda errors: is_final(errors, schema, unknown))
-        if told is not None:
-            raise told from None
+        failure = explain(error, parsed.value, lambda errors: is_final(errors, schema, unknown))
+        if failure is not None:
+            raise failure from None
         mended = coerce(parsed.value, schema, unknown_keys=unknown)
-        if mended.value is parsed.value and (told := explain(error, parsed.value)) is not None:
-            raise told from None
-    if len(mended.changes) > MAX_CHANGES:  # refused, and told by the first that are wrong
+        if mended.value is parsed.value and (failure := explain(error, parsed.value)) is not None:
+            raise failure from None
+    if len(mended.changes) > MAX_CHANGES:  # refused, and reported by the first errors
         arguments.check(parsed.value)
     return arguments.check(mended.value), parsed.repairs, mended.changes
 
@@ -176,7 +176,7 @@ def revalidate_each_try(last: Handler) -> Handler:
 def from_canonical(prepared: Prepared, canonical: dict[str, object]) -> Prepared:
     """Return the call with arguments rebuilt from their canonical form.
 
-    A default that stands there as the function has it is not validated: it need not be anything
+    A value equal to the function's default is not validated: it need not be anything
     that a model could send.
 
     Raises:
@@ -224,7 +224,7 @@ def _drop_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[
 def fill_defaults(prepared: Prepared) -> Prepared:
     """Return the call with the function's defaults for absent arguments: what will run.
 
-    Whoever looks at a call is shown this. A body that nobody looks at defaults them itself.
+    Steps see these arguments. A body without steps fills in its defaults itself.
     """
     defaults, arguments = prepared.tool.arguments.defaults, prepared.arguments
     absent = {name: default for name, default in defaults.items() if name not in arguments}
@@ -259,9 +259,9 @@ class ArgumentsView(Mapping[str, object]):
     __slots__ = ("_arguments", "_keys")
 
     def __init__(self, prepared: Prepared) -> None:
-        keys, given = prepared.tool.arguments.keys, fill_defaults(prepared).arguments
+        keys, values = prepared.tool.arguments.keys, fill_defaults(prepared).arguments
         self._keys = keys
-        self._arguments = {keys.get(name, name): (name, value) for name, value in given.items()}
+        self._arguments = {keys.get(name, name): (name, value) for name, value in values.items()}
 
     def __getitem__(self, key: str) -> object:
         key = key if key in self._arguments else self._keys[key]

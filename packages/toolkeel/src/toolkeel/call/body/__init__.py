@@ -1,8 +1,8 @@
 """Where a tool's body runs, and how it is stopped.
 
-stop_errors        what is told of a call that was stopped
-coroutine_deadline  the deadline and cancel of an async body: at its time, with its run, or with its whole turn
-detached_tasks   bodies that resisted, which go on without their calls
+stop_errors         errors of calls that were stopped
+coroutine_deadline  the deadline and cancel of an async body: timer, cancel token, foreign cancellation
+detached_tasks      bodies that ignored their cancellation and continue without their calls
 thread_pool         threads of our own for sync bodies
 run_in_thread       a sync body in a thread, and its deadline and cancel there
 model_interrupt     interrupting the wait for a model's reply when the run is cancelled

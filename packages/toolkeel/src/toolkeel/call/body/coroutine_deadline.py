@@ -4,7 +4,7 @@ Theory of operation. A body runs in the task of the caller, driven by `run_corou
 (``send`` and ``throw``) instead of by a bare ``await``. That gives three things a bare ``await``
 cannot: nothing is watched until the body waits for the first time, so a body that never waits costs
 no timer; a body that ignores its cancellation can be detached from its call; and our cancellations
-can be told apart from foreign ones.
+are distinguished from foreign ones.
 
 Two signals stop a body: its deadline, a timer of the loop, and the run's cancel token. Both call
 `Stopper.request_stop`, which stores the reason first and then cancels the task. The task counts
@@ -36,8 +36,8 @@ hold the call either: it is awaited through `_TaskStopper.wait_for`, which ends 
     detached: the call has its result, the body continues in its own task
 
 Before Python 3.13 a `TaskGroup` that fails cancels its parent task and never takes that back. No
-public name tells this cancellation from a foreign one, so `_is_exiting_task_group` looks into the
-group. Sync bodies run in threads, which cannot be stopped: see `run_in_thread`.
+public name distinguishes this cancellation from a foreign one, so `_is_exiting_task_group` inspects
+the group. Sync bodies run in threads, which cannot be stopped: see `run_in_thread`.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ from toolkeel.define.tool import Prepared
 from toolkeel.errors import CallError, Cancelled, TimedOut
 
 GRACE = 1.0
-"""Seconds a body may take to clean up after it was told to stop."""
+"""Seconds a body may take to clean up after it was asked to stop."""
 
 GRACE_ONLY = "toolkeel: end within the time of grace"
 """Message for `Task.cancel` that also gives a body which resists only `GRACE` seconds."""
@@ -187,7 +187,7 @@ def run_coroutine(
         if timeout is not None and perf_counter() - began > timeout:
             raise overdue_error(context.tool_name, timeout) from None
         return ended.value
-    except asyncio.CancelledError:  # nobody else can have cancelled what has not waited yet
+    except asyncio.CancelledError:  # only the body itself can have raised it before its first wait
         raise self_cancelled_error(context.tool_name) from None
     stopper = _TaskStopper(context, timeout, perf_counter() - began)
     try:
@@ -303,7 +303,7 @@ class _TaskStopper(Stopper):
         elif self.reason and not isinstance(error, CallError):
             cause = None if isinstance(error, asyncio.CancelledError) else error
             if cause is None and error and isinstance(error.__cause__, Cancelled):
-                raise error.__cause__  # what the body itself told, of a strike that met two of us
+                raise error.__cause__  # an inner body's own result of the same cancellation
             raise self.error("stopped") from cause
         elif isinstance(error, asyncio.CancelledError):
             raise self_cancelled_error(self.context.tool_name) from None

@@ -13,13 +13,13 @@ from toolkeel.errors import Cancelled
 log = logging.getLogger("toolkeel")
 
 _detached: set[asyncio.Task[object]] = set()
-"""Bodies that resisted being stopped; kept here so that they are not collected in mid-work."""
+"""Bodies that resisted being stopped; referenced here so that they are not garbage-collected."""
 
 
 def log_late_failure(error: BaseException) -> None:
     """Log what a detached body raised; a cancellation is no failure."""
     if not isinstance(error, (Cancelled, asyncio.CancelledError)):
-        log.warning("a body failed after its call was given up: %r", error, exc_info=error)
+        log.warning("a body failed after its call had ended: %r", error, exc_info=error)
 
 
 def _forget(task: asyncio.Task[object]) -> None:

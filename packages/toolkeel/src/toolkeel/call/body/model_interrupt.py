@@ -11,7 +11,7 @@ from toolkeel.context import RunContext
 class Interrupt:
     """Cancels the current task when the run is cancelled while armed.
 
-    One watches a whole run: to watch anew in every turn costs as much as a call.
+    One serves all turns of a run: a new one in each would cost as much as a call.
     """
 
     __slots__ = ("_armed", "_before", "_cancel", "_forget", "_is_interrupted", "_loop", "_task")

@@ -173,15 +173,17 @@ def check_output(tool: AnyTool, value: object, *, from_outside: bool = False) ->
     """Return the result if it matches the tool's output schema.
 
     Args:
-        tool: Whose result it is.
-        value: It.
-        from_outside: Whether it came from outside as JSON, and becomes what the tool promises.
+        tool: The tool.
+        value: Its result.
+        from_outside: True for JSON from outside, which is validated into the declared type.
 
     Raises:
-        InvalidOutput: it does not keep it.
+        InvalidOutput: It does not match.
     """
-    whole = isinstance(value, ToolOutput | ToolMessage) or tool.returns == "content_and_artifact"
-    if tool.output is None or (whole and not from_outside):
+    is_message = (
+        isinstance(value, ToolOutput | ToolMessage) or tool.returns == "content_and_artifact"
+    )
+    if tool.output is None or (is_message and not from_outside):
         return value
     try:
         made = tool.output.check(value)

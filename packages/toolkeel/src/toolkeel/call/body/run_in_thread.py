@@ -24,7 +24,7 @@ async def run_in_thread(
         pool: Where; None for the threads all share.
 
     Raises:
-        TimedOut, Cancelled: it was given up, or cancelled itself.
+        TimedOut, Cancelled: It was abandoned, or cancelled itself.
     """
     threads = pool or shared_pool()
     job, stop, drop = _submit(tool, body, context, threads)
@@ -58,20 +58,20 @@ def _submit(
 ) -> tuple[Job, Stopper, Callable[[], bool]]:
     """Submit the body; return its job, its stopper, and a function that abandons it."""
     cancel = context.run.cancel
-    begun = given_up = False
+    started = abandoned = False
 
     def start() -> object:
-        nonlocal begun
+        nonlocal started
         if cancel.cancelled:  # while it waited for a thread
             raise not_started_error(tool.name, cancel.reason)
-        begun = True
-        return None if given_up else body()
+        started = True
+        return None if abandoned else body()
 
     def drop() -> bool:
-        nonlocal given_up
-        given_up = True  # before `begun` is read: a thread that comes now sees it
+        nonlocal abandoned
+        abandoned = True  # before `started` is read: a thread that comes now sees it
         threads.abandon(job)
-        return begun
+        return started
 
     def halt() -> None:
         ran = drop()

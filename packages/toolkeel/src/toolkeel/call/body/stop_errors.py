@@ -45,11 +45,11 @@ def stop_error(
     return Cancelled(f"{text} {_STATE_TEXTS[work]}", details)
 
 
-def _known_state(context: ToolContext, seen: WorkState) -> WorkState:
+def _known_state(context: ToolContext, observed: WorkState) -> WorkState:
     """Return the most that is known about a body without a waiting caller."""
     if context.body_state in ("", "done"):
         return "done" if context.body_state else "not started"
-    return "running" if context.remote_count else seen
+    return "running" if context.remote_count else observed
 
 
 def detached_error(context: ToolContext, timeout: float | None) -> TimedOut | Cancelled:

@@ -25,7 +25,7 @@ T = TypeVar("T")
 log = logging.getLogger("toolkeel")
 
 PATIENCE = 0.25
-"""Seconds after which what has not begun is begun on another loop."""
+"""Seconds after which a coroutine that has not started moves to another loop."""
 
 _lock = threading.Lock()
 _loop: asyncio.AbstractEventLoop | None = None
@@ -61,12 +61,12 @@ class _Work(Generic[T]):
         make: Makes it.
 
     Attributes:
-        begun: Whether it has begun.
+        started: Resolved once it has started.
         done: How it ended.
     """
 
     def __init__(self, make: Callable[[], Coroutine[Any, Any, T]]) -> None:
-        self.begun: concurrent.futures.Future[None] = concurrent.futures.Future()
+        self.started: concurrent.futures.Future[None] = concurrent.futures.Future()
         self.done: concurrent.futures.Future[T] = concurrent.futures.Future()
         self._make = make
         self._context = contextvars.copy_context()
@@ -82,7 +82,7 @@ class _Work(Generic[T]):
         """Start the coroutine and wait a little for `until`; it has started when this returns."""
         self._loop.call_soon_threadsafe(self._start, self._loop)
         concurrent.futures.wait([until], timeout=PATIENCE)
-        while not self._tasks:  # some body blocks that loop: nobody else's affair
+        while not self._tasks:  # some body blocks that loop, which must not delay this call
             self._loop = _another_loop(self._loop)
             self._loop.call_soon_threadsafe(self._start, self._loop)
             concurrent.futures.wait([until], timeout=PATIENCE)
@@ -92,7 +92,7 @@ class _Work(Generic[T]):
             if self._tasks:
                 return
             self._tasks.append(None)
-        self.begun.set_result(None)
+        self.started.set_result(None)
         self._tasks.append(self._context.run(loop.create_task, self._run()))
 
     async def _run(self) -> None:
@@ -137,7 +137,7 @@ class SyncIterator(Generic[T]):
 
         work = _Work(pump)
         try:
-            work.begin(work.begun)
+            work.begin(work.started)
             while (item := come.get()) is not None:
                 yield item[0]
             work.done.result()
@@ -158,7 +158,7 @@ def _another_loop(blocked: asyncio.AbstractEventLoop) -> asyncio.AbstractEventLo
 async def on_own_loop(make: Callable[[], Coroutine[Any, Any, T]]) -> T:
     """Run a coroutine on the bridge's loop, from whichever loop this is.
 
-    What is kept alive between runs (connections, processes) has its home there: it outlives the
+    Connections and processes that outlive a run live there: it outlives the
     loop of the program, and can be used from several.
 
     Args:

@@ -1,10 +1,10 @@
 """Threads of our own for sync bodies.
 
 Three things the standard executor lacks: results that come together wake the loop together,
-a thread whose call was given up is counted and replaced, and no thread keeps the program from
+a thread whose call was abandoned is counted and replaced, and no thread keeps the program from
 ending.
 
-One number says whether a new thread is needed: `_spare`, the threads without a job less the jobs
+One number decides if a new thread is needed: `_spare`, the threads without a job less the jobs
 without a thread. It changes only under the lock, and only where a job comes, a thread becomes
 free, or a thread starts or leaves; so no job waits while there is room for a thread.
 """
@@ -47,7 +47,7 @@ class _Mailbox:
             self._woken = True
             try:
                 self.loop.call_soon_threadsafe(self._deliver)
-            except RuntimeError:  # the loop has closed: nobody waits for this any more
+            except RuntimeError:  # the loop has closed: no caller waits
                 self._outcomes.clear()
 
     def _deliver(self) -> None:
@@ -71,7 +71,7 @@ class Job:
         started: A thread has taken it.
         finished: It has ended, and its outcome is on the way.
         ended: `time.perf_counter` value at which its function had its outcome; 0 before.
-        abandoned: Nobody waits for it any more.
+        abandoned: No caller waits for it.
     """
 
     __slots__ = (
@@ -107,11 +107,11 @@ class ThreadPool:
 
     Args:
         size: Threads that run at once; further bodies wait.
-        leaks: Threads whose calls were given up that may still run before new work is refused.
+        max_abandoned: Threads with abandoned jobs that may run before new work is refused.
         idle: Seconds without work after which a thread leaves.
 
     Attributes:
-        leaked: Threads that still run though their calls were given up.
+        leaked: Threads that still run abandoned jobs.
     """
 
     def __init__(
@@ -139,7 +139,7 @@ class ThreadPool:
         """Run `function` in a thread, with a copy of the current context variables.
 
         Raises:
-            LimitReached: too many earlier bodies were given up and still run, or the system
+            LimitReached: Too many abandoned bodies still run, or the system
                 has no thread left.
         """
         if self.leaked >= self.max_abandoned:
@@ -198,7 +198,7 @@ class ThreadPool:
     def _work(self) -> None:
         while (job := self._next()) is not None:
             with self._lock:
-                if job.abandoned or job.future.done():  # nobody waits for it any more
+                if job.abandoned or job.future.done():  # no caller waits
                     self._spare += 1
                     continue
                 job.started = True

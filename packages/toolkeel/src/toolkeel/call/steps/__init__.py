@@ -1,7 +1,7 @@
-"""What stands around a body: each a step, composed when the tool is registered.
+"""Steps around a body, composed when the tool is registered.
 
 compose             steps around a call, composed when a tool is registered, not when it is called
-shell_parser        whether a line of shell runs something that its words do not tell
+shell_parser        reading a line of shell, to find commands that its words do not show
 command_patterns    which lines of shell a rule's pattern covers, or may be about
 rules               rules for a run, from outside the tools: which calls are refused, asked about or let through
 approve             asking before a call runs; a yes holds only for the arguments shown (digest)
@@ -11,7 +11,7 @@ resource_conflicts  the queue for places in trees: a claim waits for each before
 turn_order          the order of a turn's calls, by declared resource: those that touch one thing run in order, all else overlaps (locks)
 cache               remembering results: opt-in, after approval, never of failures
 retry               trying again what may be tried again
-guard               guards: what looks at a call before it runs, and at its result before the model reads it
-mentioned_targets     what was named: which targets of a call the person wrote, or stand in a clean result
-taint               information flow: after private data or strangers' text, what goes out asks a person first
+guard               guards: checks of a call before it runs, and of its result before the model reads it
+mentioned_targets   targets of a call that the user mentioned or a trusted result contains
+taint               information flow: after private or untrusted data, calls that act outward need approval
 """

@@ -199,7 +199,7 @@ class ApprovalQuestion:
 
         Args:
             change: What it would change, in lines below its reason.
-            outside: Whether its answer comes from outside, be its tool as it may.
+            outside: Make the ticket for an external answer, whatever the tool.
         """
         call, tool = self.prepared.call, self.prepared.tool
         outside, effects = outside or tool.executor is external, effects_of(tool)
@@ -239,7 +239,7 @@ def _takes_context(needs: Callable[..., object]) -> bool:
     """Return True if a predicate has a parameter for the `ToolContext`."""
     try:
         inspect.signature(needs).bind(None)
-    except (TypeError, ValueError) as error:  # of what is written in C nobody may know
+    except (TypeError, ValueError) as error:  # functions in C may have no signature
         return isinstance(error, TypeError)
     return False
 
@@ -252,9 +252,9 @@ async def _preview(prepared: Prepared) -> str:
     try:
         return str(await asyncio.to_thread(tell, prepared.arguments))
     except Exception as error:
-        told = (str(getattr(error, "text", "")) or describe(error)).partition("\n")[0]
+        text = (str(getattr(error, "text", "")) or describe(error)).partition("\n")[0]
         masked = prepared.tool.arguments.mask is not None
-        return f"What it would change cannot be shown: {type(error).__name__ if masked else told}"
+        return f"What it would change cannot be shown: {type(error).__name__ if masked else text}"
 
 
 async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket | None, Decision]:
@@ -265,8 +265,8 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
         after what it waited for within; and the decision.
 
     Raises:
-        Suspend: nobody is there to ask, and the run can wait.
-        Denied: nobody is there to ask, and it cannot.
+        Suspend: There is no approver, and the run can wait.
+        Denied: There is no approver, and the run cannot wait.
     """
     name, call = question.prepared.tool.name, question.prepared.call
     old, decision = run.loop_state.decisions.pop((call.id, question.digest), (None, None))
@@ -303,8 +303,8 @@ def _matches_tool(ticket: Ticket, tool: AnyTool) -> bool:
 
 def _report_decision(run: RunContext, call_id: str, decision: Decision) -> None:
     if run.listeners:
-        given = (decision.ticket, decision.verdict, decision.reason)
-        run.emit(ApprovalDecided(*run.next_event_fields(), call_id, *given))
+        fields = (decision.ticket, decision.verdict, decision.reason)
+        run.emit(ApprovalDecided(*run.next_event_fields(), call_id, *fields))
 
 
 async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
@@ -335,9 +335,9 @@ async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
     if answer is True:
         return ticket.approve()
     if not isinstance(answer, Decision) or not _fits(answer, ticket):
-        given = "a decision on another ticket" if isinstance(answer, Decision) else repr(answer)
-        told = "the approver of %s gave %.80s: neither True, False nor a decision"
-        log.error(told, ticket.tool, given)
+        got = "a decision on another ticket" if isinstance(answer, Decision) else repr(answer)
+        message = "the approver of %s gave %.80s: neither True, False nor a decision"
+        log.error(message, ticket.tool, got)
         return ticket.deny("the answer was not for this call")
     return answer
 
@@ -382,14 +382,14 @@ def _edit_arguments(prepared: Prepared, wanted: Mapping[str, object]) -> Prepare
     return Prepared(call, tool, edited.arguments, prepared.changes)
 
 
-def refuse_change(seen: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
+def refuse_change(before: Prepared, passed: Prepared, context: ToolContext) -> Prepared:
     """Refuse a call whose arguments a step changed after approval.
 
     Raises:
         Refused: always.
     """
     raise Refused(
-        f"The call of {seen.tool.name!r} was refused: a step changed its arguments after the "
+        f"The call of {before.tool.name!r} was refused: a step changed its arguments after the "
         "place where they are approved. This is a fault of the program, not of the call."
     )
 

@@ -32,10 +32,10 @@ class _CachedResult:
     """One cached result.
 
     Args:
-        value: A copy nobody else holds.
+        value: A private copy.
         expires: When it is no longer good, on the monotonic clock.
         resources: What was read for it.
-        function: The body, kept alive so that no other can take its `id` in the key.
+        function: The body, referenced so that its `id` in the key stays unique.
     """
 
     value: object
@@ -49,7 +49,7 @@ class _Flight:
 
     Attributes:
         landed: Resolved when it has ended: True if who waits should look, or take over.
-        stale: Something it reads was written meanwhile, so its result is not kept.
+        stale: Something it reads was written meanwhile, so its result is not cached.
     """
 
     __slots__ = ("landed", "resources", "stale")
@@ -69,7 +69,7 @@ class Cache:
 
     Args:
         ttl: Seconds a result is good for.
-        size: Results kept; the least recently used go first.
+        size: Number of results; the least recently used go first.
         scope: Who shares them.
 
     Raises:
@@ -100,7 +100,7 @@ class Cache:
         effects = tool.effects
         if effects.writes and not effects.resources:
             raise SetupError(
-                f"{tool.name}: a Cache stands around it, but it does not say what it touches. If "
+                f"{tool.name}: a Cache wraps it, but it does not say what it touches. If "
                 "it only reads, give @tool(effects=Effects(read_only=True)); if it writes, name "
                 'what, Effects(resources=("file:{path}",)), and what was read from there is '
                 "forgotten"
@@ -123,9 +123,9 @@ class Cache:
                 self.forget(resources)
         key = self.key(prepared, context)
         while True:
-            kept, flight = self._look_up(key)
-            if kept is not None:
-                return copy.deepcopy(kept.value)
+            cached, flight = self._look_up(key)
+            if cached is not None:
+                return copy.deepcopy(cached.value)
             if flight is None:
                 return await self._compute(key, prepared, proceed, resources)
             if not await asyncio.shield(flight.landed):
@@ -158,8 +158,8 @@ class Cache:
                 flight.stale = flight.stale or _overlaps_any(flight.resources, resources)
             stale = [
                 key
-                for key, kept in self._results.items()
-                if _overlaps_any(kept.resources, resources)
+                for key, cached in self._results.items()
+                if _overlaps_any(cached.resources, resources)
             ]
             for key in stale:
                 del self._results[key]
@@ -168,10 +168,10 @@ class Cache:
         """Return the cached result and the running body of a key, if any."""
         loop = id(asyncio.get_running_loop())
         with self._lock:
-            kept = self._results.get(key)
-            if kept is not None and monotonic() < kept.expires:
+            cached = self._results.get(key)
+            if cached is not None and monotonic() < cached.expires:
                 self._results.move_to_end(key)
-                return kept, None
+                return cached, None
             self._results.pop(key, None)
             return None, self._flights.get((loop, key))
 
@@ -181,7 +181,7 @@ class Cache:
         """Run the body, cache its result if possible, and wake the calls that wait."""
         place = (id(asyncio.get_running_loop()), key)
         flight = self._flights[place] = _Flight(resources)
-        landed = True  # who waits looks again; if it was stopped, one of them takes over
+        landed = True  # those who wait look it up again; if it was stopped, one of them takes over
         try:
             value = await proceed(prepared)
             landed = self._store(key, value, flight, prepared)

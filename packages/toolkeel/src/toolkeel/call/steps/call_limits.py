@@ -164,7 +164,7 @@ class ConcurrencyLimit:
 class RateLimit:
     """A `Step` or `ModelStep` that allows a number of calls or requests per stretch of time.
 
-    Over all runs; others wait. As one of ``model_steps`` it stands around model requests, and counts
+    Over all runs; others wait. As one of ``model_steps`` it applies to model requests, and counts
     those of each model apart: inside of `Fallback`, what would wait too long is asked of the next.
 
     Args:
@@ -193,13 +193,13 @@ class RateLimit:
         wait = self._reserve(monotonic(), model)
         if wait > self.max_wait:
             name = repr(what.tool.name) if isinstance(what, Prepared) else f"the model {model}"
-            told = (
+            text = (
                 f"{name} can be called {self.calls} times in {self.seconds:g} seconds; "
                 f"the next call is possible in {wait:.0f} seconds."
             )
             if isinstance(what, Prepared):
-                raise LimitReached(told)
-            raise RateLimited(told, retry_after=wait)
+                raise LimitReached(text)
+            raise RateLimited(text, retry_after=wait)
         if wait > 0:
             await asyncio.sleep(wait)
         return await proceed(what)

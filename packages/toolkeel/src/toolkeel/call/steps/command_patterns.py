@@ -17,9 +17,9 @@ _PLAIN = re.compile(r"(?:[\w@%+:,./=-]|'[^'\\\x00-\x1f\x7f]*'|\"[^\"\\$`!\x00-\x
 MAX_LENGTH = 4096
 """Longest line that is looked at, in characters; a longer one is not plain."""
 MAX_PARTS = 200
-"""Most words of a line that a rule which forbids or asks looks through."""
+"""Most words of a line that a `deny` or `ask` rule examines."""
 MAX_SCANNED = 50_000
-"""Longest line that such a rule looks into, in characters; a longer one counts as a match."""
+"""Longest line that such a rule examines, in characters; a longer one counts as a match."""
 _QUOTES = re.compile(r"\\\n|[\\'\"]")
 _COARSE = re.compile(r"[\s;&|()<>`{}]+|\$\(")
 _FINE = re.compile(r"[\s;&|()<>`{}!=,:\[\]'\"]+|\$\(")
@@ -57,9 +57,9 @@ def plain_words(command: str) -> list[str] | None:
 def covers(pattern: str, command: str) -> bool:
     """Return True if a pattern of words, each with ``*`` and ``?``, covers all that a line runs.
 
-    A last ``*`` of its own stands for any further words, and for none.
+    A last ``*`` of its own matches any further words, and for none.
 
-    >>> allowed("git log *", "git log -3"), allowed("git log", "git log -3")
+    >>> covers("git log *", "git log -3"), covers("git log", "git log -3")
     (True, False)
     """
     words, wanted = plain_words(command), pattern.split()
@@ -90,11 +90,11 @@ def may_mention(pattern: str, command: str) -> bool:
 
     It is compared with the line, with each part between operators, quotes and signs, and with each
     of their ends, as they are written and without quotes and the folders of programs. A last ``*``
-    of its own stands for no words, too. What only a shell can tell, such as a program that is named
-    by a variable, counts as a match (`shell_parser`); so does what stands beyond `MAX_PARTS`, and a
-    line of more characters than `LONGEST`, which would hold up the loop.
+    of its own matches no words, too. What only a shell can tell, such as a program that is named
+    by a variable, counts as a match (`shell_parser`); so does what is beyond `MAX_PARTS`, and a
+    line of more characters than `MAX_SCANNED`, which would hold up the loop.
 
-    >>> mentions("rm *", "cd x && rm -rf ."), mentions("rm *", "find . | xargs rm")
+    >>> may_mention("rm *", "cd x && rm -rf ."), may_mention("rm *", "find . | xargs rm")
     (True, True)
     """
     if len(command) > MAX_SCANNED:

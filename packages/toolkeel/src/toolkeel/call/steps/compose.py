@@ -43,16 +43,16 @@ def _wrap(steps: Sequence[Step], inner: Handler, revise: Revise) -> Handler:
     step, outer, everyone = steps[-1], argument_guards(steps[:-1]), argument_guards(steps)
 
     async def handler(prepared: Prepared, context: ToolContext) -> object:
-        seen = read_only(prepared)
+        shown = read_only(prepared)
 
         async def proceed(passed: Prepared) -> object:
-            if passed.arguments is not seen.arguments or passed.tool is not seen.tool:
-                passed = revise(seen, passed, context)
+            if passed.arguments is not shown.arguments or passed.tool is not shown.tool:
+                passed = revise(shown, passed, context)
                 if outer:
                     passed = await guard_changes(passed, context, outer, everyone)
             return await inner(passed, context)
 
-        work: object = step(seen, context, proceed)
+        work: object = step(shown, context, proceed)
         if type(work) is not CoroutineType and not inspect.isawaitable(work):
             name = getattr(step, "__name__", type(step).__name__)
             raise TypeError(
@@ -96,7 +96,7 @@ async def guard_changes(
     Args:
         prepared: With valid arguments.
         context: The running call.
-        guards: Those who have not seen the arguments.
+        guards: Those that have not checked the arguments.
         everyone: Those who must see what they make of them.
 
     Raises:
@@ -105,9 +105,9 @@ async def guard_changes(
     for _ in range(MAX_ROUNDS):
         changed = False
         for guard in guards:
-            seen = read_only(prepared)
-            passed = await guard_again(guard, seen, context)
-            if passed is not seen:
+            shown = read_only(prepared)
+            passed = await guard_again(guard, shown, context)
+            if passed is not shown:
                 changed, prepared = True, passed
         if not changed:
             return prepared
@@ -121,7 +121,7 @@ def read_only(prepared: Prepared) -> Prepared:
     """Return the same call with arguments that cannot be changed in place."""
     if type(prepared.arguments) is MappingProxyType:
         return prepared
-    arguments = MappingProxyType(prepared.arguments)  # a view: nobody else holds what is viewed
+    arguments = MappingProxyType(prepared.arguments)  # a view of a dict that nothing else refers to
     return Prepared(prepared.call, prepared.tool, arguments, prepared.changes)
 
 

@@ -28,7 +28,7 @@ from toolkeel.messages import ToolMessage, ToolOutput
 log = logging.getLogger("toolkeel")
 
 UNCHANGED: Final = object()
-"""Stands for "as it is"."""
+"""The value of `Allow.modified` that changes nothing."""
 
 
 @record
@@ -213,9 +213,9 @@ class OutputGuard(_Guard):
         except Exception as error:
             if isinstance(error, ToolkeelError) and not isinstance(error, CallError):
                 raise
-            told = error if isinstance(error, CallError) else crash_error(error)
-            text = failure_message(prepared.call, prepared.tool, told, 0.0).text
-            outcome = Outcome(None, text, told)
+            failure = error if isinstance(error, CallError) else crash_error(error)
+            text = failure_message(prepared.call, prepared.tool, failure, 0.0).text
+            outcome = Outcome(None, text, failure)
         changed = await self.ask(prepared, context, prepared, outcome, context)
         return _with_content(prepared, outcome, changed)
 

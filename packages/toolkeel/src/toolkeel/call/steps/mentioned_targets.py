@@ -124,22 +124,22 @@ def is_named(value: str, heard: Sequence[tuple[str, str]]) -> bool:
     wanted = _fold(value).strip().rstrip(".")
     if len(wanted) < SHORTEST or _NUMBER.fullmatch(wanted):
         return False
-    stands = _is_same_address if "://" in wanted or wanted.startswith("www.") else _contains
+    matches = _is_same_address if "://" in wanted or wanted.startswith("www.") else _contains
     people = [text for text, repeated in heard if not repeated]
     return any(
-        stands(wanted, text) and not _may_be(wanted, repeated, people) for text, repeated in heard
+        matches(wanted, text) and not _may_be(wanted, repeated, people) for text, repeated in heard
     )
 
 
-def _may_be(wanted: str, given: str, people: Sequence[str]) -> bool:
+def _may_be(wanted: str, passed: str, people: Sequence[str]) -> bool:
     """Return True if a result may contain a name only because the model passed it in.
 
     A tool that decodes, translates or joins makes a name of what is as long, and holds no more of it
-    than it was given. Words that people wrote do not count.
+    than it was passed in. Words that people wrote do not count.
     """
-    if wanted in given:
+    if wanted in passed:
         return True
-    theirs = [w for w in _WORDS.findall(given) if not any(w in text for text in people)]
+    theirs = [w for w in _WORDS.findall(passed) if not any(w in text for text in people)]
     return len("".join(theirs).encode()) >= len("".join(_WORDS.findall(wanted)).encode())
 
 

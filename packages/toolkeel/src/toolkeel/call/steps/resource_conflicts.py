@@ -20,13 +20,13 @@ class Claim:
 
     Args:
         places: What it touches.
-        write: Whether it may change that.
+        write: True for a write, which excludes all others.
         outer: What the call holds that makes this one.
 
     Attributes:
-        before: Claims that must have ended first; it is held once there are none.
-        live: Whether it is wanted or held still.
-        unhappened: Name of a tool whose call it followed, or is, and which waits for a person.
+        before: Claims that must end first; it is granted once there are none.
+        live: True until the claim has ended.
+        suspended_tool: Name of the tool, here or earlier, whose call waits for a person.
     """
 
     __slots__ = (
@@ -44,7 +44,7 @@ class Claim:
         self._granted: asyncio.Future[None] | None = None
 
     @property
-    def held(self) -> bool:
+    def is_granted(self) -> bool:
         """True if the claim waits for no other."""
         return not self.before
 
@@ -70,7 +70,7 @@ class Claim:
 
     async def wait(self) -> bool:
         """Wait until the claim is granted; return True if it had to wait."""
-        if self.held:
+        if self.is_granted:
             return False
         self._granted = asyncio.get_running_loop().create_future()
         await self._granted
@@ -82,7 +82,7 @@ class Claim:
         for claim in self._after:
             claim.before.discard(self)
             claim.suspended_tool = claim.suspended_tool or self.suspended_tool
-            if claim.held:
+            if claim.is_granted:
                 if claim._granted is not None and not claim._granted.done():
                     claim._granted.set_result(None)
                 yield claim
@@ -129,7 +129,7 @@ class _Node:
 class ResourceLocks:
     """Resource locks in order of arrival that keep conflicting calls apart.
 
-    Each place of the trees keeps only its last writer and the readers since, so a claim looks at
+    Each place of the trees keeps only its last writer and the readers since, so a claim examines
     the steps to its place and at what was claimed below that, not at all claims there are.
 
     Attributes:
@@ -151,7 +151,7 @@ class ResourceLocks:
 
         Args:
             places: What is wanted.
-            write: Whether it is wanted alone.
+            write: True for a write, which excludes all others.
             outer: What the call around this one holds. Since that one waits for this one, it goes
                 before those who do not hold anything yet.
 
@@ -186,7 +186,7 @@ class ResourceLocks:
 
     def _push_in(self, claim: Claim, around: set[Claim]) -> None:
         met = [other for other in self._live if other not in around and claim.conflicts_with(other)]
-        waits_for = [other for other in met if other.held]
+        waits_for = [other for other in met if other.is_granted]
         if around & self._needed(waits_for):
             raise Refused(
                 "The call was refused: what it touches is held by a call that waits, in turn, for "
@@ -195,7 +195,7 @@ class ResourceLocks:
         for other in waits_for:
             claim.wait_after(other)
         for other in met:
-            if not other.held:
+            if not other.is_granted:
                 other.wait_after(claim)
         self._inner[claim] = None
 
@@ -214,7 +214,7 @@ class ResourceLocks:
     def release(self, claim: Claim) -> None:
         """End a claim. One not yet granted keeps its place for those behind it."""
         claim.wanted = False
-        ended = [claim] if claim.held else []
+        ended = [claim] if claim.is_granted else []
         while ended:
             one = ended.pop()
             if one.live:

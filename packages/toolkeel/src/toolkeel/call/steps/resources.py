@@ -101,9 +101,9 @@ def mentioned_files(prepared: Prepared) -> dict[str, tuple[int, int]]:
     found = {}
     for path in dict.fromkeys(declared):
         with suppress(OSError, ValueError):
-            seen = os.stat(path)
-            if stat.S_ISREG(seen.st_mode):
-                found[path] = (seen.st_ino, seen.st_mtime_ns)
+            status = os.stat(path)
+            if stat.S_ISREG(status.st_mode):
+                found[path] = (status.st_ino, status.st_mtime_ns)
     return found
 
 
@@ -111,8 +111,8 @@ def _paths_read(prepared: Prepared) -> list[str]:
     if keys := [key for key in resource_keys(prepared) if key.startswith("file:")]:
         return keys if prepared.tool.effects.read_only else []
     shown = ArgumentsView(prepared)
-    given = [shown[name] for name in shown if _PATHS.search(name)]
-    lists = (value if isinstance(value, list | tuple) else [value] for value in given)
+    values = [shown[name] for name in shown if _PATHS.search(name)]
+    lists = (value if isinstance(value, list | tuple) else [value] for value in values)
     return [text for texts in lists for text in texts if isinstance(text, str)]
 
 
@@ -135,11 +135,11 @@ def branch_of(key: str) -> Branch:
 
 def branches_of(keys: Iterable[str]) -> tuple[Branch, ...]:
     """Return the places of several resources, sorted, without those below another."""
-    kept: list[Branch] = []
+    places: list[Branch] = []
     for place in sorted(set(map(branch_of, keys))):
-        if not (kept and is_within(place, kept[-1])):
-            kept.append(place)
-    return tuple(kept)
+        if not (places and is_within(place, places[-1])):
+            places.append(place)
+    return tuple(places)
 
 
 def is_within(place: Branch, other: Branch) -> bool:
@@ -150,9 +150,9 @@ def is_within(place: Branch, other: Branch) -> bool:
 def overlaps(place: Branch, other: Branch) -> bool:
     """Return True if one of two places is the other or lies below it.
 
-    >>> overlap(branch_of("file:a"), branch_of("file:a/b"))
+    >>> overlaps(branch_of("file:a"), branch_of("file:a/b"))
     True
-    >>> overlap(branch_of("file:a"), branch_of("file:ab"))
+    >>> overlaps(branch_of("file:a"), branch_of("file:ab"))
     False
     """
     return is_within(place, other) or is_within(other, place)

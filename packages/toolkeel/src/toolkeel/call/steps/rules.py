@@ -69,7 +69,7 @@ class Rule:
             if is_shell and may_mention(pattern, " ".join(map(str, inside))):
                 return True  # a program and its arguments, each for itself
             if any(self._fits(item, pattern, is_shell) for item in inside):
-                return True  # what is refused or asked about is so wherever it stands
+                return True  # what is refused or asked about is so at any depth
         if not isinstance(value, str):
             return any(fnmatch.fnmatchcase(text, pattern) for text in _texts(value))
         if not is_shell:
@@ -79,11 +79,11 @@ class Rule:
         return may_mention(pattern, value)
 
     def _fits_text(self, text: str, pattern: str) -> bool:
-        said = fnmatch.fnmatchcase(text, pattern)
+        matches = fnmatch.fnmatchcase(text, pattern)
         leads = fnmatch.fnmatchcase(_place(text), spelling(pattern))
         if self.action == "allow":
-            return said and (leads or ".." not in _SLASH.split(text))
-        return said or leads
+            return matches and (leads or ".." not in _SLASH.split(text))
+        return matches or leads
 
     def __str__(self) -> str:
         inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
@@ -162,13 +162,13 @@ class Rules:
     def __init__(
         self, deny: Iterable[str] = (), ask: Iterable[str] = (), allow: Iterable[str] = ()
     ) -> None:
-        given = {"deny": deny, "ask": ask, "allow": allow}
-        for action, texts in given.items():
+        rules = {"deny": deny, "ask": ask, "allow": allow}
+        for action, texts in rules.items():
             if isinstance(texts, str):
                 raise SetupError(f"Rules({action}={texts!r:.60}): give a list, [{texts!r:.60}]")
             if not isinstance(texts, Iterable):
                 raise SetupError(f"Rules({action}={texts!r:.60}): give a list of texts")
-        self._rules = [parse_rule(action, text) for action in ORDER for text in given[action]]
+        self._rules = [parse_rule(action, text) for action in ORDER for text in rules[action]]
 
     @classmethod
     def from_toml(cls, path: str | Path) -> Rules:
@@ -273,4 +273,4 @@ def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
     text = f"{what}: no tool is called {name!r}{hint}"
     if not any(tool.injected for tool in tools):
         raise SetupError(text)
-    log.warning("%s", text)  # a body that is given the context may call tools of its own
+    log.warning("%s", text)  # a body that has the context may call tools of its own

@@ -23,7 +23,7 @@ _BEFORE = frozenset([
     "setsid", "stdbuf", "strace", "su", "sudo", "then", "time", "timeout", "unshare", "until",
     "watch", "while", "xargs",
 ])  # fmt: skip
-"""What runs the program that stands behind it and its options."""
+"""Commands that run the program behind them and their options."""
 _WITHIN = frozenset(["-exec", "-execdir", "-ok", "-okdir"])
 _SHELLS = frozenset("ash bash csh dash fish ksh mksh rbash sh tcsh zsh".split())  # noqa: SIM905
 _LEADS = _BEFORE | _WITHIN | _SHELLS
@@ -133,7 +133,7 @@ def _is_unread_behind(words: Sequence[_Word], deep: int, first: int) -> bool:
             if _starts_unread(words, deep, at):
                 return True
             if not behind_option or word.text.rpartition("/")[2] in _BEFORE:
-                return False  # what stands behind that one has been looked at
+                return False  # what is behind that one has been examined
             behind_option = False
     return False
 

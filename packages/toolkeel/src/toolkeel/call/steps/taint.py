@@ -8,7 +8,7 @@ by the labels that the model request behind it had in view.
    body fails. `attach_labels` writes the sources of a turn into the details of its last result, so a
    saved transcript has them; `restore_labels` reads them back when a run resumes.
 2. View. `RunContext.loop_state.visible_taint` is the number of sources when the request was sent. The
-   calls of one turn do not taint each other: their request had seen none of their results.
+   calls of one turn do not taint each other: their request was sent before their results.
 3. Judgement. `approval_reason` returns why a call needs approval. A tool that only reads, or whose
    changes stay inside and can be undone, never does. One that acts outward, destroys, or declares no
    effects does, unless every target of the call was mentioned by the user or a trusted result
@@ -62,9 +62,9 @@ from toolkeel.events import Tainted
 from toolkeel.messages import Message, ToolMessage, UserMessage
 
 TRUSTED = "trusted"
-"""Key of a tool's metadata: hosts that may be told anything, ``*.example.org`` for all below.
+"""Key of a tool's metadata: hosts that may receive any data, ``*.example.org`` for all below.
 
-In the ``extra`` of a block that a person sends: whether it is theirs. Text is, unless it says False."""
+In the ``extra`` of a block that a person sends: False if the text is by another author; else it is the person's own."""
 WORDS = "words_of"
 """Key of a tool's metadata: tells which stranger wrote its description, until somebody approved it."""
 PRIVATE = "private"
@@ -123,8 +123,8 @@ def _mark_changed(
     """Mark the files that a call changed after the run had read untrusted text."""
     taint = run.taint
     found = taint.sources_before(len(taint.sources)).get("stranger") if taint is not None else None
-    for path, seen in mentioned_files(prepared).items() if found else ():
-        if found and before.get(path) != seen:
+    for path, state in mentioned_files(prepared).items() if found else ():
+        if found and before.get(path) != state:
             mark_file(path, str(found[-1]))
 
 
@@ -142,7 +142,7 @@ def record_source(run: RunContext, source: Source, call_id: str = "") -> None:
 def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable[AnyTool]) -> None:
     """Restore the labels of a run from its transcript and its tools' descriptions.
 
-    Descriptions of tools count, too, that a stranger wrote and nobody here has approved.
+    Descriptions of tools count, too, that come from an unapproved server.
     """
     for source in _described(tools):
         record_source(run, source)
@@ -237,7 +237,7 @@ def approval_reason(prepared: Prepared, run: RunContext) -> str:
     }
     if _is_local(tool):  # asks for what it changes alone
         return _builds(prepared, labels)
-    if tool.effects.read_only:  # it only reads there: what strangers ask for harms by what is told
+    if tool.effects.read_only:  # it only reads there: untrusted text harms by what is sent out
         labels.pop("stranger", None)
     return _asks(prepared, taint, labels) if labels else ""
 
@@ -314,10 +314,10 @@ def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[s
         context: The call.
         first: The address it was made with, which was judged.
         place: Where it is led.
-        trusted: Hosts that may be told anything.
+        trusted: Hosts that may receive any data.
 
     Raises:
-        ToolError: private data was read, and nobody named that place.
+        ToolError: Private data was read, and no trusted text mentions that place.
     """
     taint = context.run.taint
     if taint is None or host_of(place) == host_of(first):

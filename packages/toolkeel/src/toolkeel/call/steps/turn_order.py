@@ -58,22 +58,22 @@ class _Turn(ResourceLocks):
     """The queue of one turn.
 
     Attributes:
-        unhappened: Claims of calls that wait for a person, until the turn ends.
+        suspended_claims: Claims of calls that wait for a person, until the turn ends.
     """
 
     def __init__(self) -> None:
         super().__init__()
-        self.unhappened: list[Claim] = []
+        self.suspended_claims: list[Claim] = []
 
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
         claim = super().claim(places, write)
-        for past in self.unhappened:
+        for past in self.suspended_claims:
             if claim.conflicts_with(past):
                 claim.suspended_tool = past.suspended_tool
         return claim
 
     def __bool__(self) -> bool:
-        return bool(len(self) or self.unhappened)
+        return bool(len(self) or self.suspended_claims)
 
 
 def _turn(run: RunContext) -> tuple[object, ...]:
@@ -98,7 +98,7 @@ async def take_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) 
         return await proceed(prepared)
     except Suspend:
         claim.suspended_tool = prepared.tool.name
-        queue.unhappened.append(claim)
+        queue.suspended_claims.append(claim)
         raise
     finally:
         _placed.set(None)
@@ -107,21 +107,21 @@ async def take_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) 
             del notes[key]
 
 
-def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], asks: bool) -> None:
+def add_locks(tool: AnyTool, outer: list[Step], inner: list[Step], needs_approval: bool) -> None:
     """Add the steps that order a tool's calls.
 
     Args:
         tool: One that says what it touches.
         outer: The steps before approval.
         inner: Those after it.
-        asks: Whether approval stands between them.
+        needs_approval: True if approval is between them.
 
     Raises:
         DefinitionError: what it says names no parameter.
     """
     check_resources(tool)
     inner.insert(0, lock_resources(argument_guards(outer)))
-    if outer or asks:  # else nothing can make a call wait before its lock
+    if outer or needs_approval:  # else nothing can make a call wait before its lock
         outer.insert(0, take_turn)
 
 
@@ -141,8 +141,8 @@ def lock_resources(guards: Sequence[Step]) -> Step:
             _placed.set(None)  # what the body calls has a turn of its own
         outer, write = _holding.get(), is_write(prepared)
         places = _drop_held(branches_of(resource_keys(prepared)), write, prepared.tool.name)
-        held = loop_locks()
-        claim = held.claim(places, write, outer)
+        locks = loop_locks()
+        claim = locks.claim(places, write, outer)
         try:
             waited = await claim.wait() or waited
             _holding.set(claim)
@@ -151,7 +151,7 @@ def lock_resources(guards: Sequence[Step]) -> Step:
             return await proceed(prepared)
         finally:
             _holding.set(outer)
-            held.release(claim)
+            locks.release(claim)
 
     async def locked(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
         if _placed.get() is not None or _turn(context.run) not in context.run.scope.step_state:
@@ -173,7 +173,7 @@ def _drop_held(places: Sequence[Branch], write: bool, tool: str) -> list[Branch]
     """Return the places that no call around this one has locked.
 
     Raises:
-        Refused: one of them is held by a call that has said it only reads, and this one writes.
+        Refused: One of them is locked for reading by a call around this one, and this one writes.
     """
     wanted, hold = list(places), _holding.get()
     for claim in hold.with_outer() if hold is not None else ():
@@ -194,8 +194,8 @@ async def _recheck(prepared: Prepared, context: ToolContext, guards: Sequence[St
         Refused: one of them says no now, or wants other arguments than those approved.
     """
     for guard in guards:
-        seen = await guard_again(guard, prepared, context)
-        if seen.arguments != prepared.arguments:
+        checked = await guard_again(guard, prepared, context)
+        if checked.arguments != prepared.arguments:
             raise Refused(
                 f"The call of {prepared.tool.name!r} was refused: its checks asked for other "
                 "arguments after it had waited for its resource. Call it again."
