@@ -226,7 +226,7 @@ class Agent(core.Agent[C, Any], Generic[C]):
         """
         return core.Agent(**self._core_options(run, before))
 
-    def _begin_within(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
+    def _start_inner_run(self, prompt: Any, call: ToolContext, deps: object) -> Run[Any]:
         """Start a run that is a call of another run, with that run's settings."""
         within: RunLifecycle | None = current_run.get()
         if within is None or within.agent is not self:
