@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock  # `threading` has a function around it, which each run would enter
-from collections.abc import Awaitable, Callable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter, time
@@ -44,6 +44,10 @@ class EventMask(Protocol):
 
     def mask_value(self, value: T) -> T:
         """Return any other value without secrets."""
+        ...
+
+    def add_secrets(self, secrets: Iterable[str]) -> None:
+        """Mask these texts from now on."""
         ...
 
 
@@ -260,6 +264,10 @@ class RunContext(Generic[C]):
             except Exception:
                 log().exception("a listener failed on %s; the run continues", event.type)
 
+    def mask_value(self, value: T) -> T:
+        """Return a value without the run's secrets."""
+        return value if self.mask is None else self.mask.mask_value(value)
+
     async def close(self) -> None:
         """Run the cleanup functions, last first; an agent does it at the run's end."""
         cleanups = self.loop_state.cleanups
@@ -398,7 +406,7 @@ class ToolContext(Generic[C]):
             value: Anything; no value is dropped or merged with another.
         """
         if self.run.recorder is not None:
-            self.run.recorder.record_emitted(value)
+            self.run.recorder.record_emitted(self.run.mask_value(value))
         if self.run.listeners:
             self._get_reporter().emit(value)
 

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Optional
+import asyncio
+import base64
+import dataclasses
+import json
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Annotated, Any, NamedTuple, Optional
+from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import Field
+from pydantic import Field, SecretStr
 
 from tests.define.calling import called
 from toolkeel import (
+    Agent,
     CancelToken,
     Injected,
     RunContext,
@@ -20,7 +28,10 @@ from toolkeel import (
     tool,
 )
 from toolkeel.define.inject import InjectedParameter, inject, marker_of
-from toolkeel.errors import InjectionError
+from toolkeel.errors import InjectionError, SetupError, ToolError
+from toolkeel.events import Event, event_dict
+from toolkeel.sessions import Sessions
+from toolkeel.testing import Scripted, call
 from toolkeel_compat.langchain import InjectedState, InjectedStore, InjectedToolCallId
 
 
@@ -186,3 +197,104 @@ def test_a_field_without_a_default_is_none() -> None:
     with pytest.raises(InjectionError, match="'user'"):
         called(needs_field, {"q": 1})
     assert called(needs_field, {"q": 1}, RunContext(inject={"user": "ada"})) == "ada"
+
+
+# — injected values stay out of everything a run writes —
+
+TOKEN = "tök en/+=9f&"
+FORMS: dict[str, Callable[[str], str]] = {
+    "plain": str,
+    "repr": repr,
+    "json": json.dumps,
+    "quoted": lambda token: quote(token, safe=""),
+    "quoted, lower case": lambda token: quote(token, safe="").lower(),
+    "quoted with safe characters": lambda token: quote(token, safe="/="),
+    "form": quote_plus,
+    "basic": lambda token: base64.b64encode(f"ada:{token}".encode()).decode(),
+    "bytes": lambda token: repr(token.encode()),
+}
+
+
+class Client(NamedTuple):
+    token: str
+
+
+@dataclasses.dataclass
+class Settings:
+    key: SecretStr
+
+
+GIVEN: dict[str, object] = {
+    "text": TOKEN,
+    "bytes": TOKEN.encode(),
+    "secret": SecretStr(TOKEN),
+    "mapping": {"headers": [TOKEN]},
+    "tuple": Client(TOKEN),
+    "dataclass": Settings(SecretStr(TOKEN)),
+}
+
+
+def failing(how: str) -> Any:
+    @tool
+    async def fetch(form: str, token: Annotated[Any, Injected], context: ToolContext) -> str:
+        """Fetch."""
+        text = f"GET https://api/?key={FORMS[form](TOKEN)}"
+        context.progress(text)
+        context.emit(text)
+        if how == "group":
+            raise ExceptionGroup("several", [ConnectionError(text)])
+        raise {"crash": ConnectionError, "error": ToolError, "setup": SetupError}[how](text)
+
+    return fetch
+
+
+@pytest.mark.parametrize("how", ["crash", "error", "group", "setup"])
+@pytest.mark.parametrize("form", FORMS)
+def test_a_failing_body_reveals_no_injected_value_on_any_route(
+    form: str, how: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    sessions, events = Sessions(":memory:"), list[Event]()
+    agent = Agent(Scripted([[call("fetch", {"form": form})], "done"]), [failing(how)])
+    run = agent.start(
+        "go", session=sessions["ada"], inject={"token": TOKEN}, listeners=[events.append]
+    )
+    with suppress(SetupError):
+        asyncio.run(run_to_end(run))
+    written = [
+        *(json.dumps(event_dict(event), ensure_ascii=False) for event in events),
+        run.state.to_json(),
+        *sessions.export("ada"),
+        caplog.text,
+    ]
+    assert any("***" in text for text in written)
+    forms = [form_of(TOKEN) for form_of in FORMS.values()]
+    assert [
+        form for form in forms for text in written if form in text or dumped(form) in text
+    ] == []
+
+
+def dumped(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)[1:-1]
+
+
+async def run_to_end(run: Any) -> None:
+    await run
+
+
+@pytest.mark.parametrize("kind", GIVEN)
+def test_texts_within_an_injected_value_are_masked_as_well(kind: str) -> None:
+    agent = Agent(Scripted([[call("fetch", {"form": "plain"})], "done"]), [failing("crash")])
+    result = agent.run_sync("go", inject={"token": GIVEN[kind]})
+    assert TOKEN not in result.state.to_json()
+
+
+def test_an_injected_value_that_is_no_secret_is_shown() -> None:
+    @tool
+    def greet(city: Annotated[str, Injected(secret=False)]) -> str:
+        """Greet."""
+        raise ToolError(f"nobody in {city}")
+
+    [message] = Toolset([greet]).run_sync(
+        [ToolCall("1", "greet", {})], RunContext(inject={"city": "Paris"})
+    )
+    assert "nobody in Paris" in message.text

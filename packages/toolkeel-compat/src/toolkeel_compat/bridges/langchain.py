@@ -200,6 +200,8 @@ def _schema(theirs: tools.BaseTool) -> dict[str, Any]:
 class _Runtime(Injected):
     """A marker that creates LangGraph's `ToolRuntime` with the installed version's fields."""
 
+    is_secret = False
+
     def __init__(self, wanted: type[Any]) -> None:
         self._wanted = wanted
 

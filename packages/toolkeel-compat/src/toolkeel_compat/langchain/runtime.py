@@ -21,6 +21,7 @@ class InjectedToolCallId(Injected):
     """A marker for a parameter that receives the call's id."""
 
     crosses = True
+    is_secret = False
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
         return context.call.id
@@ -32,6 +33,8 @@ class InjectedState(Injected):
     Args:
         field: Key of the state, or ``messages`` for the transcript; None for the complete state.
     """
+
+    is_secret = False
 
     def __init__(self, field: str | None = None) -> None:
         self.field = field
@@ -52,6 +55,8 @@ def build_state(context: ToolContext[Any]) -> Any:
 
 class InjectedStore(Injected):
     """A marker for a parameter that receives the run's store."""
+
+    is_secret = False
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
         if context.store is None:

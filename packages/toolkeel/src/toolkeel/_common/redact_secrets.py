@@ -35,10 +35,11 @@ class Redactor:
     {'tried': ['***', 5]}
     """
 
-    __slots__ = ("_forms", "_limit", "_lock")
+    __slots__ = ("_forms", "_limit", "_lock", "_quoted")
 
     def __init__(self, secrets: Iterable[str] = (), limit: int = 0) -> None:
         self._forms: OrderedDict[str, tuple[str, ...]] = OrderedDict()
+        self._quoted: dict[str, re.Pattern[str]] = {}
         self._limit = limit
         self._lock = threading.Lock()
         self.add(secrets)
@@ -50,18 +51,24 @@ class Redactor:
         """Learn more secrets; those that are too short to be looked for are passed over."""
         with self._lock:
             for secret in secrets:
-                if len(secret) >= SHORTEST:
+                if len(secret) < SHORTEST:
+                    continue
+                if secret not in self._forms:
                     self._forms[secret] = _forms(secret)
-                    self._forms.move_to_end(secret)
+                    self._quoted[secret] = _percent_encoded(secret)
+                self._forms.move_to_end(secret)
             while self._limit and len(self._forms) > self._limit:
-                self._forms.popitem(last=False)
+                del self._quoted[self._forms.popitem(last=False)[0]]
 
     def text(self, text: str, mask: str = MASK) -> str:
         """`text` with `mask` in their places."""
         with self._lock:
             forms = {form for each in self._forms.values() for form in each if form in text}
+            quoted = list(self._quoted.values()) if "%" in text else ()
         for form in sorted(forms, key=len, reverse=True):
             text = text.replace(form, mask)
+        for pattern in quoted:
+            text = pattern.sub(lambda _: mask, text)
         return text
 
     def deep(self, value: Any) -> Any:
@@ -121,12 +128,23 @@ def _forms(secret: str) -> tuple[str, ...]:
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
         repr(secret)[1:-1],
+        repr(given)[2:-1],
         quote(given, safe=""),
         quote(given),
         quote_plus(given),
         *(_in_base64(given) if len(given) >= SHORTEST_IN_BASE64 else ()),
     )
     return tuple(dict.fromkeys(written))
+
+
+def _percent_encoded(secret: str) -> re.Pattern[str]:
+    """Return a pattern of a text in an address: each client escapes other characters."""
+    parts = []
+    for char in secret:
+        escaped = "".join(f"%{byte:02x}" for byte in char.encode("utf-8", "surrogatepass"))
+        raw = r"(?:\+| )" if char == " " else re.escape(char)
+        parts.append(f"(?:{raw}|(?i:{escaped}))")
+    return re.compile("".join(parts))
 
 
 def _in_base64(secret: bytes) -> Iterator[str]:

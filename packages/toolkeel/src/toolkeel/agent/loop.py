@@ -210,7 +210,7 @@ class RunLoop(Generic[T]):
             self._result = result
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
-            problem = "" if reason == "cancelled" else describe(error)
+            problem = "" if reason == "cancelled" else run.mask_value(describe(error))
             raise
         finally:
             if expiry is not None:

@@ -23,6 +23,7 @@ from toolkeel.call.steps.taint import can_act
 from toolkeel.call.truncate import KEEPER, Keeper
 from toolkeel.context import WITHIN_BODY, RunContext
 from toolkeel.define.base_tool import HasTool, as_tool, check_bound
+from toolkeel.define.inject import has_secret_injected
 from toolkeel.define.names import check_name, wire_names
 from toolkeel.define.nearly_right_names import meant_by, nearest_tools
 from toolkeel.define.no_tool import not_a_list
@@ -55,7 +56,7 @@ class Toolset(NotebookDisplay):
         has_ends_run: True if some tool's result is the answer (`ends_run`).
         has_barriers: True if some tool is `sequential`.
         keeper: A tool that opens results which were too long to be shown, if one does.
-        has_secrets: True if some tool has secret arguments.
+        has_secrets: True if some tool has secret arguments or injected values.
 
     Raises:
         DuplicateToolError: two tools have the same name.
@@ -118,7 +119,7 @@ class Toolset(NotebookDisplay):
                 f"two tools are called {made.name!r}: {_owner(first)} and {_owner(made)}; give one "
                 "of them another name, @tool('name'), of an agent .as_tool('name'), or use with_prefix"
             )
-        self.has_secrets = self.has_secrets or made.arguments.mask is not None
+        self.has_secrets = self.has_secrets or _has_secrets(made)
         handler = compose_tool(made, self.steps, self.rules, self._invoke)
         self.has_ends_run = self.has_ends_run or made.ends_run
         self.has_barriers = self.has_barriers or made.sequential
@@ -239,7 +240,7 @@ class Toolset(NotebookDisplay):
         other._entries = {**self._entries, extra.name: Entry(extra, compose_tool(extra))}
         other._aliases = other._within = None
         other._tainted_handlers = {}
-        other.has_secrets = self.has_secrets or extra.arguments.mask is not None
+        other.has_secrets = self.has_secrets or _has_secrets(extra)
         return other
 
     @checked
@@ -325,6 +326,10 @@ class Toolset(NotebookDisplay):
         """Make a run mask the secret arguments of these tools."""
         if self.has_secrets:
             mask_tools(run, self, self.wire_names, calls)
+
+
+def _has_secrets(tool: AnyTool) -> bool:
+    return tool.arguments.mask is not None or has_secret_injected(tool.injected)
 
 
 def _reaches_inside(step: Step) -> bool:

@@ -7,15 +7,21 @@ were validated, so no argument of the model can take their place.
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from inspect import Parameter
+from itertools import islice
 from typing import Annotated, Protocol, Union, cast, get_args, get_origin, runtime_checkable
 
+from toolkeel._common.redact_secrets import keep_out_of_logs
 from toolkeel._records.record import record
 from toolkeel.context import CancelToken, RunContext, ToolContext
 from toolkeel.define.mutable_defaults import maker_of
+from toolkeel.define.secret import secret_texts
 from toolkeel.errors import InjectionError
+
+MAX_TEXTS = 200
+"""Most texts of one injected value that are masked."""
 
 
 class Injected:
@@ -24,11 +30,19 @@ class Injected:
     The class or an instance will do. Its value is the run's `inject[name]`; a subclass may
     override `resolve` to take it from elsewhere.
 
+    Args:
+        secret: The texts in the value are masked in events, errors, logs and journals of the run.
+
     Attributes:
         crosses: Whether another process can be given it: it follows from the call alone.
+        is_secret: See `secret`.
     """
 
     crosses = False
+    is_secret = True
+
+    def __init__(self, *, secret: bool = True) -> None:
+        self.is_secret = secret
 
     def resolve(self, context: ToolContext, name: str) -> object:
         """Give the value.
@@ -52,6 +66,8 @@ class Injectable(Protocol):
 
 
 class _ByType(Injected):
+    is_secret = False
+
     def __init__(self, wanted: type) -> None:
         self.crosses = issubclass(wanted, ToolContext)
         self._is_token = issubclass(wanted, CancelToken)
@@ -63,6 +79,8 @@ class _ByType(Injected):
 
 
 class _FromContext(Injected):
+    is_secret = False
+
     def __init__(self, wanted: Injectable) -> None:
         self.wanted = wanted
 
@@ -72,6 +90,8 @@ class _FromContext(Injected):
 
 class Bound(Injected):
     """Marks a parameter that a partial has fixed: nothing is injected, and nothing is taken."""
+
+    is_secret = False
 
     def resolve(self, context: ToolContext, name: str) -> object:
         raise KeyError(name)
@@ -83,6 +103,7 @@ class OrDefault(Injected):
     def __init__(self, marker: Injected, default: Callable[[], object]) -> None:
         self.marker = marker
         self.default = default
+        self.is_secret = marker.is_secret
 
     def resolve(self, context: ToolContext, name: str) -> object:
         try:
@@ -179,12 +200,28 @@ def inject(
     filled = {**values}
     for parameter in parameters:
         try:
-            filled[parameter.name] = parameter.marker.resolve(context, parameter.name)
+            value = parameter.marker.resolve(context, parameter.name)
+            filled[parameter.name] = value
+            if parameter.marker.is_secret and value is not None:
+                _mask(value, context)
         except KeyError:
             if not parameter.optional:
                 raise InjectionError(missing(context.tool_name, parameter.name)) from None
             filled.pop(parameter.name, None)
     return filled
+
+
+def _mask(value: object, context: ToolContext) -> None:
+    """Mask the texts in a secret value from now on, in the run and in logs."""
+    secrets = list(islice(secret_texts(value), MAX_TEXTS))
+    keep_out_of_logs(secrets)
+    if context.run.mask is not None:
+        context.run.mask.add_secrets(secrets)
+
+
+def has_secret_injected(parameters: Iterable[InjectedParameter]) -> bool:
+    """Return True if the value of some parameter is masked."""
+    return any(parameter.marker.is_secret for parameter in parameters)
 
 
 def missing(tool: str, name: str) -> str:

@@ -6,7 +6,8 @@ A schema says which they are, by ``"writeOnly": true`` or ``"format": "password"
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+import dataclasses
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from pydantic_core import to_json
@@ -193,3 +194,32 @@ def texts(value: object) -> Iterator[str]:
             yield from texts(item)
     elif not (value is None or isinstance(value, bool)):
         yield to_json(value, fallback=str).decode()
+
+
+def secret_texts(value: object, depth: int = 4) -> Iterator[str]:
+    """Yield the texts in a value that a program injects: in containers, dataclasses and models, too.
+
+    >>> sorted(secret_texts({"token": "abc", "raw": b"xyz", "retries": 3}))
+    ['abc', 'xyz']
+    """
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, bytes | bytearray):
+        yield value.decode("utf-8", "replace")
+    elif (reveal := getattr(value, "get_secret_value", None)) is not None and depth:
+        yield from secret_texts(reveal(), depth - 1)
+    elif depth:
+        for part in _parts(value):
+            yield from secret_texts(part, depth - 1)
+
+
+def _parts(value: object) -> Iterable[object]:
+    if isinstance(value, Mapping):
+        return list(value.values())
+    if isinstance(value, list | tuple | set | frozenset):
+        return value
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [getattr(value, field.name, None) for field in dataclasses.fields(value)]
+    if hasattr(type(value), "model_fields"):
+        return list(vars(value).values())
+    return ()
