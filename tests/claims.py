@@ -74,7 +74,7 @@ CLAIMS: tuple[Claim, ...] = (
           f"{_LOCK}test_two_calls_whose_bodies_want_what_the_other_holds_do_not_wait_for_ever", UNTRIED),
     Claim("call/steps/compose.py", "its checks keep changing",
           f"{_GUARD}test_guards_that_answer_each_others_changes_settle_or_refuse", UNTRIED),
-    Claim("call/steps/guard.py", "was refused{why}", ENDS,
+    Claim("call/steps/guard.py", "was refused", ENDS,
           f"{_GUARD}test_a_withheld_result_says_whether_there_was_one"),
     Claim("call/steps/guard.py", ", and the run was ended.", ENDS,
           f"{_GUARD}test_a_guard_that_ends_the_run_raises_after_every_call_has_its_result"),
