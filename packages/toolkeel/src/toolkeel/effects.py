@@ -1,4 +1,4 @@
-"""What running a tool can do to the world."""
+"""Effects of a tool: what running it can change."""
 
 from __future__ import annotations
 
@@ -10,27 +10,24 @@ from toolkeel._records.record import record
 
 
 class Resource(str):
-    """A resource as it stands, braces and all; a subclass may make its key of the arguments.
-
-    As a text it is what people are shown, such as ``file:{path}``.
-    """
+    """A resource as written, such as ``file:{path}``; a subclass may compute its key."""
 
     __slots__ = ()
 
     def key(self, arguments: Mapping[str, object]) -> str:
-        """What a call with these arguments touches, such as ``file:src/main.py``."""
+        """Return the resource of a call with these arguments, such as ``file:src/main.py``."""
         return str(self)
 
 
 class Shared(Resource):
-    """A resource whose readers may overlap on the word of somebody who is believed nothing else."""
+    """A resource whose calls may overlap although their tools count as writers."""
 
     __slots__ = ()
 
 
 Label: TypeAlias = Literal["private", "stranger", "secret"]
 LABELS: tuple[Label, ...] = get_args(Label)
-"""What a run may have touched, and a way out must not pass on unasked."""
+"""Labels of a run; while it has one, calls that act outward need approval."""
 
 
 @checked
@@ -49,9 +46,9 @@ class Effects:
         open_world: Reaches systems outside this process, such as the web.
         resources: Keys of what is touched, with arguments in braces: ``file:{path}``. They are
             paths in trees: who touches ``file:src`` touches ``file:src/main.py``, too.
-        private: Its result is nobody else's business: mail, files, a customer's data.
+        private: Its result is private: mail, files, a customer's data.
         stranger: Its result may hold text that neither the person nor the operator wrote, such as
-            a page, a mail or an issue: what such a text asks for is nobody's wish.
+            a page, a mail or an issue. Requests in such a text are not the person's.
         target: Names of the parameters that say where or whom: ``to``, ``url``, ``account``.
             Without any, all parameters together are the target.
         safe_after: Labels a run may have, of ``private``, ``stranger`` and ``secret``, without a
@@ -73,28 +70,28 @@ class Effects:
 
     @property
     def writes(self) -> bool:
-        """Whether a run may change something."""
+        """True if a call may change something."""
         return not self.read_only
 
     @property
     def repeatable(self) -> bool:
-        """Whether a failed run may be tried again without asking."""
+        """True if a failed call may be repeated without approval."""
         return self.read_only or self.idempotent
 
 
 UNKNOWN = Effects()
-"""What holds for a tool whose author declared nothing."""
+"""The effects of a tool whose author declared none."""
 
 PURE = Effects(read_only=True, open_world=False)
 """A tool that only computes."""
 
 
 def reads(*, private: bool = False, stranger: bool = False, outside: bool = False) -> Effects:
-    """The effects of a tool that changes nothing.
+    """Return the effects of a tool that changes nothing.
 
     Args:
-        private: Its result is nobody else's business.
-        stranger: Its result may hold text that nobody here wrote.
+        private: Its result is private.
+        stranger: Its result may hold text by others.
         outside: It reaches other systems to read.
 
     >>> reads(stranger=True).stranger
@@ -104,11 +101,11 @@ def reads(*, private: bool = False, stranger: bool = False, outside: bool = Fals
 
 
 def acts(*to: str, destructive: bool = True) -> Effects:
-    """The effects of a tool that does something outside: sends, posts, books, pays.
+    """Return the effects of a tool that acts outside: sends, posts, books, pays.
 
     Args:
         to: The parameters that say where or whom.
-        destructive: Whether it may overwrite or delete.
+        destructive: It may overwrite or delete.
 
     >>> acts("recipient").target
     ('recipient',)
