@@ -17,6 +17,7 @@ from toolkeel.messages import AssistantMessage, FinishReason, Reasoning, Usage
 from toolkeel.model_interface import Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.openai_chat import decode
 from toolkeel.providers.openai_chat.stream import StreamDecoder
+from toolkeel.providers.wire.plain_json import clean_text
 
 Json = dict[str, Any]
 
@@ -366,3 +367,35 @@ def test_an_error_says_the_servers_own_words_however_they_are_wrapped(
     for read in (StreamDecoder().feed, StreamDecoder().read_response):
         with pytest.raises(ModelError, match=words):
             read(sent)
+
+
+@given(
+    st.text(min_size=1, max_size=9),
+    st.none()
+    | st.fixed_dictionaries(
+        {}, optional={"role": st.just("assistant"), "content": st.none() | st.text()}
+    ),
+    st.booleans(),
+)
+def test_an_answer_that_is_not_streamed_is_its_message_whatever_delta_is_beside_it(
+    text: str, beside: Any, has_calls: bool
+) -> None:
+    call = {"id": "c1", "type": "function", "function": {"name": "f", "arguments": "{}"}}
+    message = {"role": "assistant", "content": text, "tool_calls": [call] if has_calls else None}
+    choice = {"index": 0, "message": message, "delta": beside, "finish_reason": "stop"}
+    reply = decode({"object": "chat.completion", "choices": [choice]})
+    assert reply.text == clean_text(text)
+    assert [one.name for one in reply.tool_calls] == ["f"] * has_calls
+
+
+@given(st.lists(st.text(max_size=5), min_size=1, max_size=5))
+def test_in_a_stream_the_delta_counts_whatever_message_is_beside_it(pieces: list[str]) -> None:
+    decoder = StreamDecoder()
+    deltas: list[Any] = []
+    for end in range(1, len(pieces) + 1):
+        so_far = {"role": "assistant", "content": "".join(pieces[:end])}
+        delta = {"role": "assistant", "content": pieces[end - 1]}
+        choice = {"index": 0, "message": so_far, "delta": delta, "finish_reason": None}
+        deltas += decoder.feed({"choices": [choice]})
+    deltas += decoder.feed({"choices": [{"index": 0, "delta": {}, "finish_reason": "stop"}]})
+    assert assemble([*deltas, *decoder.finish()]).text == clean_text("".join(pieces))

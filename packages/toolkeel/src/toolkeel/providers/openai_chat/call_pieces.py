@@ -37,6 +37,8 @@ from toolkeel.providers.wire.plain_json import (
 )
 
 _KNOWN_KEYS = frozenset({"index", "id", "type", "function", "custom"})
+_PLACEHOLDERS = ("{}", "null")
+"""Arguments that a proxy sends first and replaces at the same index, as in Anthropic's block start."""
 _decode_one = json.JSONDecoder().raw_decode
 
 
@@ -68,7 +70,18 @@ class _Piece:
 class _OpenCall:
     """A call whose pieces are still coming."""
 
-    __slots__ = ("_end", "_pairs", "_scanned", "id", "more", "name", "number", "object", "pieces")
+    __slots__ = (
+        "_end",
+        "_first",
+        "_pairs",
+        "_scanned",
+        "id",
+        "more",
+        "name",
+        "number",
+        "object",
+        "pieces",
+    )
 
     def __init__(self, number: int) -> None:
         self.number = number
@@ -81,6 +94,8 @@ class _OpenCall:
         self._pairs = TextPieces(keep_lone=True)
         self._end = Brackets('"')
         self._scanned = 0
+        self._first: str | None = ""
+        """The arguments without blanks, while they may still be a placeholder."""
 
     @property
     def started(self) -> bool:
@@ -96,14 +111,37 @@ class _OpenCall:
             self._scanned += 1
         return self._end.end > 0
 
-    def take(self, text: str) -> str:
-        """Keep a piece of the arguments; return it unless it comes after their end."""
-        if self.more or (self.pieces and text.lstrip()[:1] == "{" and self.complete):
+    def take(self, text: str, *, replaces: bool = True) -> str:
+        """Keep a piece of the arguments; return what is certain and new.
+
+        A piece after the end of the arguments is no part of them, but arguments that were only a
+        placeholder so far make room for it if it `replaces` them.
+        """
+        begins = text.lstrip()[:1] == "{"
+        if begins and replaces and self.is_placeholder and not self.more:
+            self.pieces, self._pairs = [], TextPieces(keep_lone=True)
+            self._end, self._scanned, self._first = Brackets('"'), 0, ""
+        elif self.more or (self.pieces and begins and self.complete):
             self.more.append(text)
             return ""
         text = self._pairs.feed(text)
         self.pieces.append(text)
-        return text
+        if self._first is None:
+            return text
+        self._first += "".join(text.split())
+        if any(one.startswith(self._first) for one in _PLACEHOLDERS):
+            return ""
+        return self.release()
+
+    @property
+    def is_placeholder(self) -> bool:
+        """Whether the arguments so far may be replaced."""
+        return self._first in _PLACEHOLDERS
+
+    def release(self) -> str:
+        """Return the arguments that were held back, which stay as they are from now on."""
+        held, self._first = self._first, None
+        return "" if held is None else "".join(self.pieces)
 
     def set_name(self, name: str) -> bool:
         """Take a name, a piece of one, or the same again; True if the name changed."""
@@ -169,9 +207,10 @@ class CallTracker:
         """What could not be said earlier: arguments sent as objects, and what came too much."""
         deltas = []
         for call in self._calls:
-            if call.object is not None and not call.pieces:
-                call.pieces.append(dumps(call.object))
-                deltas.append(CallDelta(call.number, arguments=call.pieces[0]))
+            if call.object is not None and (not call.pieces or call.is_placeholder):
+                call.pieces = [dumps(call.object)]
+            if text := call.release():
+                deltas.append(CallDelta(call.number, arguments=text))
         deltas += self._settle_more()
         deltas += [CallDelta(one.number, arguments="".join(one.more)) for one in self._overfull]
         return deltas
@@ -232,7 +271,8 @@ class CallTracker:
         if piece.object is not None:
             call.object = {**(call.object or {}), **piece.object}
         if piece.text:
-            text = call.take(piece.text)
+            named = piece.name and piece.index is None and not piece.id
+            text = call.take(piece.text, replaces=not named)
             if call.more:
                 self._overfull[call] = None
         if not (id or name or text or extra):

@@ -59,12 +59,15 @@ class StreamDecoder(Decoder):
         self._details: list[Json] = []
 
     def take(self, data: Json) -> list[Delta]:
-        """The deltas in one chunk."""
-        choice = self._open_chunk(data)
-        delta = choice.get("delta")
-        if delta is None and "message" in choice:
-            return self._message_deltas(as_dict(choice["message"]))
-        message = as_dict(delta)
+        """The deltas in one chunk, whose `delta` counts, even beside the message so far."""
+        return self._choice_deltas(self._open_chunk(data), ("delta", "message"))
+
+    def _choice_deltas(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
+        """The deltas of a choice, by the first of these keys that has something."""
+        key = next((key for key in order if choice.get(key)), order[0])
+        message = as_dict(choice.get(key))
+        if key == "message":
+            return self._message_deltas(message)
         deltas = self._message(message)
         for entry in _call_entries(message):
             pieces = self._tracker.feed(entry)
@@ -84,7 +87,7 @@ class StreamDecoder(Decoder):
                 data = {"choices": [data]}
             elif data.get("role") == "assistant":
                 data = {"choices": [{"message": data, "finish_reason": "stop"}]}
-        deltas = self.take(data)
+        deltas = self._choice_deltas(self._open_chunk(data), ("message", "delta"))
         if not data.get("choices"):
             raise incomplete_response("choices", data)
         told = map(as_dict, as_list(data["choices"]))
@@ -124,7 +127,9 @@ class StreamDecoder(Decoder):
             kind = sniff(self._sound)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._sound, kind, as_dict(clean(self._heard))))
-        return self._under_tool_names(self._tracker.finish())
+        deltas = self._under_tool_names(self._tracker.finish())
+        self._calls += len(deltas)
+        return deltas
 
     def why(self) -> FinishReason:
         """Why the answer ended."""
