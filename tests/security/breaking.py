@@ -9,10 +9,11 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-import toolkeel
-from tests.shared import ROOT
+from tests.shared import ROOT, SOURCES, TESTS
 
-PACKAGE = Path(toolkeel.__file__).parent
+PACKAGES = {path.name: path for source in SOURCES for path in source.iterdir() if path.is_dir()}
+"""Folder of each import package by its name."""
+PACKAGE = PACKAGES["toolkeel"]
 TRIES = 4
 """A test that looks for a race does not meet it each time."""
 
@@ -22,7 +23,7 @@ class Break(NamedTuple):
 
     Args:
         what: What it is a defence of, and what is taken out.
-        file: Below the package.
+        file: Below the sources, with the package in front.
         old: What stands there, once.
         new: What stands there instead.
         test: What fails then.
@@ -37,7 +38,8 @@ class Break(NamedTuple):
 
 def stands_once(broken: Break) -> bool:
     """Whether what is taken out stands there, in one place."""
-    return (PACKAGE / broken.file).read_text("utf-8").count(broken.old) == 1
+    package, _, inside = broken.file.partition("/")
+    return (PACKAGES[package] / inside).read_text("utf-8").count(broken.old) == 1
 
 
 def is_seen(broken: Break, folder: Path) -> bool:
@@ -47,9 +49,9 @@ def is_seen(broken: Break, folder: Path) -> bool:
         broken: What is taken out.
         folder: Where the copy is made.
     """
-    copy = folder / "toolkeel"
-    shutil.copytree(PACKAGE, copy)
-    place = copy / broken.file
+    for name, path in PACKAGES.items():
+        shutil.copytree(path, folder / name)
+    place = folder / broken.file
     place.write_text(place.read_text("utf-8").replace(broken.old, broken.new), "utf-8")
     return any(_played(folder, broken.test) == 1 for _ in range(TRIES))
 
@@ -57,7 +59,8 @@ def is_seen(broken: Break, folder: Path) -> bool:
 def _played(folder: Path, test: str) -> int:
     """Pytest's exit code of a test against the package in a folder: 1 for a test that failed."""
     words = [sys.executable, "-m", "pytest", "-q", "-x", "-p", "no:cacheprovider", test]
-    env = {**os.environ, "PYTHONPATH": str(folder)}
+    paths = [str(folder), *map(str, TESTS)]
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     done = subprocess.run(
         [*words, "--hypothesis-profile=steady", "--timeout=60"],
         cwd=ROOT,

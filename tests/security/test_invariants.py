@@ -12,84 +12,84 @@ from tests.security.breaking import PACKAGE, Break, is_seen, stands_once
 
 EVALUATES = {"eval", "exec", "compile", "__import__"}
 UNPICKLES = {"pickle", "marshal", "shelve", "dill", "cloudpickle", "jsonpickle"}
-CODE_OF_OUR_OWN = {"_records/record.py": "exec"}
+CODE_OF_OUR_OWN = {"toolkeel/_records/record.py": "exec"}
 """What is evaluated there is made of the names of a class's fields, at its definition."""
 
 
 BREAKS = (
     Break(
         "1: a saved run is evaluated",
-        "agent/run_state.py",
+        "toolkeel/agent/run_state.py",
         "json.loads(text, parse_constant=refuse_constant)",
         "eval(text)",
         "tests/security/test_invariants.py::test_nothing_is_evaluated_unpickled_or_given_to_a_shell",
     ),
     Break(
         "2: an approval is of a tool, whatever the arguments",
-        "_records/tickets.py",
+        "toolkeel/_records/tickets.py",
         "return _sha256([tool, definition, arguments])",
         "return _sha256([tool, definition])",
         "packages/toolkeel/tests/call/steps/test_approve.py::test_what_a_guard_makes_of_an_edit_is_asked_about_anew",
     ),
     Break(
         "3: bodies have no deadline",
-        "call/body/coroutine_deadline.py",
+        "toolkeel/call/body/coroutine_deadline.py",
         "            if not context.pause_count:\n",
         "            if False:\n",
         "packages/toolkeel/tests/call/test_kinds.py::test_each_kind_is_stopped_at_its_deadline",
     ),
     Break(
         "4: results are not in the order of the calls",
-        "call/batch.py",
+        "toolkeel/call/batch.py",
         "for index, (call, result) in enumerate(zip(self.calls, self._results, strict=True))",
         "for index, (call, result) in [*enumerate(zip(self.calls, self._results))][::-1]",
         "packages/toolkeel/tests/agent/test_loop.py::test_calls_of_one_turn_run_together_and_their_results_keep_the_order",
     ),
     Break(
         "5: secrets stand in events",
-        "call/arguments/mask.py",
+        "toolkeel/call/arguments/mask.py",
         "masked: T = self._known.deep(value) if self._known else value",
         "masked: T = value",
         "packages/toolkeel/tests/call/arguments/test_mask.py::test_any_secret_stays_secret",
     ),
     Break(
         "6: every address is public",
-        "_common/public_addresses.py",
+        "toolkeel/_common/public_addresses.py",
         "return not any(address in network for network in SPECIAL)",
         "return True",
         "packages/toolkeel-workspace/tests/sandbox/test_reachable_hosts.py::test_no_spelling_of_an_address_that_is_not_public_is_reached",
     ),
     Break(
         "6: paths may lead out of the root",
-        "builtin/files/open_beneath.py",
+        "toolkeel_workspace/files/open_beneath.py",
         "_RESOLVE_BENEATH = 0x08",
         "_RESOLVE_BENEATH = 0x00",
         "packages/toolkeel-workspace/tests/files/test_open_beneath.py::test_a_path_that_leads_out_by_a_link_is_refused_by_each_way",
     ),
     Break(
         "6: what lies within a root is mounted by paths",
-        "engines/sandbox/start_stage.py",
+        "toolkeel_workspace/sandbox/start_stage.py",
         "return None if find_stage_obstacle() else stage",
         "return None",
         "packages/toolkeel-workspace/tests/sandbox/test_confine.py::test_what_a_command_swaps_while_another_one_starts_leads_nowhere",
     ),
     Break(
         "7: the inspector asks for no token",
-        "inspector/access_guard.py",
+        "toolkeel_studio/inspector/access_guard.py",
         'if here and any(_is(each.strip(), f"{COOKIE}={self._token}") for each in cookies):',
         "if True:",
         "packages/toolkeel-studio/tests/inspector/test_access_guard.py::test_without_the_token_nothing_but_the_login_is_seen",
     ),
     Break(
         "7: the inspector answers to every host",
-        "inspector/access_guard.py",
+        "toolkeel_studio/inspector/access_guard.py",
         'if headers.get("host", "") not in self._hosts:',
         "if False:",
         "packages/toolkeel-studio/tests/inspector/test_access_guard.py::test_another_name_for_this_machine_is_refused",
     ),
     Break(
         "8: a call that nobody knows about has succeeded",
-        "sessions/unknown_outcomes.py",
+        "toolkeel/sessions/unknown_outcomes.py",
         'message = ToolMessage(text, call.call_id, call.tool, "error", "unknown_outcome")',
         "message = ToolMessage(text, call.call_id, call.tool)",
         "packages/toolkeel/tests/sessions/test_unknown_outcomes.py::test_of_a_call_that_nobody_knows_about_a_person_is_asked",

@@ -1,25 +1,36 @@
-"""The executor that is named "sandbox" runs bodies inside walls."""
+"""The executor that is named "sandbox" runs bodies inside a sandbox."""
 
 from __future__ import annotations
 
-import asyncio
+import subprocess
+import sys
 from pathlib import Path
 
-from toolkeel import Toolset, tool
-from toolkeel.messages import ToolCall
-
+SCRIPT = """
+from pathlib import Path
+from toolkeel import tool
 
 @tool(executor="sandbox", timeout=60)
 def touch(path: str) -> str:
-    """Write a file."""
+    "Write a file."
     Path(path).write_text("x")
     return "written"
 
+if __name__ == "__main__":
+    import sys
+    from toolkeel import Toolset
+    from toolkeel.messages import ToolCall
+    for place in sys.argv[1:]:
+        print(Toolset([touch]).run_sync([ToolCall("1", "touch", {"path": place})])[0].failed)
+"""
 
-def test_a_body_in_the_sandbox_cannot_write_outside_of_the_folder_it_works_in(
-    tmp_path: Path,
-) -> None:
-    call = ToolCall("1", "touch", {"path": str(tmp_path.parent / "outside.txt")})
-    [message] = asyncio.run(Toolset([touch]).run([call]))
-    assert message.failed
-    assert not (tmp_path.parent / "outside.txt").exists()
+
+def test_a_body_in_the_sandbox_writes_only_in_the_folder_it_works_in(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "script.py").write_text(SCRIPT)
+    outside = tmp_path / "outside.txt"
+    words = [sys.executable, "script.py", str(work / "inside.txt"), str(outside)]
+    done = subprocess.run(words, cwd=work, capture_output=True, text=True, timeout=120)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+    assert (work / "inside.txt").read_text() == "x" and not outside.exists()

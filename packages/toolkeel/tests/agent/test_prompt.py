@@ -53,7 +53,7 @@ def test_instructions_may_be_a_function_of_the_run_sync_or_async() -> None:
 
 
 def test_instructions_that_are_none_are_refused() -> None:
-    with pytest.raises(SetupError, match="instructions.*got 3"):
+    with pytest.raises(SetupError, match=r"instructions.*got 3"):
         Agent(Scripted(["x"]), instructions=3)  # type: ignore[arg-type]
     with pytest.raises(SetupError, match="gave None; let the function return a text"):
         Agent(Scripted(["x"]), instructions=lambda run: None).run_sync("x")  # type: ignore[arg-type,return-value]

@@ -39,7 +39,7 @@ def test_an_unknown_name_is_answered_with_the_nearest() -> None:
         SetupError, match=r"no builtin called 'calculater'; did you mean calculator\?"
     ):
         load_builtin("calculater")
-    with pytest.raises(SetupError, match="there are calculator, clock, "):
+    with pytest.raises(SetupError, match="there are calculator, weather, files, clock"):
         load_builtin("zzz")
 
 

@@ -34,7 +34,7 @@ def test_the_sandbox_is_a_process_within_walls() -> None:
             executor_named("sandbox")
         return
     walled = executor_named("sandbox")
-    assert isinstance(walled, Process) and not walled._is_unconfined
+    assert isinstance(walled, Process) and walled._sandbox is not None
 
 
 def test_names_that_are_none_and_resources_without_ray_are_refused_with_the_fix() -> None:

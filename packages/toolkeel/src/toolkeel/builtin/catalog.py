@@ -21,10 +21,19 @@ BUILTINS: Mapping[str, str] = MappingProxyType(
 )
 """Name of each builtin of the runtime, and the function that makes its tools."""
 
+ORDER = (
+    "calculator", "weather", "files", "clock", "workspace", "fetch", "web_search", "file_search",
+    "image_generation", "code_interpreter",
+)  # fmt: skip
+"""The order in which they are listed and offered; others follow."""
+
 
 def builtin_names() -> tuple[str, ...]:
     """List the builtins that are installed."""
-    return (*BUILTINS, *installed("toolkeel.builtins"))
+    names = [*BUILTINS, *installed("toolkeel.builtins")]
+    return tuple(
+        sorted(names, key=lambda name: (name not in ORDER, name in ORDER and ORDER.index(name)))
+    )
 
 
 REMOTE_FACTORIES: Mapping[str, str] = MappingProxyType(
@@ -73,7 +82,7 @@ def load_builtin(name: str, **options: object) -> tuple[AnyTool, ...]:
         MissingExtraError: if it needs a package that is not installed.
 
     >>> [tool.name for tool in load_builtin("clock")]
-    ['now']
+    ['clock']
     """
     if name in BUILTINS:
         module, _, factory = BUILTINS[name].partition(":")

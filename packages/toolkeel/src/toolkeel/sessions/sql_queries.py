@@ -370,7 +370,7 @@ def delete_posts(connection: sqlite3.Connection, ids: Sequence[int]) -> None:
         return
     removed = connection.executemany("DELETE FROM inbox WHERE id = ?", [(id,) for id in ids])
     if removed.rowcount != len(ids):
-        raise SessionError("another process has taken a post of this session's inbox")
+        raise SessionError("another process has taken a post of the session's inbox")
 
 
 # — who writes —
