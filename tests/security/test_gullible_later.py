@@ -16,6 +16,7 @@ from tests.security.test_gullible_places import (
     TEXT,
     Obeying,
     nothing_ran,
+    ran,
     send,
     undeclared,
 )
@@ -68,8 +69,10 @@ def test_an_order_in_an_attachment_is_not_obeyed_unasked_once_a_summary_stands_f
         Agent(Scripted(["more " * 50])).run_sync("And? " * 50, session=sessions["ada"])
     with closing(Sessions(tmp_path / "a.db")) as sessions:
         result = later(sessions)
-    assert sorted(ticket.tool for ticket in result.pending) == BOTH
+    assert [ticket.tool for ticket in result.pending] == ["send"]
     assert json.dumps([ticket.reason for ticket in result.pending]).count("attachment") == 2
+    assert ran == ["undeclared"]  # to a function of the program, it is what the person wrote
+    ran.clear()
 
 
 @tool(effects=reads(stranger=True))

@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from toolkeel import SetupError
+from toolkeel.effects import acts
 from toolkeel.errors import OutputError
 from toolkeel.testing.scripted import Scripted, call
 from toolkeel_compat.langchain import (
@@ -41,6 +42,12 @@ GIVEN = call("final_result", {"name": "Oslo", "people": 709_000})
 @tool
 def look_up(city: str) -> str:
     """Look a city up."""
+    return "709000"
+
+
+@tool(effects=acts("city"))
+def ask_there(city: str) -> str:
+    """Ask a city's office."""
     return "709000"
 
 
@@ -150,7 +157,7 @@ def test_a_call_that_waits_where_nobody_can_answer_says_why_and_what_to_write() 
     picture: dict[str, Any] = {"type": "image", "url": "https://example.org/a.png"}
 
     def state(**more: Any) -> Any:
-        agent = create_agent(Scripted([call("look_up", {"city": "Oslo"}), "many"]), [look_up])
+        agent = create_agent(Scripted([call("ask_there", {"city": "Oslo"}), "many"]), [ask_there])
         return agent.invoke({"messages": HumanMessage([{**picture, **more}])})
 
     with pytest.raises(SetupError, match=r"attachment image/png.*checkpointer"):
@@ -160,8 +167,8 @@ def test_a_call_that_waits_where_nobody_can_answer_says_why_and_what_to_write() 
 
 
 def test_a_call_that_waits_for_a_reason_of_its_own_shows_it() -> None:
-    lines = [call("look_up", {"city": "Oslo"}), "many"]
-    agent = create_agent(Scripted(lines), [look_up], checkpointer=InMemorySaver())
+    lines = [call("ask_there", {"city": "Oslo"}), "many"]
+    agent = create_agent(Scripted(lines), [ask_there], checkpointer=InMemorySaver())
     given = HumanMessage([{"type": "image", "url": "https://example.org/a.png"}])
     thread = {"configurable": {"thread_id": "1"}}
     [asked] = agent.invoke({"messages": given}, thread)["__interrupt__"]

@@ -5,16 +5,35 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._records.taint_sources import Source, Taint, dump_sources, load_sources
+from toolkeel._records.taint_sources import (
+    CALLER,
+    Source,
+    Taint,
+    dump_sources,
+    load_sources,
+    parse_source,
+)
 
 sources = st.builds(
-    Source, st.sampled_from(["private", "stranger", "secret"]), st.text(), st.text()
+    Source,
+    st.sampled_from(["private", "stranger", "secret"]),
+    st.text(),
+    st.text(),
+    st.sampled_from(["", CALLER, "mcp:0123456789abcdef"]),
 )
 
 
 @given(st.lists(sources))
 def test_sources_come_back_from_the_details_of_a_message(found: list[Source]) -> None:
     assert load_sources({"taint": dump_sources(found)}) == found
+
+
+@given(sources, st.from_regex(r"\S{1,20}", fullmatch=True))
+def test_a_source_comes_back_from_its_text_and_no_name_of_a_tool_makes_an_origin(
+    found: Source, tool: str
+) -> None:
+    named = Source(found.label, tool, found.what.rstrip(), found.origin)
+    assert parse_source(named.label, named.to_text()) == named
 
 
 @given(st.lists(sources), st.integers(0, 20))

@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from functools import partial
 from typing import Any
@@ -66,7 +67,7 @@ def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
     outputs = theirs.tool_output_guardrails or ()
     steps += [_convert_output_guardrail(guardrail) for guardrail in reversed(outputs)]
     steps.append(partial(_handle_timeout, theirs))
-    return Tool.from_schema(
+    made = Tool.from_schema(
         theirs.name,
         theirs.description,
         theirs.params_json_schema,
@@ -74,8 +75,8 @@ def from_openai_agents(theirs: agents.FunctionTool) -> AnyTool:
         enabled=_convert_enabled(theirs),
         steps=steps,
         timeout=theirs.timeout_seconds,
-        approval=theirs.needs_approval is not False,
     )
+    return dataclasses.replace(made, approval=theirs.needs_approval is not False or None)
 
 
 def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> agents.FunctionTool:
@@ -116,7 +117,7 @@ def to_openai_agents(ours: object, *, run: RunContext[Any] | None = None) -> age
         params_json_schema=dict(tool.parameters),
         on_invoke_tool=on_invoke_tool,
         strict_json_schema=False,
-        needs_approval=needs_approval if callable(tool.approval) else tool.approval,
+        needs_approval=needs_approval if callable(tool.approval) else bool(tool.approval),
         is_enabled=tool.enabled is not False,
         custom_data_extractor=custom_data,
     )

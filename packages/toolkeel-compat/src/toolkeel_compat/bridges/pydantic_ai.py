@@ -66,17 +66,19 @@ def from_pydantic_ai(theirs: pydantic_ai.Tool[Any]) -> AnyTool:
         except (exceptions.ModelRetry, exceptions.ToolFailed) as error:
             raise ToolError(error.message) from error
 
-    return Tool.from_schema(
+    made = Tool.from_schema(
         theirs.name,
         theirs.description or "",
         schema.json_schema,
         invoke,
         sequential=theirs.sequential,
         timeout=theirs.timeout,
-        approval=theirs.requires_approval,
         metadata=theirs.metadata or {},
         steps=[_suspend_deferred],
     )
+    return dataclasses.replace(
+        made, approval=theirs.requires_approval or None
+    )  # False: the default
 
 
 def to_pydantic_ai(ours: object, *, run: RunContext[Any] | None = None) -> pydantic_ai.Tool[Any]:

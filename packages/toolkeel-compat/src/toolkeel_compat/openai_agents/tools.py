@@ -303,10 +303,13 @@ def to_core_enabled(wanted: Enabled) -> CoreEnabled:
     return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)
 
 
-def to_core_approval(wanted: ApprovalOption) -> Needs:
-    """Convert the SDK's ``needs_approval`` to the core's form."""
+def to_core_approval(wanted: ApprovalOption) -> Needs | None:
+    """Convert the SDK's ``needs_approval`` to the core's form.
+
+    False, its default there, is nobody's explicit word, so labels of the run may still make a call ask.
+    """
     if not callable(wanted):
-        return wanted
+        return wanted or None
     return lambda arguments, context: wanted(
         RunContextWrapper.from_tool_context(context), dict(arguments), context.call.id
     )

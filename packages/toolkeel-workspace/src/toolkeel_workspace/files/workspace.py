@@ -133,7 +133,7 @@ class Workspace:
         if self.sandbox is not None:
             made = but(self.bash, effects=derive_effects(self.sandbox))
             notices = f"{made.description}\n\n{describe_sandbox(self.sandbox)}"
-            bash = [but(made, description=notices, approval=self.sandbox.backend == "none")]
+            bash = [but(made, description=notices, approval=self.sandbox.backend == "none" or None)]
         return (
             self._with_file_resource(self.read),
             *writing,

@@ -56,13 +56,14 @@ def _make_decorator(
     native: Native, sandbox: Sandbox, where: Where
 ) -> Callable[[Callable[..., Any]], AnyTool]:
     """Return the decorator for a body that runs commands in a sandbox."""
+    asks: dict[str, Any] = {"approval": True} if sandbox.backend == "none" else {}
     return tool(
         name=native.type,
         hosted=Hosted({WIRE: native}, where),
         effects=derive_effects(sandbox),
         timeout=MAX_TIMEOUT + 60,
         max_output=None,
-        approval=sandbox.backend == "none",
+        **asks,
     )
 
 

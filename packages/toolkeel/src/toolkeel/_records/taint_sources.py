@@ -13,6 +13,8 @@ from typing import Any
 
 from toolkeel._records.record import record
 
+CALLER = "caller"
+"""The origin of what the caller of a run attaches to the messages."""
 _MARK = "user.toolkeel.stranger"
 """An attribute of files that hold strangers' text; it goes with the file when it is moved."""
 
@@ -25,14 +27,32 @@ class Source:
         label: ``private``, ``stranger`` or ``secret``.
         tool: Name of the tool whose result it was.
         what: Which result, such as an address; may be empty.
+        origin: Whose result it was, where that decides for whom it counts: `CALLER`, or a server
+            whose own tools may follow its results. Without spaces.
     """
 
     label: str
     tool: str
     what: str = ""
+    origin: str = ""
 
     def __str__(self) -> str:
         return f"{self.tool} {self.what}".rstrip()
+
+    def to_text(self) -> str:
+        """Return the source as one text, from which `parse_source` reads it."""
+        return f" {self.origin} {self}" if self.origin else str(self)
+
+
+def parse_source(label: str, text: str) -> Source:
+    """Return the source of a label that `Source.to_text` wrote.
+
+    >>> parse_source("stranger", Source("stranger", "add", "3", "mcp:1").to_text()).origin
+    'mcp:1'
+    """
+    origin, _, rest = text[1:].partition(" ") if text.startswith(" ") else ("", "", text)
+    tool, _, what = rest.partition(" ")
+    return Source(label, tool, what, origin)
 
 
 class Taint:
@@ -77,14 +97,22 @@ class Taint:
 
 def dump_sources(sources: Iterable[Source]) -> list[dict[str, str]]:
     """Return sources as JSON, for the details of a message: a transcript carries its labels."""
-    return [{"label": s.label, "tool": s.tool, "what": s.what} for s in sources]
+    return [
+        {
+            "label": s.label,
+            "tool": s.tool,
+            "what": s.what,
+            **({"origin": s.origin} if s.origin else {}),
+        }
+        for s in sources
+    ]
 
 
 def load_sources(details: Mapping[str, object]) -> list[Source]:
     """Return the sources that `dump_sources` wrote; skip malformed ones."""
     found = details.get("taint")
     return [
-        Source(str(item["label"]), str(item.get("tool", "")), str(item.get("what", "")))
+        Source(str(item["label"]), *(str(item.get(key, "")) for key in ("tool", "what", "origin")))
         for item in (found if isinstance(found, list | tuple) else ())
         if isinstance(item, Mapping) and item.get("label")
     ]

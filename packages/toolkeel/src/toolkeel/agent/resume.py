@@ -19,6 +19,8 @@ from toolkeel._records.used_tickets import (
 )
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.call.steps.approve import definition_of
+from toolkeel.call.steps.rules import is_allowed
+from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
@@ -153,8 +155,11 @@ def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
     tool, rules = tools[ticket.tool], tools.rules
     shell = str(tool.metadata.get("shell", ""))
     rule = rules.rule(tool.name, ticket.arguments, shell) if rules is not None else None
-    held = ticket.labels or ticket.external or hasattr(tool.approval, "despite_rules")
-    return bool(held or (tool.approval is not False if rule is None else rule.action != "allow"))
+    if ticket.external or hasattr(tool.approval, "despite_rules"):
+        return True
+    if ticket.labels and (BUILDS in tool.metadata or not is_allowed(tool, rule)):
+        return True
+    return bool(tool.approval) if rule is None else rule.action != "allow"
 
 
 def _own_tickets(state: RunState) -> list[Ticket]:

@@ -113,15 +113,16 @@ class HostedMCP:
                 answer = await self._call_approve(call["name"], _parse_arguments(call), context)
             return Data(answer, json.dumps(answer, ensure_ascii=False))
 
-        return Tool.from_schema(
+        made = Tool.from_schema(
             re.sub(r"\W+", "_", self.server_name),
             f"Approve a call of the MCP server {self.server_name}.",
             _APPROVAL_SCHEMA,
             approve,
-            approval=self._approve is None,
             timeout=None,
             hosted=hosted,
+            metadata={"mcp": {"server": self.server_name, "tool": ""}},
         )
+        return replace(made, approval=True if self._approve is None else None)
 
     def _make_openai_native(self) -> Native:
         never = (

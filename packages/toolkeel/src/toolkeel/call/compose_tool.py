@@ -51,7 +51,7 @@ def compose_tool(
     if made.enabled is not True:
         outer.insert(0, check_enabled)
     outside = made.executor is external
-    needs_approval = watch or outside or rules is not None or made.approval is not False
+    needs_approval = watch or outside or rules is not None or bool(made.approval)
     approval = Approval(made.approval, rules, guards) if needs_approval else None
     if made.effects.resources:
         add_locks(made, outer, inner, needs_approval)

@@ -174,7 +174,7 @@ class Toolset(NotebookDisplay):
     def tainted_handler(self, entry: Entry) -> Handler:
         """Return a tool's handler for a run with taint, where its calls may need approval."""
         made = entry.tool
-        if self.rules is not None or made.approval is not False or not can_act(made):
+        if self.rules is not None or made.approval or not can_act(made):
             return entry.handler
         if (handler := self._tainted_handlers.get(made.name)) is None:
             handler = compose_tool(made, self.steps, self.rules, self._invoke, watch=True)

@@ -138,7 +138,7 @@ class ToolOptions(TypedDict, total=False):
         max_output: Longest text for the model, in characters; None for no limit.
         approval: Whether a person must approve a call: always, or if a predicate over the
             validated arguments, or those and the `ToolContext`, says so, by True or by a text
-            that says why; it may also refuse by raising `Denied`.
+            that says why; it may also refuse by raising `Denied`. False: whatever a run has read.
         enabled: Whether it can be called now, decided per call.
         steps: Steps around this tool alone, outermost first.
         tags: For people, to sort tools by.
@@ -245,7 +245,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
     on_invalid: ErrorHandler = True
     on_crash: ErrorHandler = False
     max_output: int | None = OUTPUT_LIMIT
-    approval: Needs = False
+    approval: Needs | None = None
     enabled: Enabled = True
     steps: tuple[Step, ...] = ()
     tags: tuple[str, ...] = ()

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from toolkeel._records.entries import CallEnded, RunEnded
-from toolkeel._records.taint_sources import Source
+from toolkeel._records.taint_sources import parse_source
 from toolkeel._records.tickets import Decision
 from toolkeel._records.typed_values import load_state
 from toolkeel.agent.run_state import InnerRun, RunState
@@ -44,8 +44,7 @@ def attach_journal(journal: SessionJournal, run: RunContext, goes_on: bool) -> N
         run.state.setdefault(key, value)
     for label, sources in fold.taint.items():
         for source in sources:
-            tool, _, what = source.partition(" ")
-            run.get_taint().add(Source(label, tool, what))
+            run.get_taint().add(parse_source(label, source))
 
 
 def resumes_last_run(journal: SessionJournal, says: bool) -> bool:

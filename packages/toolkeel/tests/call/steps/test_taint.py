@@ -13,13 +13,15 @@ from hypothesis import strategies as st
 from toolkeel import Agent, Effects, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
+from toolkeel.call.steps.mentioned_targets import _is_below
 from toolkeel.call.steps.rules import Rules
-from toolkeel.call.steps.taint import BUILDS, _is_below, can_act, labels_of
-from toolkeel.context import RunContext
+from toolkeel.call.steps.taint import BUILDS, can_act, labels_of, restore_labels
+from toolkeel.content import Image, Text
+from toolkeel.context import RunContext, ToolContext
 from toolkeel.effects import PURE, acts, reads
 from toolkeel.errors import DefinitionError, ToolError
 from toolkeel.events import Event, Tainted, event_dict
-from toolkeel.messages import ToolCall, ToolOutput
+from toolkeel.messages import ToolCall, ToolOutput, UserMessage
 from toolkeel.testing.scripted import Scripted, call
 
 SENT: list[str] = []
@@ -111,18 +113,69 @@ def test_what_only_computes_or_reads_inside_runs_whatever_was_read() -> None:
     assert result.output == "done"
 
 
-def test_no_rule_that_allows_a_tool_lets_it_out_unasked() -> None:
-    tools = Toolset(list(TOOLS), rules=Rules(allow=["*"]))
-    assert Agent(Scripted([READ, to("x@y.example"), "done"]), tools).run_sync("go").pending
+def test_a_rule_that_allows_a_tool_is_final_for_labels_and_one_that_asks_or_denies_comes_first() -> (
+    None
+):
+    def ended(**rules: list[str]) -> RunResult[Any]:
+        tools = Toolset(list(TOOLS), rules=Rules(**rules))
+        turns = [READ, call("mailbox", {}), to("x@y.example"), "done"]
+        return Agent(Scripted(turns), tools).run_sync("go")
+
+    assert ended(allow=["send"]).reason == "answered" and SENT == ["x@y.example"]
+    assert ended(allow=["mailbox"]).pending
+    assert ended(allow=["send"], ask=["send(to=*y.example)"]).pending
+    assert ended(allow=["*"], deny=["send"]).reason == "answered" and len(SENT) == 1
 
 
-def test_a_failed_read_counts_because_its_error_is_text_too() -> None:
-    @tool(effects=reads(stranger=True))
-    def broken() -> str:
-        """Fail."""
-        raise ValueError(ORDER)
+def test_a_tool_that_never_asks_by_its_definition_asks_after_no_label() -> None:
+    @tool(effects=acts("to"), approval=False)
+    def post(to: str) -> str:
+        """Post."""
+        SENT.append(to)
+        return "posted"
 
-    assert run("go", call("broken", {}), to("x@y.example"), tools=[broken, send]).pending
+    turns = (READ, call("mailbox", {}), call("post", {"to": "a"}))
+    assert run("go", *turns, tools=[mailbox, page, post]).output == "done" and SENT == ["a"]
+    ruled = Toolset([page, post], rules=Rules(ask=["post"]))
+    assert Agent(Scripted([READ, call("post", {"to": "b"})]), ruled).run_sync("go").pending
+
+
+RECEIPT = [UserMessage((Text("Log this."), Image(b"\x89PNG\r\n\x1a\n", "image/png")))]
+
+
+@pytest.mark.parametrize("options", [{}, {"approval": False}])
+@pytest.mark.parametrize("rules", [None, Rules(allow=["log_expense"])])
+def test_what_the_caller_attaches_is_the_persons_own_text_for_a_function_of_the_program(
+    options: dict[str, Any], rules: Rules | None
+) -> None:
+    @tool(**options)
+    def log_expense(shop: str, amount: float) -> str:
+        """Log an expense."""
+        SENT.append(shop)
+        return "logged"
+
+    model = Scripted([call("log_expense", {"shop": "Bäckerei", "amount": 4.5}), "done"])
+    agent = Agent(model, Toolset([log_expense], rules=rules))
+    assert agent.run_sync(RECEIPT).output == "done" and SENT == ["Bäckerei"]
+
+
+def test_what_the_caller_attaches_counts_for_what_is_declared_to_reach_out() -> None:
+    waits = run(RECEIPT, to("x@y.example"))  # type: ignore[arg-type]
+    assert {label.partition(":")[0] for label in waits.pending[0].labels} == {"private", "stranger"}
+    assert run(RECEIPT, READ).pending  # type: ignore[arg-type]
+
+
+def test_text_of_others_in_a_message_counts_for_every_tool() -> None:
+    others = [UserMessage((Text("Do it.", {"trusted": False}),))]
+    assert run(others, call("undeclared", {"text": "x"})).pending  # type: ignore[arg-type]
+
+
+def test_what_a_tool_attaches_to_an_inner_run_is_not_of_the_persons() -> None:
+    outer = RunContext[None]()
+    inner = outer.make_inner(ToolContext(call("x"), "x", outer), "inner", None)
+    for run, origin in ((outer, "caller"), (inner, "")):
+        restore_labels(run, RECEIPT, [])
+        assert run.get_taint().sources[-1].origin == origin
 
 
 def test_what_is_declared_safe_after_a_label_runs_after_it_alone() -> None:

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from contextlib import closing
+from pathlib import Path
 from typing import Any
 
 import mcp_types as types
 import pytest
 
-from toolkeel import RunContext, ToolCall, ToolContext, ToolMessage, Toolset
+from toolkeel import Agent, RunContext, ToolCall, ToolContext, ToolMessage, Toolset, tool
 from toolkeel.content import Text
+from toolkeel.effects import acts, reads
 from toolkeel.mcp.client.tool import ToolServerPeer, compile_server_tool, split_audience
 from toolkeel.mcp.pins import Pin, Pins, make_pin
+from toolkeel.sessions import Sessions
+from toolkeel.testing.scripted import Scripted, call
 
 LISTED = types.Tool(
     name="act",
@@ -153,3 +158,57 @@ def test_what_a_model_leaves_out_is_left_to_the_server_also_where_it_states_a_de
     tool = compile_server_tool(server.peer, listed).tool
     [message] = asyncio.run(Toolset([tool]).run([ToolCall("1", "act", given)]))
     assert not message.failed and server.sent == [given]
+
+
+# — a trusted server and what the run has read —
+
+
+@tool(effects=reads(stranger=True))
+def page() -> str:
+    """Read a page."""
+    return "Do as I say."
+
+
+@tool(effects=acts("to"))
+def send(to: str) -> str:
+    """Send a mail."""
+    return "sent"
+
+
+def trusted(name: str = "add", identity: str = "calc") -> tuple[Server, Any]:
+    """A server whose tool declares nothing, and that tool."""
+    server = Server()
+    listed = LISTED.model_copy(update={"name": name, "annotations": None})
+    raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
+    server.now = make_pin(identity, raw)
+    server.peer = ToolServerPeer(
+        identity, identity, True, Pins(), server.current, server.send, 10.0
+    )
+    return server, compile_server_tool(server.peer, listed).tool
+
+
+def waiting(tools: list[Any], *turns: Any) -> list[str]:
+    result = Agent(Scripted([*turns, "done"]), tools).run_sync("go")
+    return [ticket.tool for ticket in result.pending]
+
+
+def test_a_trusted_servers_results_never_make_its_own_tools_ask() -> None:
+    server, add = trusted()
+    other = trusted("multiply", "other")[1]
+    one, two = call("add", {"x": "1"}), call("add", {"x": "2"})
+    assert not waiting([add], one, two, one) and len(server.sent) == 3
+    assert waiting([add, send], one, call("send", {"to": "a@b.example"})) == ["send"]
+    assert waiting([add, other], one, call("multiply", {"x": "1"})) == ["multiply"]
+    assert waiting([add, page], one, call("page"), two) == ["add"]
+
+
+def test_a_trusted_servers_results_of_an_earlier_run_do_not_either(tmp_path: Path) -> None:
+    server, add = trusted()
+    for _ in range(2):
+        with closing(Sessions(tmp_path / "a.db")) as sessions:
+            agent = Agent(Scripted([call("add", {"x": "1"}), "done"]), [add, send])
+            assert agent.run_sync("go", session=sessions["ada"]).output == "done"
+    with closing(Sessions(tmp_path / "a.db")) as sessions:
+        agent = Agent(Scripted([call("send", {"to": "a@b.example"}), "done"]), [add, send])
+        assert agent.run_sync("go", session=sessions["ada"]).pending
+    assert len(server.sent) == 2

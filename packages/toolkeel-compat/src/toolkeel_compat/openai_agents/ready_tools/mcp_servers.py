@@ -157,7 +157,7 @@ class MCPServer(CoreServer):
         If no call needs approval, the tool's output is trusted: as in the SDK, it causes no later approval.
         """
         decide, asked, effects = self._approvals, self._tools_needing_approval, tool.effects
-        needs: Needs = get_mcp_name(tool) in asked or tool.approval
+        needs: Needs | None = get_mcp_name(tool) in asked or tool.approval
         if callable(decide):
             needs = partial(_call_approval_function, decide, tool)
         elif not asked & {"", get_mcp_name(tool)}:

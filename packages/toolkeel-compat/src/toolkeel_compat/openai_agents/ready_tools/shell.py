@@ -177,7 +177,7 @@ class LocalShellTool:
         """The core's tool."""
         if self.executor is None:
             return local_shell(self.sandbox or Sandbox())
-        return _with_body(local_shell(_UNUSED_SANDBOX), self._execute, approval=False)
+        return _with_body(local_shell(_UNUSED_SANDBOX), self._execute, approval=None)
 
     async def _execute(self, context: CoreContext[Any], arguments: Mapping[str, Any]) -> object:
         assert self.executor is not None
@@ -225,7 +225,7 @@ class ShellTool:
         if self.executor is None:
             made = replace(shell(self.sandbox or Sandbox()), name=self.name)
         else:
-            made = _with_body(shell(_UNUSED_SANDBOX), self._execute, name=self.name, approval=False)
+            made = _with_body(shell(_UNUSED_SANDBOX), self._execute, name=self.name, approval=None)
         if self.environment:
             native = Native({"type": "shell", "environment": dict(self.environment)})
             if not self._is_hosted:

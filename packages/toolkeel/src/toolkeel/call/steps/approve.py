@@ -28,7 +28,7 @@ from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.compose import Handler, guard_changes
-from toolkeel.call.steps.rules import Rules
+from toolkeel.call.steps.rules import Rule, Rules, is_allowed
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import external
 from toolkeel.define.tool import AnyTool, Needs, Prepared, Step
@@ -48,12 +48,12 @@ class Approval:
     Args:
         needs: The tool's own word: never, always, or if a predicate says so; see `Needs`. One that
             fails counts as yes. One with a method `despite_rules` is asked by that where a rule
-            allows the call.
+            allows the call. None: it has none.
         rules: Those of the run.
         guards: Look at arguments a person has edited; what they change is asked about anew.
     """
 
-    def __init__(self, needs: Needs, rules: Rules | None, guards: Sequence[Step]) -> None:
+    def __init__(self, needs: Needs | None, rules: Rules | None, guards: Sequence[Step]) -> None:
         self._needs = needs
         self._sees = callable(needs) and _takes_context(needs)
         self._rules, self._guards = rules, guards
@@ -106,9 +106,10 @@ class Approval:
         agreed = origin = ""
         answer: Decision | None = None
         while True:
-            reason = await self._reason(prepared, context)
+            rule = self._rule(prepared)
+            reason = await self._reason(prepared, context, rule)
             touched = (
-                taint.approval_reason(prepared, context.run)
+                taint.approval_reason(prepared, context.run, is_allowed(prepared.tool, rule))
                 if context.run.loop_state.visible_taint
                 else ""
             )
@@ -140,7 +141,14 @@ class Approval:
             guards = self._guards
             prepared = await guard_changes(edited, context, guards, guards) if guards else edited
 
-    async def _reason(self, prepared: Prepared, context: ToolContext) -> str | None:
+    def _rule(self, prepared: Prepared) -> Rule | None:
+        shell = str(prepared.tool.metadata.get("shell", ""))
+        view = ArgumentsView(prepared)
+        return self._rules.rule(prepared.tool.name, view, shell) if self._rules else None
+
+    async def _reason(
+        self, prepared: Prepared, context: ToolContext, rule: Rule | None
+    ) -> str | None:
         """Return why a call needs approval; None if it does not.
 
         Raises:
@@ -148,8 +156,6 @@ class Approval:
         """
         tool, needs = prepared.tool.name, self._needs
         outside = "its result comes from outside" if prepared.tool.executor is external else None
-        shell = str(prepared.tool.metadata.get("shell", ""))
-        rule = self._rules.rule(tool, ArgumentsView(prepared), shell) if self._rules else None
         if rule is not None:
             if rule.action == "deny":
                 raise Denied(f"The call of {tool!r} is not allowed here (rule: {rule}).")
@@ -213,7 +219,9 @@ class ApprovalQuestion:
         return self.digest == ticket.digest and self.masked == ticket.arguments
 
 
-async def _tool_reason(needs: Needs, prepared: Prepared, *context: ToolContext) -> str | None:
+async def _tool_reason(
+    needs: Needs | None, prepared: Prepared, *context: ToolContext
+) -> str | None:
     """Return why the tool itself needs approval; None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None

@@ -11,7 +11,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from toolkeel._records.taint_sources import Taint, load_sources
 from toolkeel.call.arguments.validate import ArgumentsView
@@ -170,3 +170,26 @@ def _is_same_address(address: str, text: str) -> bool:
 
 def _fold(text: str) -> str:
     return unquote(unicodedata.normalize("NFC", text)).casefold()
+
+
+def are_trusted_hosts(values: Sequence[str], trusted: object) -> bool:
+    """Return True if all values are addresses of trusted hosts."""
+    hosts = [host_of(value) for value in values]
+    patterns = [str(p).casefold() for p in trusted] if isinstance(trusted, tuple | list) else []
+    return bool(hosts and patterns) and all(
+        any(_is_below(host, pattern) for pattern in patterns) for host in hosts
+    )
+
+
+def host_of(address: str) -> str:
+    """Return the host of an address, normalized; empty if it has none."""
+    try:
+        return (urlsplit(address.strip()).hostname or "").rstrip(".")
+    except ValueError:  # such as a bracket without its other half
+        return ""
+
+
+def _is_below(host: str, pattern: str) -> bool:
+    if not pattern.startswith("*."):
+        return bool(host) and host == pattern
+    return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1

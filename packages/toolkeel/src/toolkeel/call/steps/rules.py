@@ -220,6 +220,16 @@ class Rules:
         return next((rule for rule in self._rules if rule.matches(tool, arguments, shell)), None)
 
 
+def is_allowed(tool: AnyTool, rule: Rule | None) -> bool:
+    """Return True if the program allows a call in so many words: then no label makes it ask.
+
+    Args:
+        tool: The tool; its ``approval=False`` counts where no rule is about the call.
+        rule: The rule about the call.
+    """
+    return tool.approval is False if rule is None else rule.action == "allow"
+
+
 def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
     """Raise unless the tools and arguments that rules name exist; patterns may match nothing.
 

@@ -33,9 +33,9 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
 from toolkeel._records.taint_sources import (
+    CALLER,
     Source,
     Taint,
     dump_sources,
@@ -45,6 +45,8 @@ from toolkeel._records.taint_sources import (
 )
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.mentioned_targets import (
+    are_trusted_hosts,
+    host_of,
     is_named,
     target_arguments,
     trusted_texts,
@@ -69,6 +71,8 @@ WORDS = "words_of"
 """Key of a tool's metadata: tells which stranger wrote its description, until somebody approved it."""
 PRIVATE = "private"
 """The tag of a tool that reads private data; those of ``file:`` and ``db:`` resources need none."""
+ORIGIN = "origin"
+"""Key of a tool's metadata: the server whose results never make this tool ask (`Source.origin`)."""
 BUILDS = "builds"
 """Key of a tool's metadata: of a path, says by which pattern the next build runs it, if it does."""
 
@@ -86,7 +90,7 @@ def labels_of(tool: AnyTool) -> tuple[str, ...]:
 
 def with_labels(tool: AnyTool, last: Handler) -> Handler:
     """Return a handler that labels the run when the body ends, fails or is stopped."""
-    labels = labels_of(tool)
+    labels, origin = labels_of(tool), _origin_of(tool)
     files = any(str(key).startswith("file:") for key in tool.effects.resources)
 
     async def marked(prepared: Prepared, context: ToolContext) -> object:
@@ -103,8 +107,9 @@ def with_labels(tool: AnyTool, last: Handler) -> Handler:
             raise
         finally:
             what = next(texts(target_arguments(prepared)), "")[:200]
-            found = [Source(label, tool.name, what) for label in labels]
-            found += [Source("secret", tool.name, path[:200]) for path in secrets_read(prepared)]
+            found = [Source(label, tool.name, what, origin) for label in labels]
+            secrets = secrets_read(prepared)
+            found += [Source("secret", tool.name, path[:200], origin) for path in secrets]
             found += [Source("stranger", tool.name, f"{path} ({by})"[:300]) for path, by in marks]
             for source in (
                 *found,
@@ -132,7 +137,7 @@ def record_source(run: RunContext, source: Source, call_id: str = "") -> None:
     """Add a source of labels to the run."""
     if run.get_taint().add(source):
         if run.recorder is not None:
-            run.recorder.record_taint(source.label, str(source))
+            run.recorder.record_taint(source.label, source.to_text())
         if run.listeners:
             run.emit(
                 Tainted(*run.next_event_fields(), call_id, source.label, source.tool, source.what)
@@ -146,16 +151,22 @@ def restore_labels(run: RunContext, messages: Iterable[Message], tools: Iterable
     """
     for source in _described(tools):
         record_source(run, source)
-    known: dict[str, tuple[str, ...]] | None = None
+    known: dict[str, list[Source]] | None = None
+    of_caller = not run.scope.parent_id
     for message in messages:
-        for source in _attached(message):
+        for source in _attached(message, of_caller):
             record_source(run, source)
         if not isinstance(message, ToolMessage):
             continue
         if known is None:
-            known = {tool.name: labels_of(tool) for tool in tools}
-        found = [Source(label, message.name) for label in known.get(message.name, ())]
-        for source in (*load_sources(message.details), *(() if message.failed else found)):
+            known = {
+                tool.name: [
+                    Source(label, tool.name, "", _origin_of(tool)) for label in labels_of(tool)
+                ]
+                for tool in tools
+            }
+        found = () if message.failed else known.get(message.name, ())
+        for source in (*load_sources(message.details), *found):
             run.get_taint().add(source)
     if run.taint is not None:
         run.loop_state.visible_taint = len(run.taint.sources)
@@ -167,8 +178,13 @@ def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
             yield Source("stranger", str(whose), "(what its tools are said to do)")
 
 
-def _attached(message: Message) -> Iterator[Source]:
-    """Yield the sources in what a user attaches: documents, media, and text by others."""
+def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
+    """Yield the sources in what a message attaches: documents, media, and text by others.
+
+    Args:
+        message: The message.
+        of_caller: Whether the caller of the outermost run wrote it, and no body of a tool.
+    """
     if isinstance(message, UserMessage) and not isinstance(message.content, str):
         for block in message.content:
             own = block.extra.get(TRUSTED, isinstance(block, Text))
@@ -176,7 +192,11 @@ def _attached(message: Message) -> Iterator[Source]:
                 what = (
                     block.name if isinstance(block, File) else getattr(block, "media_type", "text")
                 )
-                yield Source("stranger", "attachment", what[:200])
+                is_own = of_caller and message.origin == "person" and TRUSTED not in block.extra
+                origin = CALLER if is_own else ""
+                yield Source("stranger", "attachment", what[:200], origin)
+                if origin:
+                    yield Source("private", "attachment", what[:200], origin)
 
 
 def attach_labels(run: RunContext, results: list[ToolMessage]) -> list[ToolMessage]:
@@ -224,29 +244,56 @@ def check_target(tool: AnyTool) -> None:
         )
 
 
-def approval_reason(prepared: Prepared, run: RunContext) -> str:
-    """Return why a call needs approval because of the run's labels; else an empty text."""
+def approval_reason(prepared: Prepared, run: RunContext, allowed: bool = False) -> str:
+    """Return why a call needs approval because of the run's labels; else an empty text.
+
+    Args:
+        prepared: The call.
+        run: Its run.
+        allowed: Whether the program allows the call in so many words (`is_allowed`). Then only
+            files that the next build executes are asked about.
+    """
     taint, tool = run.taint, prepared.tool
     if taint is None or not can_act(tool):
         return ""
-    safe = tool.effects.safe_after
-    labels = {
-        label: s
-        for label, s in taint.sources_before(run.loop_state.visible_taint).items()
-        if label not in safe
-    }
+    labels = _labels_for(tool, taint.sources_before(run.loop_state.visible_taint))
     if _is_local(tool):  # asks for what it changes alone
         return _builds(prepared, labels)
+    if allowed:
+        return ""
     if tool.effects.read_only:  # it only reads there: untrusted text harms by what is sent out
         labels.pop("stranger", None)
     return _asks(prepared, taint, labels) if labels else ""
+
+
+def _labels_for(
+    tool: AnyTool, found: Mapping[str, Sequence[Source]]
+) -> dict[str, Sequence[Source]]:
+    """Return the labels that matter to a tool, each with the sources that do.
+
+    What the run's caller attached counts as the person's own text for a function of the program
+    that is not declared to reach out; a trusted server's results do not count for its own tools.
+    """
+    ignored = {origin} if (origin := _origin_of(tool)) else set()
+    if "mcp" not in tool.metadata and (tool.effects == UNKNOWN or not tool.effects.open_world):
+        ignored.add(CALLER)
+    kept = {
+        label: [source for source in sources if source.origin not in ignored]
+        for label, sources in found.items()
+        if label not in tool.effects.safe_after
+    }
+    return {label: sources for label, sources in kept.items() if sources}
+
+
+def _origin_of(tool: AnyTool) -> str:
+    return str(tool.metadata.get(ORIGIN, ""))
 
 
 def _asks(prepared: Prepared, taint: Taint, labels: Mapping[str, Sequence[Source]]) -> str:
     """Return why a call that acts outward needs approval under these labels; else an empty text."""
     tool = prepared.tool
     values = list(texts(target_arguments(prepared)))
-    if _goes_home(values, tool.metadata.get(TRUSTED)):
+    if are_trusted_hosts(values, tool.metadata.get(TRUSTED)):
         return ""
     if values and all((tool.name, value) in taint.targets for value in values):
         return ""
@@ -323,33 +370,10 @@ def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[s
     if taint is None or host_of(place) == host_of(first):
         return
     found = taint.sources_before(len(taint.sources))
-    if not found.keys() & {"private", "secret"} or _goes_home([place], tuple(trusted)):
+    if not found.keys() & {"private", "secret"} or are_trusted_hosts([place], tuple(trusted)):
         return
     if not is_named(place, list(trusted_texts(taint.root))):
         raise ToolError(
             f"To {place[:200]!r}, which nobody here has named, and this run has read private data: "
             "ask for that address itself, so that a person can be asked."
         )
-
-
-def _goes_home(values: Sequence[str], trusted: object) -> bool:
-    """Return True if all values are addresses of trusted hosts."""
-    hosts = [host_of(value) for value in values]
-    patterns = [str(p).casefold() for p in trusted] if isinstance(trusted, tuple | list) else []
-    return bool(hosts and patterns) and all(
-        any(_is_below(host, pattern) for pattern in patterns) for host in hosts
-    )
-
-
-def host_of(address: str) -> str:
-    """Return the host of an address, normalized; empty if it has none."""
-    try:
-        return (urlsplit(address.strip()).hostname or "").rstrip(".")
-    except ValueError:  # such as a bracket without its other half
-        return ""
-
-
-def _is_below(host: str, pattern: str) -> bool:
-    if not pattern.startswith("*."):
-        return bool(host) and host == pattern
-    return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1

@@ -198,7 +198,7 @@ class MCPServer(ServerContents):
             if (self._only is None or tool.name in self._only)
             and self.config.allows_tool(tool.name)
         ]
-        made += self.content_tools(self._content_approval) if self._resources else ()
+        made += self.content_tools(self._content_approval, peer.origin) if self._resources else ()
         return [tool for tool in made if tool is not None]
 
     def _content_approval(self, _: Mapping[str, object]) -> bool | str:

@@ -16,6 +16,7 @@ from mcp import Client
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._common.other_libraries_words import telling
+from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.call.steps.taint import TRUSTED
 from toolkeel.content import File, Text
@@ -146,12 +147,15 @@ class ServerContents:
     # — as tools —
 
     def content_tools(
-        self, approval: Callable[[Mapping[str, object]], bool | str]
+        self,
+        approval: Callable[[Mapping[str, object]], bool | str],
+        origin: Mapping[str, object] = NOTHING,
     ) -> list[AnyTool]:
         """Return resources and prompts as tools for a model.
 
         Args:
             approval: Whether a person is asked about a call.
+            origin: Further metadata of the tools.
         """
 
         async def listed(context: ToolContext[Any], arguments: dict[str, Any]) -> object:
@@ -187,7 +191,7 @@ class ServerContents:
                 approval=approval,
                 effects=_READS,
                 tags=("mcp", self.name),
-                metadata={"mcp": {"server": self.name, "tool": name}},
+                metadata={"mcp": {"server": self.name, "tool": name}, **origin},
             )
             for name, description, fields, body in made
         ]

@@ -16,7 +16,7 @@ from typing import Any, Literal, TypeAlias
 import mcp_types as types
 
 from toolkeel._records.record import record
-from toolkeel.call.steps.taint import WORDS
+from toolkeel.call.steps.taint import ORIGIN, WORDS
 from toolkeel.content import Content, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.names import check_name, wire_name
@@ -72,6 +72,14 @@ class ToolServerPeer:
     current: Callable[[str], Awaitable[Pin | None]]
     send: Send
     timeout: float | None
+
+    @property
+    def origin(self) -> dict[str, object]:
+        """The metadata by which a trusted server's results never make its own tools ask."""
+        if self.trust is not True:
+            return {}
+        digest = hashlib.sha256(self.identity.encode("utf-8", "surrogatepass")).hexdigest()
+        return {ORIGIN: f"mcp:{digest[:16]}"}
 
 
 @record
@@ -243,12 +251,12 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
         effects = dataclasses.replace(effects or Effects(), resources=(place,))
     if effects is not None:
         options["effects"] = effects
-    options["timeout"] = peer.timeout
-    options["approval"] = gate
+    options["timeout"], options["approval"] = peer.timeout, gate
     options["steps"] = (gate.step,)
     options["metadata"] = {
         "mcp": {"server": peer.name, "tool": listed.name},
         WORDS: gate.unapproved_words,
+        **peer.origin,
     }
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)

@@ -159,7 +159,7 @@ def _serve_tool(entry: Entry, alias: str, may_ask: bool, names: Mapping[str, str
     definition = to_definition(tool, alias, structured.schema if structured else None)
     if alias != tool.name and definition.title is None:
         definition = definition.model_copy(update={"title": tool.name})
-    may_ask = may_ask or bool(tool.injected or tool.steps) or tool.approval is not False
+    may_ask = may_ask or bool(tool.injected or tool.steps) or bool(tool.approval)
     return ServedTool(entry, definition, may_ask, structured, names)
 
 
