@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
-from types import SimpleNamespace
 
 import httpx2
 import pytest
@@ -41,7 +40,7 @@ from toolkeel.providers.wire.plain_json import (
 )
 from toolkeel.providers.wire.reasoning_ownership import Asked
 from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
-from toolkeel.providers.wire.sdk_model import SdkClient, SdkModel, http_errors
+from toolkeel.providers.wire.sdk_model import RequestTemplate, SdkClient, SdkModel, http_errors
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
 from toolkeel.providers.wire.tools import WireTools, wire_tools
 
@@ -140,7 +139,7 @@ class Parley(SdkModel):
     output_dialect = "openai"
 
     def __init__(self, url: str, *, stream: bool) -> None:
-        self._draft = SimpleNamespace(url=f"{url}/parley", headers={}, extensions={})
+        self._template = RequestTemplate(f"{url}/parley", {}, {})
         super().__init__(Asked("p-1", stream), {"max_retries": 0}, PerLoop(_new_client))
 
     def _errors(self) -> AbstractContextManager[None]:
@@ -152,7 +151,7 @@ class Parley(SdkModel):
     async def _ask(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
-        return await self._again(self._draft, client.sdk, body)
+        return await self._send(client.sdk, self._template, body, {})
 
 
 def _new_client() -> SdkClient:
