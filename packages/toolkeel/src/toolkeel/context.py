@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from _thread import RLock  # `threading` has a function around it, which each run would enter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from contextlib import contextmanager
 from contextvars import ContextVar
 from time import perf_counter, time
@@ -15,17 +15,18 @@ from typing_extensions import TypeVar
 from toolkeel._common import reporter
 from toolkeel._common.cancel import CancelToken as CancelToken
 from toolkeel._common.cancel import log
+from toolkeel._common.loop_state import LoopState as LoopState
+from toolkeel._common.loop_state import RunScope as RunScope
 from toolkeel._common.other_libraries_words import unknown_option
 from toolkeel._records.record import NOTHING
 from toolkeel._records.taint_sources import Taint
-from toolkeel._records.tickets import Approver, Decision, Ticket
+from toolkeel._records.tickets import Approver
 from toolkeel._records.tickets import Edit as Edit
 from toolkeel.events import Event, Nested
 from toolkeel.messages import NO_USAGE, Message, ToolCall, Usage
 
 if TYPE_CHECKING:
     from toolkeel._records.recorder import RunRecorder
-    from toolkeel.spending import Spending
 
 C = TypeVar("C", default=Any)
 D = TypeVar("D")
@@ -49,74 +50,6 @@ class EventMask(Protocol):
     def add_secrets(self, secrets: Iterable[str]) -> None:
         """Mask these texts from now on."""
         ...
-
-
-class LoopState:
-    """The part of a run that its loop advances, as far as calls read it or add to it.
-
-    Attributes:
-        transcript: Messages sent to the model: the agent's instructions, then `RunContext.messages`.
-        instruction_count: Number of messages at the start of `transcript` that are instructions.
-        inbox: Messages that join the transcript before the next model request.
-        follow_ups: Messages that join it one by one, each when the run would otherwise end.
-        skip_unstarted: Calls that have not started are skipped, because a person sent a message.
-        pending_handoff: The handoff made by a call of this turn; None if there is none.
-        disabled_tools: Names of tools that cannot be called in this turn.
-        visible_taint: Number of taint sources visible to the request that produced the current calls.
-        decisions: A person's decisions for the calls of a resumed run, by call id and ticket digest.
-        inner_runs: Saved inner runs to resume, by the id of their call.
-        failed_calls: Failures of each tool, by its name; see `toolkeel.call.steps.call_limits`.
-        can_suspend: Calls may wait for a person: the run belongs to an agent.
-        cleanups: Functions called at the run's end; see `RunContext.close`.
-        event_count: Number of the last event.
-    """
-
-    __slots__ = (
-        "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "failed_calls",
-        "follow_ups", "inbox", "inner_runs", "instruction_count", "pending_handoff",
-        "skip_unstarted", "transcript", "visible_taint",
-    )  # fmt: skip
-
-    def __init__(self) -> None:
-        self.transcript: list[Message] = []
-        self.inbox: list[Message] = []
-        self.follow_ups: list[Message] = []
-        self.instruction_count = self.visible_taint = self.event_count = 0
-        self.skip_unstarted = self.can_suspend = False
-        self.pending_handoff: Any = None
-        self.disabled_tools: frozenset[str] = frozenset()
-        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
-        self.inner_runs: dict[str, object] = {}
-        self.failed_calls: dict[str, Any] = {}
-        self.cleanups: list[Callable[[], Awaitable[object]]] = []
-
-
-class RunScope:
-    """Bounds and rules that hold for a run and for every run inside it.
-
-    Attributes:
-        parent_id: Id of the enclosing run; empty for an outermost run.
-        depth: Number of enclosing runs.
-        deadline: `time.perf_counter` value at which the enclosing call ends the run; None for never.
-        spending: Shared limits of the run tree; None if nothing is limited.
-        toolset: The `Toolset` whose steps and rules apply to every call of the run, at any depth.
-        step_state: Values that steps keep during the run, each under its own key.
-    """
-
-    __slots__ = ("deadline", "depth", "parent_id", "spending", "step_state", "toolset")
-
-    def __init__(self, outer: RunContext[Any] | None = None) -> None:
-        self.parent_id = ""
-        self.depth = 0
-        self.deadline: float | None = None
-        self.spending: Spending | None = None
-        self.toolset: Any = None
-        self.step_state: dict[object, object] = {}
-        if outer is not None:
-            scope = outer.scope
-            self.parent_id, self.depth = outer.id, scope.depth + 1
-            self.spending, self.toolset = scope.spending, scope.toolset
-            self.step_state = scope.step_state
 
 
 class RunContext(Generic[C]):
@@ -237,7 +170,7 @@ class RunContext(Generic[C]):
             cancel=self.cancel,
             approver=self.approver,
         )
-        inner.scope = RunScope(self)
+        inner.scope = RunScope(self.id, self.scope)
         inner.scope.deadline = call.deadline
         inner.taint = self.get_taint()
         inner.loop_state.visible_taint = len(inner.taint.sources)

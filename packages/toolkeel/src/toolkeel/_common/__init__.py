@@ -12,6 +12,7 @@ public_addresses       the table of network addresses that are not public
 data_folder            where data is kept if nobody says: the user's data folder
 cancel                 the cancel token: a wish to stop, which any thread may give
 reporter               what a running call reports: progress, and the values it emits
+loop_state             parts of a run's context: what its loop advances, and what holds for inner runs
 unread_events          events that wait for a slow reader of a stream (back-pressure)
 installed                what installed distributions add, and the command that installs the rest
 """

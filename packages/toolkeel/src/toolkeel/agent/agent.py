@@ -119,11 +119,8 @@ class Agent(Generic[C, T]):
         history: HistoryPolicy | None = None,
         deps_type: type[C] | None = None,
     ) -> None:
-        model, self.name, self.instructions = (
-            resolve_model(model),
-            name,
-            check_instructions(instructions),
-        )
+        model, self.name = resolve_model(model), name
+        self.instructions = check_instructions(instructions)
         self._retries, self._output_type = output_retries, output_type
         toolset, sources = static_tools(tools)
         plan = Plan(

@@ -69,7 +69,6 @@ class RunLoop(Generic[T]):
         session: The conversation it belongs to.
 
     Attributes:
-        context: See above.
         reason: How it ended; None before that.
 
     Raises:
@@ -110,7 +109,7 @@ class RunLoop(Generic[T]):
 
     @property
     def agent(self) -> object:
-        """The agent that owns the run: the one that started it, or took it over."""
+        """The agent that owns the run now."""
         return self.context.agent
 
     @property
@@ -123,8 +122,7 @@ class RunLoop(Generic[T]):
     def state(self) -> RunState:
         """The run as it is now, to save and resume; at any time, also in an ``except``.
 
-        While calls run, each has its result or the note that its outcome is unknown. A call that may
-        be repeated runs again when the run is resumed.
+        While calls run, each has its result or the note that its outcome is unknown.
         """
         run = self.context
         if not self._is_set_up:
@@ -242,6 +240,8 @@ class RunLoop(Generic[T]):
         self._use_tools(tools)
         restore_labels(run, run.transcript, self._calls.tools)
         self._caller.unchecked_messages = unanswered_messages(run.transcript)
+        handoffs = active.plan.handoffs  # the run may have stopped right after a handoff
+        run.loop_state.pending_handoff = find_pending_handoff(run.transcript, handoffs)
         self._is_set_up = True
 
     def _use_tools(self, tools: Toolset) -> None:
@@ -304,8 +304,6 @@ class RunLoop(Generic[T]):
             return ended
         calls = unanswered(run.transcript)
         resumed, turns = bool(calls), 0
-        if handoffs := self._active.plan.handoffs:  # it may have stopped right after a handoff
-            state.pending_handoff = find_pending_handoff(run.transcript, handoffs)
         interrupt = Interrupt(run)
         try:
             while True:
@@ -395,7 +393,6 @@ class RunLoop(Generic[T]):
 
     @property
     def _limit(self) -> str:
-        """The limit at which the run ended; empty if none was reached."""
         return self._turn_limit or self._caller.limit
 
     def _stopped(self) -> EndReason:

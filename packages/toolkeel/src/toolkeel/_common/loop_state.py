@@ -1,0 +1,83 @@
+"""Parts of a run's context: what its loop advances, and what holds for the runs inside it."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING, Any
+
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.messages import Message
+
+if TYPE_CHECKING:
+    from toolkeel.spending import Spending
+
+
+class LoopState:
+    """The part of a run that its loop advances, as far as calls read it or add to it.
+
+    Attributes:
+        transcript: Messages sent to the model: the agent's instructions, then `RunContext.messages`.
+        instruction_count: Number of messages at the start of `transcript` that are instructions.
+        inbox: Messages that join the transcript before the next model request.
+        follow_ups: Messages that join it one by one, each when the run would otherwise end.
+        skip_unstarted: Calls that have not started are skipped, because a person sent a message.
+        pending_handoff: The handoff made by a call of this turn; None if there is none.
+        disabled_tools: Names of tools that cannot be called in this turn.
+        visible_taint: Number of taint sources visible to the request that produced the current calls.
+        decisions: A person's decisions for the calls of a resumed run, by call id and ticket digest.
+        inner_runs: Saved inner runs to resume, by the id of their call.
+        failed_calls: Failures of each tool, by its name; see `toolkeel.call.steps.call_limits`.
+        can_suspend: Calls may wait for a person: the run belongs to an agent.
+        cleanups: Functions called at the run's end; see `RunContext.close`.
+        event_count: Number of the last event.
+    """
+
+    __slots__ = (
+        "can_suspend", "cleanups", "decisions", "disabled_tools", "event_count", "failed_calls",
+        "follow_ups", "inbox", "inner_runs", "instruction_count", "pending_handoff",
+        "skip_unstarted", "transcript", "visible_taint",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.transcript: list[Message] = []
+        self.inbox: list[Message] = []
+        self.follow_ups: list[Message] = []
+        self.instruction_count = self.visible_taint = self.event_count = 0
+        self.skip_unstarted = self.can_suspend = False
+        self.pending_handoff: Any = None
+        self.disabled_tools: frozenset[str] = frozenset()
+        self.decisions: dict[tuple[str, str], tuple[Ticket | None, Decision | None]] = {}
+        self.inner_runs: dict[str, object] = {}
+        self.failed_calls: dict[str, Any] = {}
+        self.cleanups: list[Callable[[], Awaitable[object]]] = []
+
+
+class RunScope:
+    """Bounds and rules that hold for a run and for every run inside it.
+
+    Args:
+        parent_id: Id of the enclosing run, if any.
+        outer: Scope of the enclosing run, if any.
+
+    Attributes:
+        parent_id: Id of the enclosing run; empty for an outermost run.
+        depth: Number of enclosing runs.
+        deadline: `time.perf_counter` value at which the enclosing call ends the run; None for never.
+        spending: Shared limits of the run tree; None if nothing is limited.
+        toolset: The `Toolset` whose steps and rules apply to every call of the run, at any depth.
+        step_state: Values that steps keep during the run, each under its own key.
+    """
+
+    __slots__ = ("deadline", "depth", "parent_id", "spending", "step_state", "toolset")
+
+    def __init__(self, parent_id: str = "", outer: RunScope | None = None) -> None:
+        self.parent_id = parent_id
+        self.depth = 0
+        self.deadline: float | None = None
+        self.spending: Spending | None = None
+        self.toolset: Any = None
+        self.step_state: dict[object, object] = {}
+        if outer is not None:
+            self.depth = outer.depth + 1
+            self.spending, self.toolset = outer.spending, outer.toolset
+            self.step_state = outer.step_state
