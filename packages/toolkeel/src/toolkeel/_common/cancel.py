@@ -1,4 +1,4 @@
-"""The cancel token: a wish to stop that any thread may give and everybody may watch."""
+"""The cancel token: any thread can set it, and every holder can check it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 
 
 def log() -> logging.Logger:
-    """The library's logger; to define a tool logging need not be loaded."""
+    """Return the library's logger; defining a tool does not load logging."""
     import logging
 
     return logging.getLogger("toolkeel")
 
 
 class CancelToken:
-    """A wish to stop, given once, seen by everyone who holds the token.
+    """A cancellation request, set once and visible to every holder of the token.
 
     Any thread may give it, and so may a signal handler: nothing here waits for a lock.
 

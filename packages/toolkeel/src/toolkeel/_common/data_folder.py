@@ -1,4 +1,4 @@
-"""Where data is kept if nobody says: the user's data folder, by the rules of each system."""
+"""The default folders of data and state, by the rules of each system."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from pathlib import Path
 
 
 def data_folder() -> Path:
-    """``$XDG_DATA_HOME/toolkeel``, ``~/Library/Application Support/toolkeel`` or
-    ``%LOCALAPPDATA%\\toolkeel``; ``TOOLKEEL_DATA`` says otherwise.
+    r"""Return the user's data folder.
+
+    ``$XDG_DATA_HOME/toolkeel``, ``~/Library/Application Support/toolkeel`` or ``%LOCALAPPDATA%\\toolkeel``;
+    ``TOOLKEEL_DATA`` overrides it.
     """
     said = os.environ.get("TOOLKEEL_DATA", "")
     if said:
@@ -23,7 +25,7 @@ def data_folder() -> Path:
 
 
 def by_xdg(variable: str, place: str) -> Path:
-    """The program's folder by the XDG rule.
+    """Return the program's folder by the XDG rule.
 
     Args:
         variable: What names the folder above it, if it is absolute.
@@ -35,10 +37,10 @@ def by_xdg(variable: str, place: str) -> Path:
 
 
 def state_folder() -> Path:
-    """What is kept from run to run, such as runs that wait and what people agreed to."""
+    """Return the folder of state between runs, such as waiting runs and consents."""
     return by_xdg("XDG_STATE_HOME", "state")
 
 
 def sessions_file() -> Path:
-    """The file of sessions in the user's data folder."""
+    """Return the default file of sessions."""
     return data_folder() / "sessions.db"

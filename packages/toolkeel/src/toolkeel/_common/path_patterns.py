@@ -1,8 +1,8 @@
-"""Which paths fall under patterns of names, and which hold secrets.
+"""Paths that match patterns of names, and paths with secrets.
 
-A pattern is one part of a path or several, such as ``*.pem`` or ``.config/gh``, and counts at any
-depth and for all below it. Names are matched in any letter case, as composed Unicode, and without
-the dots and spaces at the end that some disks drop.
+A pattern is one part of a path or several, such as ``*.pem`` or ``.config/gh``, and matches at any depth
+and everything below it. Names are compared case-insensitively, as composed Unicode, and without the final
+dots and spaces that some disks drop.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _SAMPLES = (".example", ".sample", ".template")
 
 
 def secret_part(path: str) -> str:
-    """The pattern by which a path holds secrets; empty if none does.
+    """Return the pattern by which a path has secrets; empty if none matches.
 
     >>> secret_part("deploy/.env.production"), secret_part(".env.example")
     ('.env.*', '')
@@ -41,7 +41,7 @@ def secret_part(path: str) -> str:
 
 
 def part_under(path: str, patterns: tuple[str, ...]) -> str:
-    """The first of the patterns that a path falls under; empty if none does."""
+    """Return the first pattern that a path matches; empty if none does."""
     parts = [folded(part) for part in path.replace("\\", "/").split("/")]
     parts = [part for part in parts if part not in ("", ".")]
     for start in range(len(parts)):
@@ -53,7 +53,7 @@ def part_under(path: str, patterns: tuple[str, ...]) -> str:
 
 @lru_cache(8192)
 def _begins(parts: tuple[str, ...], patterns: tuple[str, ...]) -> str:
-    """The first pattern that the beginning of these parts is."""
+    """Return the first pattern that matches the beginning of these parts."""
     plain, single, several = _compiled(patterns)
     if parts[0] in plain:
         return parts[0]
@@ -78,6 +78,6 @@ def _compiled(patterns: tuple[str, ...]) -> _Compiled:
 
 
 def folded(part: str) -> str:
-    """A name as the disks see it that take most for the same."""
+    """Return a name as the most tolerant disks compare it."""
     name = unicodedata.normalize("NFC", part.partition(":")[0]).casefold()
     return unicodedata.normalize("NFC", name).rstrip(". ") or part

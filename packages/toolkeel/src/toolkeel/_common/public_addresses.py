@@ -52,7 +52,7 @@ _NAT64 = IPv6Network("64:ff9b::/96")
 
 
 def is_public(address: Address) -> bool:
-    """Whether an address belongs to the public internet, whatever is wrapped in it.
+    """Return True if an address, and whatever it wraps, belongs to the public internet.
 
     >>> is_public(ipaddress.ip_address("93.184.216.34"))
     True
@@ -67,7 +67,7 @@ def is_public(address: Address) -> bool:
 
 
 def unwrapped(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, if it does."""
+    """Return the IPv4 address inside an IPv6 address, if there is one."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:
             return address.ipv4_mapped

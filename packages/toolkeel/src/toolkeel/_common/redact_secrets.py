@@ -1,4 +1,4 @@
-"""Taking secrets out of what is told: events, results of failures, logs; and forged lines of logs."""
+"""Secrets removed from events, results of failures and logs; and forged log lines."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ KEPT = 1000
 
 
 class Redactor:
-    """Replaces the secrets it has been told of, wherever their exact text occurs.
+    """A replacer of known secrets, wherever their exact text occurs.
 
     >>> known = Redactor(["hunter2"])
     >>> known.text("login with hunter2 failed")
@@ -118,7 +118,7 @@ def _has(container: Any, key: Any, item: object) -> bool:
 
 
 def _forms(secret: str) -> tuple[str, ...]:
-    """How a text can be written: as it is, in JSON, by Python, in an address, in base64."""
+    """Return the forms of a text: as it is, in JSON, by Python, in a URL, in base64."""
     import json  # late, as below: to define a tool none of these is needed
     from urllib.parse import quote, quote_plus
 
@@ -148,7 +148,7 @@ def _percent_encoded(secret: str) -> re.Pattern[str]:
 
 
 def _in_base64(secret: bytes) -> Iterator[str]:
-    """The letters that a secret is sure to become in base64, at each of three places in a triple."""
+    """Yield the letters that a secret always has in base64, at each of three offsets."""
     from base64 import b64encode
 
     for before in range(3):
@@ -223,12 +223,12 @@ _filter = _Filter()
 
 
 def keep_out_of_logs(secrets: Iterable[str]) -> None:
-    """Redact these exact texts from now on, in what `protected` loggers are told."""
+    """Redact these exact texts from now on in `protected` loggers."""
     _recent.add(secrets)
 
 
 def protected(log: logging.Logger) -> logging.Logger:
-    """`log`, which from now on writes no secret and nothing that looks like a line of its own.
+    """Make a logger that redacts secrets and cannot be made to write forged lines.
 
     Args:
         log: A logger; what its children log themselves is not looked at.

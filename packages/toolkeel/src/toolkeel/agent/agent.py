@@ -1,4 +1,4 @@
-"""`Agent`: a model and its tools, asked in one of three ways over one loop."""
+"""`Agent`: a model and its tools; awaited, streamed or run in sync code over one loop."""
 
 from __future__ import annotations
 
@@ -164,7 +164,7 @@ class Agent(Generic[C, T]):
 
     @property
     def has_tool_sources(self) -> bool:
-        """Whether tool sources bring further tools when a run begins."""
+        """True if tool sources bring further tools when a run begins."""
         return bool(self._plan.sources)
 
     @property
@@ -272,7 +272,7 @@ class Agent(Generic[C, T]):
         max_depth: int = MAX_DEPTH,
         **options: Unpack[ToolOptions],
     ) -> AnyTool:
-        """This agent as a tool of another.
+        """Make this agent a tool of another.
 
         Each call is a run of its own that knows nothing of the conversation around it. It shares
         the caller's cancel token, deadline, approver, store and deps; what it spends is added
@@ -315,7 +315,7 @@ class Agent(Generic[C, T]):
     def _make_plan(
         self, options: Mapping[str, Any], output_type: TypeForm[Any] | None = None
     ) -> Plan:
-        """The plan for one run, with what is asked for that run alone."""
+        """Make the plan of one run from the agent and the run's own options."""
         changes: dict[str, Any] = {
             name: options[name] for name in ("settings", "limits") if options.get(name) is not None
         }
@@ -340,7 +340,7 @@ class Agent(Generic[C, T]):
         return self._with_output(plan, output_type)
 
     def _with_output(self, plan: Plan, output_type: TypeForm[Any]) -> Plan:
-        """The plan with answers of a type."""
+        """Return the plan with answers of a type."""
         tools = len(plan.tools) > 0 or len(plan.sources) > 0
         output = plan_output(output_type, plan.model, plan.tools, tools, self._retries)
         return dataclasses.replace(plan, output=output)
@@ -348,7 +348,7 @@ class Agent(Generic[C, T]):
     def _make_run(
         self, prompt: Prompt, more: tuple[object, ...], options: dict[str, Any]
     ) -> Run[Any]:
-        """A new run, not yet running."""
+        """Create a run that is not running yet."""
         output_type = options.pop("output_type", None)
         if more:
             raise too_many("Agent.run", len(more) + 1, "prompt")

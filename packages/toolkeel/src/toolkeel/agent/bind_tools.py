@@ -1,4 +1,4 @@
-"""`model.bind_tools(...)`: a model with tools, asked once, without a loop."""
+"""`model.bind_tools(...)`: a model with tools, for a single request without a loop."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ class Bound:
         self._offered = tuple(tools)
 
     def stream(self, messages: str | Sequence[Message]) -> AsyncIterator[Delta | AssistantMessage]:
-        """The reply as it comes."""
+        """Yield the reply as it arrives."""
         given = [UserMessage(messages)] if isinstance(messages, str) else messages
         return self.model.stream(ModelRequest(given, self._offered, self.settings))
 
     async def ainvoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
-        """One reply; its calls are not run.
+        """Request one reply; its calls are not run.
 
         Args:
             messages: The transcript, or what the person says.

@@ -1,7 +1,7 @@
-"""Guardrails of an agent: what looks at what a person says, and at what the agent answers.
+"""Guardrails of an agent: checks of the person's message, and of the agent's answer.
 
-One that is tripped ends the run by an exception, which has the run. Those on what is said look while
-the model is asked already; nothing that it says or calls comes out before they have allowed it.
+A guardrail that refuses ends the run with an exception that has the run. Input guardrails run beside the
+first request; nothing of its reply is published before they have allowed the message.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Stage: TypeAlias = Literal["input", "output"]
 
 
 class GuardrailTripped(ToolkeelError):
-    """A guardrail has ended the run; `run` is the run as it stands.
+    """A guardrail ended the run; `run` is its state.
 
     Args:
         text: Why.
@@ -64,10 +64,10 @@ class Guardrail:
     blocking: bool = False
 
     async def check_value(self, about: object, run: RunContext, stage: Stage) -> None:
-        """Ask it, and note what it said.
+        """Run the check and record its verdict.
 
         Raises:
-            GuardrailTripped: it said no, or has no say because it failed.
+            GuardrailTripped: it rejected the value, or failed.
             Exception: the one of its `Stop`.
         """
         error: Exception | None = None
@@ -124,11 +124,10 @@ def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, .
 async def check_input(
     guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext
 ) -> None:
-    """Ask guardrails about what a person said; in a session, later requests hold none of it if they
-    refuse.
+    """Run the input guardrails; in a session, later requests omit a refused message.
 
     Raises:
-        Exception: what the first raised that said no.
+        Exception: that of the first guardrail that refused.
     """
     try:
         await _run_guardrails(guardrails, list(said), run, "input")
@@ -141,10 +140,10 @@ async def check_input(
 async def check_output(
     guardrails: Sequence[Guardrail], answer: object, run: RunContext, window: TranscriptWindow
 ) -> None:
-    """Ask guardrails about what the agent answered; no later request holds it if they refuse.
+    """Run the output guardrails; later requests omit a refused answer.
 
     Raises:
-        Exception: what the first raised that said no.
+        Exception: that of the first guardrail that refused.
     """
     try:
         await _run_guardrails(guardrails, answer, run, "output")
@@ -162,10 +161,10 @@ async def check_output(
 async def _run_guardrails(
     guardrails: Sequence[Guardrail], about: object, run: RunContext, stage: Stage
 ) -> None:
-    """Ask guardrails side by side; the first no counts, and the others are not waited for.
+    """Run guardrails concurrently; the first refusal ends them all.
 
     Raises:
-        Exception: what the first raised that said no.
+        Exception: that of the first guardrail that refused.
     """
     tasks = [asyncio.ensure_future(each.check_value(about, run, stage)) for each in guardrails]
     try:

@@ -1,8 +1,8 @@
-"""Handoffs: one agent gives the run to another, with what it may see of the history (triage, swarm).
+"""Handoffs: one agent passes the run to another, with a part of the history (triage, swarm).
 
-To the model a handoff is a tool. Guards, approvals, rules and limits stand around it as around any
-tool; when it was called, the other agent goes on with the same run: same id, state, usage, limits,
-approver and events. Its instructions take the place of those before.
+To the model a handoff is a tool, with guards, approvals, rules and limits like any tool. After its call
+the other agent continues the same run: same id, state, usage, limits, approver and events. Its
+instructions replace the previous ones.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class AgentLike(Protocol):
         ...
 
     def plan_for(self, asked: Mapping[str, Any]) -> Any:
-        """Its `toolkeel.agent.plan.Plan`, with what the caller asked for the whole run."""
+        """Return the agent's `toolkeel.agent.plan.Plan`, with the options of the run."""
         ...
 
 
@@ -142,7 +142,7 @@ class Handoff:
         return self.result_text
 
     async def filter_history(self, history: HandoffHistory) -> list[Message] | None:
-        """What the other agent sees; None for all.
+        """Return the history that the other agent receives; None for all of it.
 
         Raises:
             SetupError: the filter gave something else than messages.
@@ -161,7 +161,7 @@ class Handoff:
 
 
 def to_tool_name(agent: str) -> str:
-    """A tool's name of an agent's.
+    """Derive a tool's name from an agent's.
 
     >>> to_tool_name("Billing agent (EU)")
     'billing_agent_eu'
@@ -186,7 +186,7 @@ def as_handoffs(given: HandoffTargets) -> tuple[Handoff, ...]:
 
 
 def _is_made_by_model(run: RunContext, context: ToolContext) -> bool:
-    """Whether a call is one of the model's last reply, rather than made by code."""
+    """Return True if a call is in the model's last reply, not made by code."""
     last = next((m for m in reversed(run.transcript) if isinstance(m, AssistantMessage)), None)
     return last is not None and any(call.id == context.call.id for call in last.tool_calls)
 
@@ -194,7 +194,7 @@ def _is_made_by_model(run: RunContext, context: ToolContext) -> bool:
 def find_pending_handoff(
     messages: Sequence[Message], handoffs: Mapping[str, Handoff]
 ) -> Handoff | None:
-    """The handoff that the last turn of a transcript has made and that nobody has acted on.
+    """Find the handoff of a transcript's last turn that was not carried out yet.
 
     Args:
         messages: A transcript, as it was saved.
@@ -210,7 +210,7 @@ def find_pending_handoff(
 
 
 def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] | None:
-    """The agent of a name that a run may come to, and by which handoff; None if there is none.
+    """Find an agent by name among those reachable, and the handoff that leads to it; None if there is none.
 
     Args:
         first: Who begins.
@@ -233,7 +233,7 @@ def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] 
 
 
 def remove_tool_calls(history: HandoffHistory) -> list[Message]:
-    """An `input_filter`: what was said, without any call and its result.
+    """Remove all calls and results from a history, as an `input_filter`.
 
     >>> from toolkeel.messages import ToolCall
     >>> seen = [UserMessage("hi"), AssistantMessage("", (ToolCall("1", "f"),)), ToolMessage("x", "1")]
@@ -249,9 +249,9 @@ def remove_tool_calls(history: HandoffHistory) -> list[Message]:
 
 
 def flatten_history(history: HandoffHistory) -> list[Message]:
-    """An `input_filter`: all that happened, told as one text, so that nobody imitates foreign calls.
+    """Turn a history into one text, as an `input_filter`, so that no model imitates foreign calls.
 
-    The last message of the person stays what it is.
+    The last message of the person is unchanged.
     """
     last = max(
         (n for n, m in enumerate(history.messages) if isinstance(m, UserMessage)), default=None

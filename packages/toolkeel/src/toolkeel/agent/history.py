@@ -114,18 +114,18 @@ class HistoryView:
     # — for policies —
 
     def count_sizes(self, count: Count) -> list[int]:
-        """How large each message is; each is counted once."""
+        """Measure each message, once."""
         if self._count is not count:
             self._count, self._sizes = count, []
         self._sizes += [count([message]) for message in self.messages[len(self._sizes) :]]
         return self._sizes
 
     def can_split_at(self, index: int) -> bool:
-        """Whether a cut can begin in front of a message: what replaces others has one place."""
+        """Return True if a cut can begin before a message: a replacement has one position."""
         return index == 0 or self.positions[index - 1] < self.positions[index]
 
     def find_turn_starts(self) -> list[int]:
-        """Where turns begin, see `borders`; all that a run was asked, and does since, is one turn."""
+        """List the positions where turns begin; the current run is one turn."""
         last = self.total if self.prompt_position is None else self.prompt_position
         return [
             index
@@ -134,9 +134,9 @@ class HistoryView:
         ]
 
     def shorten_result(self, index: int) -> Cut | None:
-        """A result's beginning and end in its place, with a name by which the model reads it whole.
+        """Cut a result to its beginning and end, with a name by which the model can read all of it.
 
-        None if it is no result, or one that the model has not seen yet, or has no place of its own.
+        Return None if it is no result, the model has not seen it yet, or it has no position of its own.
         """
         message, place = self.messages[index], self.positions[index]
         alone = self.can_split_at(index) and (
@@ -152,7 +152,7 @@ class HistoryView:
         return Cut(place, place + 1, shown, "reference", name=name)
 
     def omit(self, start: int, stop: int, policy: str, summary: str = "") -> Cut:
-        """A part left out, but for system messages, and what people said in the run that goes on.
+        """Omit a part, except system messages and the person's messages of the current run.
 
         Where the model can read it again, a note says how.
 
@@ -203,7 +203,7 @@ class TranscriptWindow:
         self.cuts, self._view, self._messages = list(cuts), None, None
 
     def view(self, run: RunContext) -> HistoryView:
-        """The messages that are shown now, without instructions."""
+        """Return the messages that are sent now, without instructions."""
         view = self._view
         if view is None:
             view = self._view = HistoryView(run.messages)
@@ -269,7 +269,7 @@ class HistoryPolicy(Protocol):
     """
 
     async def cuts(self, view: HistoryView) -> Sequence[Cut]:
-        """What to cut now; nothing, most of the time.
+        """Return the cuts to make now; usually none.
 
         Args:
             view: What the model would be shown; not to be changed.
@@ -291,11 +291,11 @@ class ShortenedTranscript:
 
     @property
     def has_named_cuts(self) -> bool:
-        """Whether the model can read something of it by a name."""
+        """True if the model can read an omitted part by name."""
         return any(cut.name for cut in self.get_cuts())
 
     def find(self, name: str) -> bytes | None:
-        """What a name stands for: a result's text, or lines of a part; None if for nothing here."""
+        """Return a result's text, or the lines of an omitted part, by name; None if there is none."""
         cut = next((cut for cut in self.get_cuts() if cut.name == name), None) if name else None
         if cut is None:
             return None
@@ -308,18 +308,18 @@ class ShortenedTranscript:
 
 
 def is_omission_note(message: Message) -> bool:
-    """Whether a policy has put it there."""
+    """Return True if a policy inserted the message."""
     return isinstance(message, UserMessage) and message.origin == "omission"
 
 
 def _content_name(*texts: str) -> str:
-    """A name by what it stands for, so that a run that is played again has the same."""
+    """Derive a name from the content, so that a replayed run has the same name."""
     data = "\0".join(texts).encode("utf-8", "replace")
     return PREFIX + sha256(data).hexdigest()[:16]
 
 
 def message_to_text(message: Message) -> str:
-    """A message as text for a model that shall not take up the calls, nor imitate them."""
+    """Format a message as text for a model that shall neither continue nor imitate its calls."""
     if isinstance(message, ToolMessage):
         return f"Result of {message.name}: {message.text}"
     if isinstance(message, AssistantMessage):
@@ -329,7 +329,7 @@ def message_to_text(message: Message) -> str:
 
 
 def find_turn_starts(messages: Sequence[Message]) -> list[int]:
-    """Where a transcript may be cut: in front of what a person said, with no call left open.
+    """List the positions where a transcript can be cut: before a person's message, with no open call.
 
     So no call is parted from its result and no signed thought from its turn, and what is left
     begins with the person, as some providers ask for.

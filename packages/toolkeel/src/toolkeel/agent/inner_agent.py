@@ -1,10 +1,9 @@
-"""An agent as a tool of another: its run is one call of the outer run, with all that means.
+"""An agent as a tool of another: its run is one call of the outer run.
 
-Guards, approvals, limits and deadlines stand around it as around any tool. Its own calls ask the
-outer run's approver; where there is none, both runs wait, and the inner one goes on from where it
-stood when its call runs again. What it spends is spent by the outer run (`Spending` in
-`toolkeel.spending`), its events are told there as `Nested`, and a cancel or a deadline of the outer
-call ends it.
+Guards, approvals, limits and deadlines apply to it as to any tool. Its own calls ask the outer run's
+approver; without one, both runs wait, and the inner run continues where it stopped when its call runs
+again. Its usage counts for the outer run (`toolkeel.spending`), its events appear there as `Nested`, and a
+cancel or a deadline of the outer call ends it.
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def make_agent_tool(
     parameters: ParametersSchema | None,
     options: ToolOptions,
 ) -> AnyTool:
-    """The tool by which an agent is called.
+    """Make the tool that calls an agent.
 
     Args:
         nesting: How.
@@ -98,7 +97,7 @@ def make_agent_tool(
 
 
 def arguments_to_prompt(arguments: Mapping[str, object]) -> str:
-    """What an agent is asked: the one text there is, or all arguments as JSON."""
+    """Make a prompt of arguments: their only text, or all of them as JSON."""
     values = list(arguments.values())
     if len(values) == 1 and isinstance(values[0], str):
         return values[0]
@@ -143,7 +142,7 @@ async def _run(
 
 
 def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> object:
-    """What the call gives.
+    """Return the result of the call.
 
     Raises:
         Suspend: the inner run waits for a person, and so does this call.
@@ -166,7 +165,7 @@ def _tool_result_of(nesting: AgentToolConfig[Any], result: RunResult[Any]) -> ob
 
 
 def _may_still_be_running(run: RunContext) -> bool:
-    """Whether a call of a run that was stopped may still be running."""
+    """Return True if a call of a stopped run may still be running."""
     for message in reversed(run.transcript):
         if not isinstance(message, ToolMessage):
             break
@@ -176,7 +175,7 @@ def _may_still_be_running(run: RunContext) -> bool:
 
 
 def _stopped_error(name: str, call: ToolContext) -> Cancelled | TimedOut:
-    """What the outer model is told of an agent that was stopped, but whose tools may run on."""
+    """Make the error for an agent that was stopped while its tools may still run."""
     details = {"may_still_be_running": True}
     if call.cancel.cancelled:
         return Cancelled(f"The agent {name!r} was cancelled. Its tools may run on.", details)

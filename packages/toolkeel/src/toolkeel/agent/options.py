@@ -1,4 +1,4 @@
-"""Options of a run, and what each may be."""
+"""Options of a run, and their types."""
 
 from __future__ import annotations
 

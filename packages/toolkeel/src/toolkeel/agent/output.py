@@ -1,8 +1,8 @@
-"""Structured output: answers of a given form, taken from a model's replies, sent back to be corrected, counted.
+"""Structured output: answers of a given type, read from a model's replies, and corrected by the model.
 
-Where the wire holds replies to a schema, the reply's text is the answer; everywhere else the model
-gives it by calling a tool. The model decides which (`SupportsStructuredOutput`); the form, its validation and
-the words of a correction are the same (`define/output_type.py`).
+If the wire can constrain replies to a schema, the reply's text is the answer; otherwise the model calls a
+tool. The model decides (`SupportsStructuredOutput`); type, validation and the text of a correction are the
+same (`define/output_type.py`).
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class OutputPlan:
         return () if self.native else (self.form.tool,)
 
     def apply_to(self, settings: Settings) -> Settings:
-        """The settings that make a model answer in this form."""
+        """Return settings that make a model answer in this form."""
         if self.native:
             return dataclasses.replace(settings, output=self.native)
         if settings.tool_choice is None:
@@ -63,14 +63,14 @@ class OutputPlan:
         return settings
 
     def make_partial(self) -> PartialOutput:
-        """What shows the answer while it arrives."""
+        """Create the reader of an answer that is still arriving."""
         return PartialOutput("" if self.native else self.form.tool.name, self.form.value_so_far)
 
 
 def plan_output(
     output_type: TypeForm[Any] | None, model: Model, taken: Toolset, tools: bool, retries: int
 ) -> OutputPlan | None:
-    """How answers of a type are had from a model; None for plain text.
+    """Plan how a model gives answers of a type; None for plain text.
 
     Args:
         output_type: The type.
@@ -119,7 +119,7 @@ class OutputAttempts:
         self.value: object = None
 
     def restart(self) -> OutputAttempts:
-        """The same for a further answer."""
+        """Return an empty copy for a further answer."""
         return OutputAttempts(self._plan)
 
     def take_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:

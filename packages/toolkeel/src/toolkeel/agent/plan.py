@@ -1,4 +1,4 @@
-"""What a run needs of its agent, frozen: model, tools, settings, limits."""
+"""The plan of a run, frozen: model, tools, settings, limits."""
 
 from __future__ import annotations
 
@@ -67,7 +67,7 @@ class Plan:
     history: HistoryPolicy | None = None
 
     def with_handoffs(self, handoffs: Sequence[Handoff]) -> Plan:
-        """The same, with the tools by which the run is given to other agents.
+        """Return the plan with the tools that pass the run to other agents.
 
         Raises:
             SetupError: two of the agents have one name, by which a saved run knows them.

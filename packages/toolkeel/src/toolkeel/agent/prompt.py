@@ -1,4 +1,4 @@
-"""What a run begins with: the messages of a prompt, and what the model is told before them."""
+"""The messages a run begins with: the prompt, and the instructions before it."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ _BLOCKS = (Text, Image, Audio, File, Data)
 
 
 def prompt_to_messages(prompt: Prompt) -> list[Message]:
-    """A prompt as messages, valid for every provider.
+    r"""Convert a prompt to messages that are valid for every provider.
 
     Raises:
-        SetupError: it is none; naming what stands there.
+        SetupError: it is no prompt; the message names what is wrong.
 
     >>> prompt_to_messages(["What is this?", Image(url="https://example.org/a.png")])[0].text
-    'What is this?\\n[image/png, https://example.org/a.png]'
+    'What is this?\n[image/png, https://example.org/a.png]'
     """
     if isinstance(prompt, str):
         return [UserMessage(prompt)]
@@ -48,10 +48,10 @@ def prompt_to_messages(prompt: Prompt) -> list[Message]:
 
 
 def session_prompt_to_messages(prompt: object) -> list[Message]:
-    """What a prompt says in a session, which knows itself what was said before; None says nothing.
+    """Convert a prompt for a session, which knows the earlier messages; None adds nothing.
 
     Raises:
-        SetupError: it is a saved run, or nothing that can be said.
+        SetupError: it is a saved run, or no prompt.
     """
     if prompt is None:
         return []
@@ -94,7 +94,7 @@ async def insert_instructions(
 
 
 async def _evaluate(instructions: Instructions[Any], run: RunContext) -> str:
-    """The instructions of one run.
+    """Return the instructions of one run.
 
     Raises:
         SetupError: a function gave something else than text.

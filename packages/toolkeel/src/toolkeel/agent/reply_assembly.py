@@ -1,8 +1,7 @@
 """A model's stream becomes one reply: deltas in, one message out.
 
-Pieces are kept in lists and joined once, so a reply costs what its length costs however small
-the pieces are. A reply that was cut off, or that the model or its server broke off, keeps its
-calls but marks them incomplete: such calls never run.
+Pieces are collected in lists and joined once, so the cost depends on the reply's length only. A reply that
+was cut off or broke off has its calls marked incomplete: such calls never run.
 """
 
 from __future__ import annotations
@@ -81,7 +80,7 @@ class ReplyBuilder:
         self._whole: AssistantMessage | None = None
 
     def add(self, delta: Delta | AssistantMessage) -> None:
-        """Take the next piece, or the whole reply if the model had it whole."""
+        """Add the next delta, or a complete reply."""
         if isinstance(delta, CallDelta):
             call = self._calls.get(delta.index)
             if call is None:
@@ -97,7 +96,7 @@ class ReplyBuilder:
             self._whole = normalize_reply(delta)
 
     def build(self) -> AssistantMessage:
-        """The reply as far as it has come.
+        """Build the reply from what has arrived.
 
         Its calls are in the order of their indexes and have unique ids. Without a `Finish` the
         reply was cut off: its reason is ``incomplete``. Unless it ended with ``stop`` or
@@ -136,7 +135,7 @@ class ReplyBuilder:
 
 
 def assemble(deltas: Iterable[Delta | AssistantMessage]) -> AssistantMessage:
-    """The reply that `deltas` make together.
+    """Assemble a reply from its deltas.
 
     Args:
         deltas: All of one reply, in order, or the one whole message.
@@ -200,5 +199,5 @@ def make_unique_ids(ids: Iterable[str]) -> list[str]:
 
 
 def make_call_id() -> str:
-    """An id for a call that came without one."""
+    """Make an id for a call that arrived without one."""
     return f"call_{secrets.token_hex(12)}"

@@ -1,4 +1,4 @@
-"""How a run ended: its answer, transcript, usage, and why."""
+"""The result of a run: its answer, transcript, usage, and end reason."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class FinishedRun(Protocol):
 
     @property
     def state(self) -> RunState:
-        """Where it stands."""
+        """The state of the run."""
         ...
 
     @property
@@ -81,13 +81,14 @@ class RunResult(Generic[T]):
 
     @property
     def has_output(self) -> bool:
-        """Whether there is an `output`."""
+        """True if there is an `output`."""
         return self.output_value is not NO_OUTPUT
 
     @property
     def output(self) -> T:
-        """The answer: of the type that was asked for, else the model's last text, or what a
-        `ends_run` tool returned. A run that stopped before it has none, not an empty one.
+        """The answer: of the requested type, else the model's last text, or an `ends_run` tool's result.
+
+        A run that stopped before its answer has none, not an empty one.
 
         Raises:
             OutputError: the run ended without an answer; `reason` says why.
@@ -107,7 +108,7 @@ class RunResult(Generic[T]):
 
     @property
     def state(self) -> RunState:
-        """Where the run stands; goes to JSON and back, and into `Agent.run`."""
+        """The state of the run; converts to JSON and back, and resumes in `Agent.run`."""
         return self.run.state
 
     @property

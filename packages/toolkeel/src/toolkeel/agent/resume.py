@@ -1,4 +1,4 @@
-"""Going on from a saved run: its decisions reach the calls that wait for them."""
+"""Resuming a saved run: decisions reach the calls that wait for them."""
 
 from __future__ import annotations
 
@@ -45,12 +45,12 @@ class Resumed:
 
     @property
     def state(self) -> RunState:
-        """Where it stands."""
+        """The state of the run."""
         return self.inner.state
 
 
 def collect_decisions(prompt: object, decisions: Iterable[Decision]) -> Decisions:
-    """The decisions that count for a run that goes on; none is used up yet.
+    """Collect the decisions that apply to a resumed run; none is used up yet.
 
     Args:
         prompt: What the run is given: a saved run, or something that has no calls to decide on.
@@ -65,7 +65,7 @@ def collect_decisions(prompt: object, decisions: Iterable[Decision]) -> Decision
 
 
 def load_start(prompt: P | Resumed, run: RunContext) -> P | RunState:
-    """What a run begins with, or goes on from; what is in a journal already is not written again."""
+    """Return the prompt or the saved state; what a journal already has is not written again."""
     if not isinstance(prompt, Resumed):
         return prompt
     state, inner = prompt.state, prompt.inner
@@ -115,7 +115,7 @@ def resume(
 
 
 def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) -> list[Ticket]:
-    """See that the tools whose calls wait are there, and still what was decided on.
+    """Check that the tools of waiting calls exist and have not changed since they were decided.
 
     Args:
         state: A saved run.
@@ -151,7 +151,7 @@ def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) 
 
 
 def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
-    """Whether a call that waits would be asked about again, if nobody had decided."""
+    """Return True if a waiting call would be asked about again without a decision."""
     tool, rules = tools[ticket.tool], tools.rules
     shell = str(tool.metadata.get("shell", ""))
     rule = rules.rule(tool.name, ticket.arguments, shell) if rules is not None else None
@@ -163,13 +163,13 @@ def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
 
 
 def _own_tickets(state: RunState) -> list[Ticket]:
-    """The tickets of the run itself, not those of the runs within it."""
+    """Return the tickets of the run itself, without those of inner runs."""
     within = {ticket.id for inner in state.inner.values() for ticket in inner.state.pending}
     return [ticket for ticket in state.pending if ticket.id not in within]
 
 
 def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
-    """Whether a tool is not what its call's ticket shows; of secrets a ticket does not hold all."""
+    """Return True if a tool differs from its call's ticket; a ticket omits parts of secrets."""
     if tool.arguments.mask is not None:
         return False
     shown = json.loads(json.dumps(dict(ticket.arguments)))
@@ -177,7 +177,7 @@ def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
 
 
 def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[str, InnerRun]:
-    """The runs within a run that has stopped to wait.
+    """Collect the inner runs of a run that stopped to wait.
 
     Args:
         run: The outer one.
@@ -200,7 +200,7 @@ def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[st
 def collect_saved_values(
     run: RunContext, *, own: bool
 ) -> tuple[Mapping[str, object], tuple[str, ...], float, Mapping[str, int]]:
-    """What is saved of what a run has: its state, what of that stays behind, its cost and counts.
+    """Collect what is saved of a run: its state, the paths left out, its cost and its counts.
 
     Args:
         run: The run.
@@ -215,7 +215,7 @@ def collect_saved_values(
 
 
 def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] | None) -> RunState:
-    """What a run leaves waiting, for its journal: its inner runs, or all, if it has not begun.
+    """Return the part of a waiting run that its journal needs: its inner runs, or all if nothing ran.
 
     Args:
         run: It.
@@ -230,7 +230,7 @@ def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] |
 
 
 def restore_context(run: RunContext, state: RunState, *, own: bool) -> None:
-    """Give a run that goes on what it had; values that its caller has given count.
+    """Restore the context of a resumed run; values that the caller sets win.
 
     Args:
         run: It.

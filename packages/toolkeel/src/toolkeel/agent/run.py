@@ -1,6 +1,6 @@
-"""`Run`: one run of an agent as a handle, there before it begins and after every end.
+"""`Run`: one run of an agent as a handle, from before it begins until after it ends.
 
-Awaiting it gives the result, iterating over it its events; whatever its end, its `state` is kept.
+Await it for the result, or iterate over its events; its `state` is available after every end.
 """
 
 from __future__ import annotations
@@ -78,14 +78,14 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         self.context.cancel.cancel(reason)
 
     def say(self, text: str, *, skip: bool = False) -> bool:
-        """Say something to the run while it goes on: it comes before the next model request.
+        """Send a message to a running run; it is added before the next model request.
 
         Args:
-            text: What is said.
-            skip: Leave out the calls that have not begun.
+            text: The message.
+            skip: Skip the calls that have not started.
 
         Returns:
-            Whether it reaches this run; False if that has ended. A saved run takes it along.
+            True if the message reaches this run, False if it has ended. A saved run includes the message.
         """
         loop_state = self.context.loop_state
         skipping = skip or loop_state.skip_unstarted
@@ -106,7 +106,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return self.reason is None
 
     def retract(self) -> list[Message]:
-        """Take back what was said and queued and has not reached the model; what that was."""
+        """Withdraw and return the messages that have not reached the model."""
         run = self.context
         taken = [*run.loop_state.inbox, *run.loop_state.follow_ups]
         del run.loop_state.inbox[:], run.loop_state.follow_ups[:]
@@ -146,16 +146,16 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
             await self.aclose()
 
     def __iter__(self) -> Generator[Event, None, None]:
-        """The same events in sync code, as in a script or a WSGI view."""
+        """Yield the same events in sync code, as in a script or a WSGI view."""
         return iter(SyncIterator(self.__aiter__))
 
     def stream_outputs(self) -> SyncIterator[PartialItem]:
-        """The answer while it arrives: each time more of it, as far as it has come.
+        """Yield the answer while it arrives, each time a more complete one.
 
-        Nothing of it is validated yet, and a correction begins anew. With ``async for`` or ``for``.
+        Nothing is validated yet, and a correction starts over. Use ``async for`` or ``for``.
 
         Raises:
-            SetupError: no `output_type` was asked for.
+            SetupError: the run has no `output_type`.
         """
         if self._active.plan.output is None:
             raise SetupError("outputs() shows answers of an output_type, and none was asked for")
@@ -163,11 +163,11 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return SyncIterator(lambda: self._stream_values(see))
 
     def stream_text(self) -> SyncIterator[str]:
-        """What the model says, piece by piece, also between its calls; see `outputs`."""
+        """Yield the model's text piece by piece, also between its calls; see `stream_outputs`."""
         return SyncIterator(partial(self._stream_values, _text_delta_of))
 
     async def _stream_values(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
-        """What somebody sees in the events, where they see something."""
+        """Yield what a function reads from the events, without None."""
         async with aclosing(self.__aiter__()) as events:
             async for event in events:
                 if (seen := see(event)) is not None:

@@ -1,9 +1,8 @@
-"""A run as JSON, to go on in another process.
+"""A run as JSON, to be resumed in another process.
 
-Plain data with a version number: nothing in it is ever imported, called or evaluated, and each
-field is checked when it is read. It holds the transcript, and the transcript holds the calls that
-will run; so whoever can write a saved run decides what runs. Where that may be somebody else, give
-both directions a key.
+Plain data with a version number: nothing in it is imported, called or evaluated, and each field is checked
+when it is read. It contains the transcript, with the calls that will run; so whoever can write a saved run
+decides what runs. Where that may be somebody else, pass a key in both directions.
 """
 
 from __future__ import annotations
@@ -198,7 +197,7 @@ def _drop_approvals(state: RunState) -> RunState:
 
 
 def _without_instructions(state: RunState) -> RunState:
-    """A state of the first version, whose transcript began with the instructions."""
+    """Convert a state of the first version, whose transcript began with the instructions."""
     inner = {
         id: InnerRun(_without_instructions(one.state), one.decision)
         for id, one in state.inner.items()

@@ -1,4 +1,4 @@
-"""What an agent asks of a session, so that it need not know what one is."""
+"""The session as an agent uses it, without knowing its implementation."""
 
 from __future__ import annotations
 
@@ -42,8 +42,9 @@ class SessionStart:
 
 
 def dump_inner_runs(left: RunState) -> str:
-    """What a journal keeps of a run that waits beside its entries: what its limits have counted, and
-    by which decisions the calls were let through that wait because runs within them do.
+    """Dump what a journal needs of a waiting run beside its entries, as JSON.
+
+    That is what its limits have counted, and the decisions that approved calls with waiting inner runs.
     """
     return RunState((), (), _keep_approvals(left.inner), counts=left.counts).to_json(JOURNAL_KEY)
 
@@ -59,12 +60,12 @@ class Conversation(Protocol):
     def open_run(
         self, run: RunContext, said: Sequence[Message], decisions: Sequence[Decision]
     ) -> AbstractAsyncContextManager[SessionStart]:
-        """Become its one writer for a run, which goes on from where the last one ended.
+        """Lock the session for a run that continues it.
 
         Args:
-            run: Takes its id, state and recorder from the session.
-            said: What the person says; nothing, to go on with what waits.
-            decisions: For calls that wait.
+            run: Receives its id, state and recorder from the session.
+            said: The person's messages; empty to resume what waits.
+            decisions: Decisions for waiting calls.
         """
         ...
 
@@ -74,10 +75,10 @@ SessionReference: TypeAlias = str | Path | Conversation
 
 
 def resolve_session(named: SessionReference) -> Conversation:
-    """The session that is meant.
+    """Return the session that a reference names.
 
     Raises:
-        SetupError: nothing of that kind is a session.
+        SetupError: it names no session.
     """
     if isinstance(named, str | Path):
         found: Conversation = find_session(named)

@@ -1,4 +1,4 @@
-"""Calls and answers while they arrive: what an agent's stream says of them, put together."""
+"""Calls and answers while they arrive, assembled from a run's events."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class PartialCalls:
         return call
 
     def __iter__(self) -> Iterator[PartialCall]:
-        """The calls of this reply, in order."""
+        """Yield the calls of this reply in order."""
         return iter([self._calls[index] for index in sorted(self._calls)])
 
 

@@ -1,7 +1,7 @@
-"""Keeping a transcript in the form every provider accepts.
+"""Transcripts in the form that every provider accepts.
 
-Providers agree on little but this: each call is answered exactly once, right after the message that
-made it, before anything else is said (provider quirks Q1 to Q5).
+Providers agree on this: each call is answered exactly once, directly after the message that made it,
+before any other message (provider quirks Q1 to Q5).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from toolkeel.messages import (
 
 
 def repair(messages: Iterable[Message]) -> list[Message]:
-    """A transcript in which every call has its one result, in call order.
+    """Return a transcript in which every call has its one result, in call order.
 
     Results move to their calls; results without a call and second results are dropped; a call
     nobody answered gets a result that says so, except at the very end, where it may still run.
@@ -56,7 +56,7 @@ def repair(messages: Iterable[Message]) -> list[Message]:
 
 
 def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMessage]:
-    """Each call's result, by the reply's place in the transcript and the call's in the reply."""
+    """Return each call's result, by the reply's position and the call's position in it."""
     results_by_place: dict[tuple[int, int], ToolMessage] = {}
     waiting: dict[tuple[int, int], ToolCall] = {}
     orphans: dict[tuple[int, int], ToolCall] = {}
@@ -84,7 +84,7 @@ def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMess
 
 
 def _find_call(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
-    """Which call a result with `id` answers; one without an id answers the first."""
+    """Find the call that a result answers; a result without an id answers the first."""
     same = (place for place, call in waiting.items() if call.id == id)
     return next(same, None if id else next(iter(waiting), None))
 
@@ -98,7 +98,7 @@ def order_last_results(messages: list[Message]) -> None:
 
 
 def has_called_since_person(messages: Sequence[Message], handoffs: Collection[str] = ()) -> bool:
-    """Whether the model has called something since a person spoke last.
+    """Return True if the model made a call since the last message of the person.
 
     Args:
         messages: A transcript.
@@ -114,7 +114,7 @@ def has_called_since_person(messages: Sequence[Message], handoffs: Collection[st
 
 
 def make_missing_result(call: ToolCall) -> ToolMessage:
-    """Stands for the result of a call that nobody answered."""
+    """Make the result of a call that was never answered."""
     text = (
         f"The call of {call.name!r} has no result: the conversation went on without it. Whether it "
         "ran is not known."

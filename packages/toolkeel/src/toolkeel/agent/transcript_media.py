@@ -1,4 +1,4 @@
-"""Pictures, sounds and files of a transcript, where a model or its server takes no more of them."""
+"""Pictures, sounds and files of a transcript that exceed what a model or its server accepts."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def media_size(message: Message) -> int:
 
 
 def without_media(message: Message) -> Message:
-    """`message` for a model that takes text only: it is told what it cannot see.
+    """Replace media by text that names them, for a model that accepts text only.
 
     >>> from toolkeel.messages import UserMessage
     >>> without_media(UserMessage((Text("see"), Image(b"1234")))).content[1].text
@@ -36,7 +36,7 @@ def without_media(message: Message) -> Message:
 
 
 def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[Message]:
-    """A transcript whose media have at most `limit` bytes: the oldest are told instead of shown.
+    """Limit a transcript's media to `limit` bytes; the oldest are named instead of sent.
 
     Screenshots add up until servers refuse the request, though they are few tokens (provider
     quirk Q54). The newest block is always shown, however large.

@@ -48,7 +48,7 @@ def make_reading_tool(whole: ShortenedTranscript) -> AnyTool:
 
 
 def _window(path: str, lines: Sequence[str], place: tuple[int, int, int]) -> str:
-    """A part of a text, its totals, and where to read on."""
+    """Return a part of a text, its totals, and where to continue."""
     line, limit, column = place
     shown: list[str] = []
     room, goes_on = MAX_CHARS, ""

@@ -1,4 +1,4 @@
-"""Redaction: what a model is not shown of the messages it is sent (a model step)."""
+"""Redaction: text that is removed from the messages sent to a model (a model step)."""
 
 from __future__ import annotations
 

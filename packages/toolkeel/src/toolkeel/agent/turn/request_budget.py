@@ -1,4 +1,4 @@
-"""What a model request may cost: reserved in the run's limits before it is sent, settled after."""
+"""The cost of a model request: reserved in the run's limits before it is sent, settled after."""
 
 from __future__ import annotations
 
@@ -14,20 +14,20 @@ _FREE = (_ONE, 0.0)
 
 
 class RequestBudget:
-    """Reserves and settles the requests of one run.
+    """Reservations of one run's requests in its limits.
 
-    What a request needs is what the last one took, what has come since, and the longest reply it
-    may get: `Settings.max_tokens`, or, if that does not say, the longest there was.
+    Estimate: the last request's usage, plus new messages, plus the maximum reply (`Settings.max_tokens`, or the
+    longest reply so far).
 
     Args:
-        run: Whose requests.
-        models: Names of the models that may be asked.
+        run: The run.
+        models: Names of the models that may be used.
 
     Attributes:
-        over: The bound at which the run ended; empty if at none.
+        over: The bound that ended the run; empty if none did.
 
     Raises:
-        SetupError: cost is bounded, and nobody knows what the model costs.
+        SetupError: cost is bounded, and a model's price is unknown.
     """
 
     __slots__ = (
@@ -59,7 +59,7 @@ class RequestBudget:
         return self._prices[model]
 
     def reserve(self, request: ModelRequest, model: str) -> bool:
-        """Take what a request may need; whether it may be sent."""
+        """Reserve the estimate of a request; return True if it may be sent."""
         pool = self._run.scope.spending
         if pool is None:
             return True
@@ -87,7 +87,7 @@ class RequestBudget:
             pool.settle((Usage(), 0.0), (used, self._record_cost(price, used)))
 
     def _record_cost(self, price: PriceOf | None, used: Usage) -> float:
-        """What some usage has cost; the journal is told, so that it counts after a kill as well."""
+        """Return the cost of some usage, and record it in the journal, so that it counts after a kill."""
         cost = price(used) if price else 0.0
         if cost and self._run.recorder is not None:
             self._run.recorder.record_cost(cost)

@@ -35,7 +35,7 @@ class ModelStep(Protocol):
 
 
 def compose_steps(steps: Sequence[ModelStep], run: RunContext, send: SendRequest) -> SendRequest:
-    """What asks the model through steps, outermost first."""
+    """Compose the function that sends requests through steps, outermost first."""
     for step in reversed(steps):
         send = partial(_run_step, step, run, send)
     return send

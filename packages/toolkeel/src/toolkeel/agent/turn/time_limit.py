@@ -10,14 +10,14 @@ from toolkeel.context import CancelToken, RunContext
 
 
 def start_time_limit(run: RunContext, *, own: bool) -> Callable[[], object] | None:
-    """Let a run's time pass, if it is bounded: at its end all that runs is cancelled.
+    """Start a run's time limit, if it has one; when it expires, everything running is cancelled.
 
     Args:
         run: The run.
-        own: Whether it has limits of its own, besides those of the run around it.
+        own: True if it has limits of its own, besides those of the surrounding run.
 
     Returns:
-        What ends that.
+        A function that stops the timer.
     """
     pool = run.scope.spending
     if (
