@@ -33,6 +33,7 @@ class ChatProfile:
         grammar: Whether replies without tools are: servers that turn a schema into a grammar for
             the whole reply, which then could be no call.
         null_content: Whether a reply without words may say ``null``; else it says an empty text.
+        think_tags: Whether text between ``<think>`` tags is reasoning.
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -48,13 +49,17 @@ class ChatProfile:
     json_schema: bool = False
     grammar: bool = False
     null_content: bool = True
+    think_tags: bool = False
 
 
 OPENAI = ChatProfile("max_completion_tokens", "openai-chat", json_schema=True)
 """OpenAI's own service, and Azure's."""
 
-COMPATIBLE = ChatProfile()
-"""A server of which nothing else is known."""
+COMPATIBLE = ChatProfile(think_tags=True)
+"""A server of which nothing else is known; without a reasoning parser it sends reasoning as text."""
+
+_OWN_FORM = ChatProfile()
+"""A vendor that sends its own models' reasoning under keys of the message."""
 
 
 @record
@@ -72,12 +77,14 @@ class Preset:
     profile: ChatProfile = COMPATIBLE
 
 
-_LOCAL = ChatProfile(grammar=True)
+_LOCAL = ChatProfile(grammar=True, think_tags=True)
 _REASONER = ChatProfile(reasoning="always")
 _DEEPSEEK = ChatProfile(media=False, reasoning="always")
-_QWEN = Preset("https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",))
-_MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",))
-_GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"))
+_QWEN = Preset(
+    "https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",), _OWN_FORM
+)
+_MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), _OWN_FORM)
+_GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"), _OWN_FORM)
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
@@ -89,13 +96,16 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         # github.com/ggml-org/llama.cpp, tools/server/README.md; schema or tools, not both
         # llama-cpp-python's server, which is reached by that name too, refuses ``null``
         "llamacpp": Preset(
-            "http://127.0.0.1:8080/v1", profile=ChatProfile(grammar=True, null_content=False)
+            "http://127.0.0.1:8080/v1",
+            profile=ChatProfile(grammar=True, null_content=False, think_tags=True),
         ),
         # docs.vllm.ai/en/latest/features/structured_outputs
         "vllm": Preset("http://127.0.0.1:8000/v1", profile=_LOCAL),
         # docs.sglang.ai, advanced features, structured outputs
         "sglang": Preset("http://127.0.0.1:30000/v1", profile=_LOCAL),
-        "litellm": Preset("http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True)),
+        "litellm": Preset(
+            "http://127.0.0.1:4000/v1", profile=ChatProfile(tools_with_calls=True, think_tags=True)
+        ),
         # services
         "deepseek": Preset("https://api.deepseek.com/v1", ("DEEPSEEK_API_KEY",), _DEEPSEEK),
         "qwen": _QWEN,
@@ -104,14 +114,16 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "kimi": _MOONSHOT,
         "glm": _GLM,
         "zhipu": _GLM,
-        "zai": Preset("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",)),
+        "zai": Preset("https://api.z.ai/api/paas/v4", ("ZAI_API_KEY",), _OWN_FORM),
         "minimax": Preset("https://api.minimax.io/v1", ("MINIMAX_API_KEY",)),
         "mimo": Preset("https://api.xiaomimimo.com/v1", ("MIMO_API_KEY",), _REASONER),
-        "ark": Preset("https://ark.cn-beijing.volces.com/api/v3", ("ARK_API_KEY",)),
+        "ark": Preset("https://ark.cn-beijing.volces.com/api/v3", ("ARK_API_KEY",), _OWN_FORM),
         "siliconflow": Preset("https://api.siliconflow.cn/v1", ("SILICONFLOW_API_KEY",)),
         "openrouter": Preset("https://openrouter.ai/api/v1", ("OPENROUTER_API_KEY",)),
         "groq": Preset(
-            "https://api.groq.com/openai/v1", ("GROQ_API_KEY",), ChatProfile(reasoning="never")
+            "https://api.groq.com/openai/v1",
+            ("GROQ_API_KEY",),
+            ChatProfile(reasoning="never", think_tags=True),
         ),
         "mistral": Preset(
             "https://api.mistral.ai/v1",
@@ -128,7 +140,7 @@ PRESETS: Mapping[str, Preset] = MappingProxyType(
         "together": Preset("https://api.together.xyz/v1", ("TOGETHER_API_KEY",)),
         "fireworks": Preset("https://api.fireworks.ai/inference/v1", ("FIREWORKS_API_KEY",)),
         "cerebras": Preset("https://api.cerebras.ai/v1", ("CEREBRAS_API_KEY",)),
-        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",)),
+        "xai": Preset("https://api.x.ai/v1", ("XAI_API_KEY",), _OWN_FORM),
         "nvidia": Preset("https://integrate.api.nvidia.com/v1", ("NVIDIA_API_KEY",)),
         "huggingface": Preset("https://router.huggingface.co/v1", ("HF_TOKEN",)),
     }

@@ -227,6 +227,17 @@ def test_reasoning_goes_back_to_its_own_model_by_the_name_it_came_by() -> None:
     assert wire.keys() == {"role", "content", "tool_calls"}
 
 
+def test_reasoning_that_arrived_between_tags_goes_back_between_tags() -> None:
+    [wire, *_] = encode([thinking("m", "think")])
+    assert wire["content"].startswith("<think>\nhm\n</think>\n\n")
+    assert "think" not in wire
+    for back in (
+        encode([thinking("other", "think")]),
+        encode([thinking("m", "think")], ChatProfile(reasoning="never")),
+    ):
+        assert "<think>" not in str(back)
+
+
 def test_reasoning_behind_a_plain_answer_does_not_go_back() -> None:
     said = AssistantMessage(
         "42", reasoning=(Reasoning("hm"),), provider_options={"reasoning_key": "reasoning"}

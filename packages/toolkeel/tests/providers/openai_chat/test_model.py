@@ -6,7 +6,7 @@ import asyncio
 import json
 from email.utils import formatdate
 from time import time
-from typing import Any
+from typing import Any, Literal
 
 import openai
 import pytest
@@ -21,7 +21,7 @@ from toolkeel.errors import ModelError, SetupError
 from toolkeel.events import Streamed
 from toolkeel.messages import AssistantMessage, ToolMessage, Usage, UserMessage
 from toolkeel.model_interface import ModelRequest, TextDelta
-from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI
+from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, PRESETS
 from toolkeel.providers.openai_chat.model import OpenAIChat
 from toolkeel.providers.wire.server_errors import retry_after
 
@@ -156,6 +156,22 @@ def test_azures_client_finds_the_deployment_of_the_model() -> None:
         assert asyncio.run(run(server.url)).content == "hi"
     assert server.requests[0][""].startswith("POST /openai/deployments/dep/chat/completions")
     assert server.requests[0]["messages"] == [{"role": "user", "content": "几点?"}]
+
+
+@pytest.mark.parametrize("text_calls", ["auto", "never"])
+@pytest.mark.parametrize("opened", [True, False])
+def test_reasoning_between_tags_is_no_part_of_the_answer(
+    text_calls: Literal["auto", "never"], opened: bool
+) -> None:
+    said = [chunk(content="<think>" * opened + "Hm.</th"), chunk("stop", content="ink>\n\n42")]
+    for profile, text in ((PRESETS["minimax"].profile, "42"), (PRESETS["xai"].profile, None)):
+        with saying(events(*said)) as server:
+            model = OpenAIChat(
+                "m", base_url=server.url, profile=profile, api_key="k", text_calls=text_calls
+            )
+            reply = asyncio.run(ask(model))
+        assert reply.text == (text or "<think>" * opened + "Hm.</think>\n\n42")
+        assert [one.text for one in reply.reasoning] == (["Hm."] if text else [])
 
 
 def test_the_profile_follows_the_address(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -20,6 +20,7 @@ from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
 from toolkeel.providers.openai_chat.stream import StreamDecoder
+from toolkeel.providers.text_calls.think_tags import CLOSE, OPEN, THINK_KEY
 from toolkeel.providers.wire.media import (
     ERRORS,
     NO_OUTPUT,
@@ -270,7 +271,10 @@ class ChatEncoder(Encoder[ChatTarget]):
         if calls:
             self.called = True
             wire["tool_calls"] = calls
-            wire.update(self._reasoning(message))
+            thoughts = self._reasoning(message)
+            if thought := thoughts.pop(THINK_KEY, ""):
+                wire["content"] = f"{OPEN}\n{thought}\n{CLOSE}\n\n{text}"
+            wire.update(thoughts)
         yield wire
 
     def _call(self, call: ToolCall) -> Json:

@@ -9,11 +9,12 @@ from typing import Literal, Unpack
 from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError
 from toolkeel.messages import AssistantMessage
-from toolkeel.model_interface import ModelRequest, ToolDefinition
+from toolkeel.model_interface import Delta, ModelRequest, ToolDefinition
 from toolkeel.providers.chat_servers import COMPATIBLE, OPENAI, ChatProfile
 from toolkeel.providers.openai_chat.encode import ChatEncoder
 from toolkeel.providers.openai_chat.profile import ChatTarget
-from toolkeel.providers.text_calls.decoder import TextCalls
+from toolkeel.providers.text_calls.decoder import TextCalls, find_calls
+from toolkeel.providers.text_calls.think_tags import ThinkTags
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
@@ -96,6 +97,8 @@ class OpenAIChat(OpenAIModel):
         self, request: ModelRequest, prepared: PreparedRequest, body: object, decoder: Decoder
     ) -> AsyncGenerator[Deltas]:
         plain = super()._deltas(request, prepared, body, decoder)
+        if self.profile.think_tags:
+            plain = _with_reasoning(plain)
         return _with_calls(plain, request.tools) if self._text_calls else plain
 
 
@@ -106,9 +109,23 @@ async def _with_calls(
     texts = TextCalls(tools)
     async with aclosing(plain) as parts:
         async for deltas in parts:
-            yield [
-                found
-                for delta in deltas
-                for found in ([delta] if isinstance(delta, AssistantMessage) else texts.feed(delta))
-            ]
+            found: list[Delta | AssistantMessage] = []
+            for delta in deltas:
+                if isinstance(delta, AssistantMessage):
+                    found.append(find_calls(delta, tools))
+                else:
+                    found += texts.feed(delta)
+            yield found
     yield texts.finish()
+
+
+async def _with_reasoning(plain: AsyncGenerator[Deltas]) -> AsyncGenerator[Deltas]:
+    """`plain`, with text between ``<think>`` tags as reasoning."""
+    tags = ThinkTags()
+    async with aclosing(plain) as parts:
+        async for deltas in parts:
+            found: list[Delta | AssistantMessage] = []
+            for delta in deltas:
+                found += [delta] if isinstance(delta, AssistantMessage) else tags.feed(delta)
+            yield found
+    yield tags.finish()
