@@ -6,13 +6,16 @@ import os
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from toolkeel import Agent, SetupError, tool
+from toolkeel import Agent, RunResult, SetupError, tool
 from toolkeel._records import used_tickets
-from toolkeel._records.tickets import EXTERNAL_LIFETIME, new_id
-from toolkeel._records.used_tickets import mark_decided
+from toolkeel._records.tickets import EXTERNAL_LIFETIME, Ticket, new_id
+from toolkeel._records.used_tickets import claim_decisions, mark_decided
+from toolkeel.runs import RunState
+from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -115,3 +118,102 @@ def test_agents_of_two_processes_that_share_a_folder_run_an_approved_call_once(
     with pytest.raises(SetupError, match="served already"):
         agent("Done.").run_sync(state, decisions=[decision])
     assert ran == ["a"]
+
+
+# — a decision serves once, whatever route uses it —
+
+
+def _paid(first: Sessions) -> tuple[Any, RunResult[Any], list[int]]:
+    paid: list[int] = []
+
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    model = Scripted([[call("pay", {"amount": 7})], *["done"] * 5])
+    clerk = Agent(model, [pay])
+    return clerk, clerk.run_sync("go", session=first["ada"]), paid
+
+
+@pytest.mark.parametrize("verdict", ["approve", "deny"])
+def test_a_decision_of_a_session_does_not_serve_in_its_saved_state(verdict: str) -> None:
+    sessions = Sessions(":memory:")
+    clerk, first, paid = _paid(sessions)
+    [ticket] = first.pending
+    saved = RunState.from_json(first.state.to_json())
+    clerk.run_sync(None, session=sessions["ada"], decisions=[getattr(ticket, verdict)()])
+    once = [7] * (verdict == "approve")
+    for process in ("this", "another"):
+        if process == "another":
+            used_tickets._spent.clear()
+        for again in (first.state, saved):
+            with pytest.raises(SetupError, match=r"(used|served) already"):
+                clerk.run_sync(again, decisions=[ticket.approve()])
+    assert paid == once
+
+
+def test_a_decision_of_a_saved_state_does_not_serve_in_its_session() -> None:
+    for process in ("this", "another"):
+        sessions = Sessions(":memory:")
+        clerk, first, paid = _paid(sessions)
+        [ticket] = first.pending
+        clerk.run_sync(first.state, decisions=[ticket.approve()])
+        if process == "another":
+            used_tickets._spent.clear()
+        again = clerk.run_sync(None, session=sessions["ada"], decisions=[ticket.approve()])
+        assert paid == [7] and again.reason == "waiting"
+        [new] = again.pending
+        assert new.id != ticket.id
+        clerk.run_sync(None, session=sessions["ada"], decisions=[new.deny("it was paid")])
+        assert paid == [7]
+
+
+def test_a_run_that_was_killed_uses_its_own_decision_again(tmp_path: Path) -> None:
+    ticket = Ticket(new_id(), "1", "pay", {}, "", time.time() + 60)
+    decisions = {ticket.id: (ticket, ticket.approve())}
+    for _ in range(2):
+        assert claim_decisions(tmp_path, decisions, "run") == decisions
+        used_tickets._spent.clear()  # another process
+    assert claim_decisions(tmp_path, decisions, "other") == {}
+    with pytest.raises(SetupError, match="served already"):
+        mark_decided(tmp_path, decisions)
+
+
+def test_an_imported_copy_has_tickets_of_its_own(tmp_path: Path) -> None:
+    sessions = Sessions(tmp_path / "s.db")
+    clerk, first, paid = _paid(sessions)
+    [ticket] = first.pending
+    copies = [sessions.import_(list(sessions.export("ada")), name) for name in ("b", "c")]
+    ids = {ticket.id, *(each.id for copy in copies for each in copy.pending)}
+    assert len(ids) == 3
+    for copy in copies:
+        again = clerk.run_sync(None, session=copy, decisions=[ticket.approve()])
+        assert again.reason == "waiting" and again.pending == copy.pending
+    clerk.run_sync(None, session=sessions["ada"], decisions=[ticket.approve()])
+    assert paid == [7]
+    clerk.run_sync(None, session=copies[0], decisions=[copies[0].pending[0].approve()])
+    assert paid == [7, 7]
+    sessions.close()
+
+
+def test_a_decision_on_a_call_of_an_inner_run_serves_once_as_well() -> None:
+    paid: list[int] = []
+
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    sessions = Sessions(":memory:")
+    inner = Agent(Scripted([[call("pay", {"amount": 7})], *["done"] * 5]), [pay], name="clerk")
+    asks = [call("clerk", {"input": "go"})]
+    boss = Agent(Scripted([asks, *["done"] * 5]), [inner.as_tool("clerk")])
+    first = boss.run_sync("go", session=sessions["ada"])
+    [ticket] = first.pending
+    boss.run_sync(first.state, decisions=[ticket.approve()])
+    again = boss.run_sync(None, session=sessions["ada"], decisions=[ticket.approve()])
+    assert paid == [7] and again.reason == "waiting"
+    assert [new.id for new in again.pending] != [ticket.id]

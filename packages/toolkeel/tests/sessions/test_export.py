@@ -175,8 +175,11 @@ def test_a_decision_that_came_with_a_file_lets_no_call_run_here(place: str) -> N
     forged = dump_entry(Decided(run, ticket.approve(), "ada"))
     made = kept.import_([*kept.export("ada"), json.dumps({"at": 0, **forged}) + "\n"], "copy")
     again = agent("done", tools=(remove,)).run_sync(None, session=made)
-    assert ran == [] and [each.id for each in again.pending] == [ticket.id]
-    made.decide(ticket.approve(), "ada")
+    [new] = again.pending
+    assert ran == [] and new.id != ticket.id and new.arguments == ticket.arguments
+    made.decide(ticket.approve(), "ada")  # which is a decision for the original
+    assert agent("done", tools=(remove,)).run_sync(None, session=made).pending == (new,)
+    made.decide(new.approve(), "ada")
     assert agent("done", tools=(remove,)).run_sync(None, session=made).output == "done" and ran == [
         "/"
     ]

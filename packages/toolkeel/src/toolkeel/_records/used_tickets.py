@@ -5,10 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import tempfile
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from time import monotonic, time
+from typing import TypeAlias
 
+from toolkeel._common.cancel import log
 from toolkeel._common.data_folder import data_folder
 from toolkeel._records.tickets import EXTERNAL_LIFETIME, Decision, Ticket
 from toolkeel.errors import SetupError
@@ -69,19 +72,73 @@ def _sweep(folder: Path) -> None:
                 mark.unlink()
 
 
-_spent: dict[str, float] = {}
-"""Tickets decided in this process, until they would have expired anyway: by the clock that nobody sets."""
+Matched: TypeAlias = Mapping[str, tuple[Ticket, Decision]]
+"""Decisions with their tickets, by ticket id."""
+_spent: dict[str, tuple[float, str]] = {}
+"""Tickets used in this process: when they expire by the monotonic clock, and the session's run that
+used them, if one did."""
+
+
+def _monotonic_expiry(ticket: Ticket) -> float:
+    return ticket.expires + monotonic() - time()
+
+
+def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matched:
+    """Mark decisions as used by one run of a session; return those that the run may use.
+
+    A run that was killed finds its own marks and goes on. A decision that served elsewhere, as in a
+    saved copy of the run, is not returned. Where no mark can be written, no saved run can use it
+    either.
+
+    Args:
+        folder: See `mark_decided`.
+        decisions: Decisions that are used now, with their tickets, by ticket id.
+        owner: Id of the run.
+    """
+    folder, claimed = folder or data_folder() / "decided", {}
+    for id, (ticket, decision) in decisions.items():
+        _, first = _spent.setdefault(id, (_monotonic_expiry(ticket), owner))
+        if first == owner and is_id(id) and _claim(folder, id, owner):
+            claimed[id] = ticket, decision
+        else:
+            log().warning("the ticket for %r was used elsewhere; it is asked anew", ticket.tool)
+    return claimed
+
+
+def _claim(folder: Path, ticket: str, owner: str) -> bool:
+    """Write a mark and its owner in one step; return False if it has another owner already."""
+    name = ""
+    try:
+        folder.mkdir(0o700, parents=True, exist_ok=True)
+        _sweep(folder)
+        descriptor, name = tempfile.mkstemp(dir=folder)
+        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
+            file.write(owner)
+        os.link(name, folder / ticket)
+    except FileExistsError:
+        return (folder / ticket).read_text("utf-8") == owner
+    except OSError as error:
+        log().warning("a used ticket cannot be noted: %s", error)
+    finally:
+        if name:
+            os.unlink(name)
+    return True
 
 
 def match_decisions(
-    tickets: Iterable[Ticket], decisions: Iterable[Decision]
+    tickets: Iterable[Ticket], decisions: Iterable[Decision], *, in_session: bool = False
 ) -> dict[str, tuple[Ticket, Decision]]:
     """Return the valid decisions with their tickets, by ticket id.
+
+    Args:
+        tickets: The tickets that wait.
+        decisions: What was decided.
+        in_session: `claim_decisions` finds out what was used already.
 
     Raises:
         SetupError: a decision is for no ticket that waits; no decision is used up in that case.
     """
-    for old in [key for key, expires in _spent.items() if expires < monotonic()]:
+    for old in [key for key, (expires, _) in _spent.items() if expires < monotonic()]:
         del _spent[old]
     waiting = {ticket.id: ticket for ticket in tickets}
     good: dict[str, tuple[Ticket, Decision]] = {}
@@ -90,7 +147,7 @@ def match_decisions(
         if ticket is None or (decision.ticket, decision.seal) != (ticket.id, ticket.seal):
             raise SetupError("a decision is for no ticket that waits, or was used already")
         check_decision(ticket, decision)
-        if ticket.id in _spent:
+        if not in_session and ticket.id in _spent:
             raise SetupError(f"the ticket for {ticket.tool!r} has been used already")
         good[ticket.id] = ticket, decision
     return good
@@ -120,8 +177,7 @@ def mark_used(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
     for ticket, _ in decisions.values():
         if ticket.id in _spent:
             raise SetupError(f"the ticket for {ticket.tool!r} has been used already")
-    ahead = monotonic() - time()
-    _spent.update({ticket.id: ticket.expires + ahead for ticket, _ in decisions.values()})
+    _spent.update({t.id: (_monotonic_expiry(t), "") for t, _ in decisions.values()})
 
 
 def decisions_by_call(

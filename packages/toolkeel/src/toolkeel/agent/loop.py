@@ -178,7 +178,9 @@ class RunLoop(Generic[T]):
                 self._emit_start()
                 self._emit_end("waiting", "")
                 return result
-            self._decisions = resuming.collect_decisions(going.state, going.decisions)
+            self._decisions = resuming.collect_decisions(
+                going.state, going.decisions, in_session=True
+            )
             return await self._run()
 
     def _join(self, going: SessionStart) -> None:

@@ -12,6 +12,7 @@ from toolkeel._records.record import record
 from toolkeel._records.tickets import Decision, Ticket, call_digest
 from toolkeel._records.typed_values import copy_state
 from toolkeel._records.used_tickets import (
+    claim_decisions,
     decisions_by_call,
     mark_decided,
     mark_used,
@@ -49,18 +50,22 @@ class Resumed:
         return self.inner.state
 
 
-def collect_decisions(prompt: object, decisions: Iterable[Decision]) -> Decisions:
+def collect_decisions(
+    prompt: object, decisions: Iterable[Decision], *, in_session: bool = False
+) -> Decisions:
     """Collect the decisions that apply to a resumed run; none is used up yet.
 
     Args:
         prompt: What the run is given: a saved run, or something that has no calls to decide on.
         decisions: For the calls that wait, at any depth.
+        in_session: The prompt is the state of a session.
 
     Raises:
         SetupError: for a decision that counts for no call that waits.
     """
     state = prompt.state if isinstance(prompt, Resumed) else prompt
-    given = match_decisions(state.pending if isinstance(state, RunState) else (), decisions)
+    tickets = state.pending if isinstance(state, RunState) else ()
+    given = match_decisions(tickets, decisions, in_session=in_session)
     return {**prompt.decisions, **given} if isinstance(prompt, Resumed) else given
 
 
@@ -101,9 +106,14 @@ def resume(
         }
         given = {id: each for id, each in given.items() if id not in changed}
     own = check_pending_calls(state, given, tools)
-    if given and not run.scope.parent_id and run.recorder is None:
-        mark_decided(folder, given)
-        mark_used(given)
+    if given and not run.scope.parent_id:
+        if run.recorder is None:
+            mark_decided(folder, given)
+            mark_used(given)
+        else:
+            claimed = claim_decisions(folder, given, run.id)
+            state = _without_tickets(state, given.keys() - claimed.keys())
+            own, given = _own_tickets(state), claimed
     run.loop_state.decisions = decisions_by_call(own, given)
     for call_id, inner in state.inner.items():
         run.loop_state.inner_runs[call_id] = Resumed(inner, given)
@@ -166,6 +176,16 @@ def _own_tickets(state: RunState) -> list[Ticket]:
     """Return the tickets of the run itself, without those of inner runs."""
     within = {ticket.id for inner in state.inner.values() for ticket in inner.state.pending}
     return [ticket for ticket in state.pending if ticket.id not in within]
+
+
+def _without_tickets(state: RunState, ids: Container[str]) -> RunState:
+    """Return a state without some tickets, at any depth: their calls get new ones."""
+    inner = {
+        id: dataclasses.replace(one, state=_without_tickets(one.state, ids))
+        for id, one in state.inner.items()
+    }
+    pending = tuple(ticket for ticket in state.pending if ticket.id not in ids)
+    return dataclasses.replace(state, pending=pending, inner=inner)
 
 
 def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:

@@ -9,12 +9,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
+from dataclasses import replace
 from typing import Any, Final
 
-from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked
+from toolkeel._records.entries import Checkpoint, Decided, Entry, Forked, RunEnded, Waits
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record_json import DEPTH, to_json_data
+from toolkeel._records.tickets import new_id
+from toolkeel.agent.run_state import RunState
+from toolkeel.agent.session_interface import JOURNAL_KEY
+from toolkeel.errors import SetupError
 from toolkeel.sessions.checkpoint import make_checkpoint
 from toolkeel.sessions.errors import SessionError
 from toolkeel.sessions.journal import SessionJournal, Storage, apply_entries
@@ -59,15 +65,35 @@ def import_lines(kept: Storage, to: tuple[str, str], lines: Iterable[str]) -> Se
     entries = list(_entries(rows))
     undone = apply_entries(JournalState(), enumerate(entries, 1)).decisions
     journal = SessionJournal(kept.database, kept.artifacts, None, JournalState())
+    tickets: dict[str, str] = {}
     try:
         for entry in entries:
             if not (isinstance(entry, Decided) and entry.decision.ticket in undone):
-                journal.append(entry)
+                journal.append(_renew(entry, tickets))
         if journal.state.is_at_rest:
             journal.append(make_checkpoint(journal.state))
         return journal.commit_new(*to)
     except (ValueError, OverflowError) as error:  # what the database has no room for
         raise SessionError(f"the entries cannot be kept: {error}") from None
+
+
+def _renew(entry: Entry, tickets: dict[str, str]) -> Entry:
+    """Return an entry of a copy: its tickets have new ids, so that no decision fits two sessions.
+
+    Args:
+        entry: The entry as exported.
+        tickets: The new ids so far, by the old ones.
+    """
+    if isinstance(entry, Waits):
+        id = tickets.setdefault(entry.ticket.id, new_id())
+        return replace(entry, ticket=replace(entry.ticket, id=id))
+    if isinstance(entry, Decided) and entry.decision.ticket in tickets:
+        decision = replace(entry.decision, ticket=tickets[entry.decision.ticket])
+        return replace(entry, decision=decision)
+    if isinstance(entry, RunEnded) and entry.reason == "waiting" and isinstance(entry.output, str):
+        with suppress(SetupError):  # without a key it is read without its approvals
+            return replace(entry, output=RunState.from_json(entry.output).to_json(JOURNAL_KEY))
+    return entry
 
 
 def _check_header(line: str) -> None:
