@@ -30,7 +30,7 @@ else:
         {
             "toolkeel.agent.turn.model_fallback": "Fallback",
             "toolkeel.agent.turn.redact_messages": "Redact",
-            "toolkeel.agent.turn.steps": "Ask ModelStep",
+            "toolkeel.agent.turn.steps": "ModelStep SendRequest",
             "toolkeel.call.steps.cache": "Cache",
             "toolkeel.call.steps.guard": "Allow InputGuard OutputGuard Reject Stop input_guard output_guard",
             "toolkeel.call.steps.call_limits": "ConcurrencyLimit CallLimit RateLimit",

@@ -24,7 +24,9 @@ class ModelStep(Protocol):
 
     ::
 
-        async def logged(request: ModelRequest, run: RunContext, proceed: Ask) -> AssistantMessage:
+        async def logged(
+            request: ModelRequest, run: RunContext, proceed: SendRequest
+        ) -> AssistantMessage:
             print("asking with", len(request.messages), "messages")
             return await proceed(request)
     """
