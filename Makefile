@@ -24,7 +24,7 @@ unexport PYTHONHOME
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo fast figures test test-for test-slow test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
+.PHONY: help demo fast figures nightly test test-for test-slow test-all again check lint gates ruff mypy basedpyright alone bench site injections fuzz sbom wheel lock clean
 
 help: ## say what there is
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/  make \1	\2/' | expand -t 18
@@ -41,8 +41,11 @@ test-for: $(VENV)/dev.stamp ## the tests of one file and of what imports it: mak
 test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
-test-slow: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests, those beside other libraries too
-	$(PYTEST) $(SPREAD) -m slow --timeout=2400
+test-slow: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests: kills, databases, processes
+	$(PYTEST) $(SPREAD) -m "slow and not nightly" --timeout=1200
+
+nightly: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## what takes too long for each change (docs/project/nightly.md)
+	$(PYTEST) $(SPREAD) -m nightly --timeout=2400
 
 # At most three, and tests alone: where more fails, or none could be read, it is no accident of a busy machine.
 again: $(VENV)/dev.stamp ## the up to three tests that failed last, one after the other, as CI tries them again
@@ -50,7 +53,7 @@ again: $(VENV)/dev.stamp ## the up to three tests that failed last, one after th
 		sys.exit(len(failed) > 3 or not all("::" in one for one in failed))'
 	$(PYTEST) --last-failed --last-failed-no-failures=none -v --timeout=2400
 
-test-all: test test-slow ## the tests, slow ones too
+test-all: test test-slow nightly ## every test
 
 check: lint gates ## lint, format, types, gates
 

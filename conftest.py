@@ -15,6 +15,8 @@ from hypothesis import settings
 
 from tests.shared import NOT_RUN, ROOT, TESTS
 
+NIGHTLY = ROOT / "docs" / "project" / "nightly.md"
+"""Names the files whose slow tests run in `make nightly` alone."""
 LONG = ROOT / "tests" / "long_tests.txt"
 """Tests above 0.3 s of processor time, measured by `make measure`."""
 
@@ -58,6 +60,10 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Processes that share the tests must all call them the same: no name holds an address."""
     if shifting := [item.nodeid for item in items if re.search(r" at 0x[\da-f]{6}", item.nodeid)]:
         raise pytest.UsageError(f"the name of a test changes each time: {shifting[0]}")
+    nightly = set(re.findall(r"`((?:packages|tests)/[\w/.-]+)`", NIGHTLY.read_text("utf-8")))
+    for item in items:
+        if item.get_closest_marker("slow") and item.nodeid.partition("::")[0] in nightly:
+            item.add_marker("nightly")
     long = set(LONG.read_text("utf-8").split("\n"))
     for item in items:
         if item.nodeid.partition("[")[0] in long:
