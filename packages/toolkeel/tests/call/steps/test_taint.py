@@ -7,13 +7,10 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from toolkeel import Agent, Effects, Toolset, tool
 from toolkeel._records.tickets import Decision, Ticket
 from toolkeel.agent.result import RunResult
-from toolkeel.call.steps.mentioned_targets import _is_below
 from toolkeel.call.steps.rules import Rules
 from toolkeel.call.steps.taint import BUILDS, can_act, labels_of, restore_labels
 from toolkeel.content import Image, Text
@@ -400,15 +397,6 @@ def test_a_target_that_is_no_parameter_is_refused_where_the_tool_is_registered()
 
     with pytest.raises(DefinitionError, match="recipient as target, which is no parameter"):
         Toolset([post])
-
-
-HOSTS = st.lists(st.sampled_from(["a", "b", "example"]), min_size=1, max_size=3).map(".".join)
-
-
-@given(HOSTS, HOSTS)
-def test_a_host_is_trusted_by_its_whole_name_and_those_below_by_a_star(host: str, at: str) -> None:
-    assert _is_below(host, at) is (host == at)
-    assert _is_below(host, f"*.{at}") is host.endswith(f".{at}")
 
 
 # — secrets —

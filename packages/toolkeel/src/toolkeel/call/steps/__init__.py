@@ -12,6 +12,7 @@ turn_order          the order of a turn's calls, by declared resource: those tha
 cache               remembering results: opt-in, after approval, never of failures
 retry               trying again what may be tried again
 guard               guards: checks of a call before it runs, and of its result before the model reads it
+addresses           addresses in one form: the host as the network compares it, all else byte for byte
 mentioned_targets   targets of a call that the user mentioned or a trusted result contains
 taint               information flow: after private or untrusted data, calls that act outward need approval
 """

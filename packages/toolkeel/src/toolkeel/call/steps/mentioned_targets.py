@@ -1,8 +1,9 @@
 """Deciding which targets of a call the user mentioned or a trusted result contains.
 
 A mentioned target saves a question (`taint`). This is a heuristic for fewer questions: what is in
-doubt was not mentioned. Names are compared in one case, one Unicode form and without percent signs;
-an address must be mentioned completely, or in a shorter form for the same place.
+doubt was not mentioned. Names are compared in one case and one Unicode form, addresses as `addresses`
+does. A number or a short id counts if the person wrote it as ``#12``, or beside another target of the
+call that is mentioned in full.
 """
 
 from __future__ import annotations
@@ -11,10 +12,18 @@ import json
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
-from urllib.parse import unquote, urlsplit
+from dataclasses import dataclass
+from functools import cached_property
+from urllib.parse import unquote
 
 from toolkeel._records.taint_sources import Taint, load_sources
 from toolkeel.call.arguments.validate import ArgumentsView
+from toolkeel.call.steps.addresses import (
+    canonical_address,
+    canonical_host,
+    find_addresses,
+    mentioned_addresses,
+)
 from toolkeel.content import Text
 from toolkeel.context import RunContext
 from toolkeel.define.secret import texts
@@ -32,13 +41,31 @@ SHORTEST = 3
 """Characters of a target below which it never counts as named."""
 MAX_TEXT = 2_000_000
 """Characters of a transcript that are looked through for what was named: the last ones."""
-_ADDRESS = re.compile(
-    r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|www\.[^\s\"'<>]+"
-    r"|\b[a-z]{2}\d{2}[a-z0-9]{10,30}\b",
-    re.IGNORECASE,
-)
 _WORDS = re.compile(r"\w+")
 _NUMBER = re.compile(r"[\d\s.,+-]+")
+
+
+@dataclass(frozen=True)
+class TrustedText:
+    """A text that may mention a target.
+
+    Args:
+        text: The text.
+        passed: What the model gave the call whose result it is, folded; empty for what people wrote.
+    """
+
+    text: str
+    passed: str = ""
+
+    @cached_property
+    def folded(self) -> str:
+        """The text as names are compared."""
+        return _fold(self.text)
+
+    @cached_property
+    def addresses(self) -> frozenset[str]:
+        """The addresses in it, each in its one form."""
+        return mentioned_addresses(self.text)
 
 
 def target_arguments(prepared: Prepared) -> Mapping[str, object]:
@@ -49,12 +76,15 @@ def target_arguments(prepared: Prepared) -> Mapping[str, object]:
 
 def unmentioned_targets(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
     """Return the targets and addresses in the arguments that no trusted text mentions."""
-    found = [one for text in texts(ArgumentsView(prepared)) for one in _ADDRESS.findall(text)]
+    found = [one for text in texts(ArgumentsView(prepared)) for one in find_addresses(text)]
     heard = list(trusted_texts(taint.root))
-    return [value for value in dict.fromkeys((*values, *found)) if not is_named(value, heard)]
+    unnamed = [value for value in dict.fromkeys((*values, *found)) if not is_named(value, heard)]
+    if any(value not in unnamed and not _is_short(_fold(value)) for value in values):
+        return [value for value in unnamed if not _is_written(value, heard)]
+    return unnamed
 
 
-def trusted_texts(run: RunContext) -> Iterator[tuple[str, str]]:
+def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
     """Yield what user and operator wrote, and results that contain no other author's text.
 
     A result comes with what the model gave its call: what it only repeats was named by the model, and
@@ -71,8 +101,8 @@ def trusted_texts(run: RunContext) -> Iterator[tuple[str, str]]:
         if not _is_trusted(message, tools):
             continue
         repeated = asked.get(message.tool_call_id, "") if isinstance(message, ToolMessage) else ""
-        text = _fold(_words_of(message))[-left:]
-        yield text, repeated
+        text = _words_of(message)[-left:]
+        yield TrustedText(text, repeated)
         left -= len(text)
         if left <= 0:
             return
@@ -119,16 +149,35 @@ def _is_of_person(message: ToolMessage, tool: AnyTool | None) -> bool:
     return not (tool.effects.stranger or files or carried)
 
 
-def is_named(value: str, heard: Sequence[tuple[str, str]]) -> bool:
+def is_named(value: str, heard: Sequence[TrustedText]) -> bool:
     """Return True if a target is mentioned completely and is long enough to count."""
-    wanted = _fold(value).strip().rstrip(".")
-    if len(wanted) < SHORTEST or _NUMBER.fullmatch(wanted):
+    wanted = _fold(value)
+    if _is_short(wanted):
+        return _is_written(f"#{wanted.lstrip('#')}", heard)
+    address = canonical_address(value.strip())
+    is_url = "://" in address
+    is_word = "@" not in wanted and not any(map(str.isspace, wanted))
+    spellings = () if is_url else {wanted, canonical_host(wanted) if is_word else wanted}
+    people = [each.folded for each in heard if not each.passed]
+    for each in heard:
+        mentions = address in each.addresses if address else False
+        mentions = mentions or any(_contains(one, each.folded) for one in spellings)
+        if mentions and not _may_be(wanted, each.passed, people):
+            return True
+    return False
+
+
+def _is_short(wanted: str) -> bool:
+    """Return True if a name is too short, or a bare number, to count wherever it is mentioned."""
+    return len(wanted) < SHORTEST or bool(_NUMBER.fullmatch(wanted.lstrip("#")))
+
+
+def _is_written(value: str, heard: Sequence[TrustedText]) -> bool:
+    """Return True if people wrote a number or a short id, as a word of its own."""
+    wanted = _fold(value)
+    if not wanted.strip("#") or not _is_short(wanted.lstrip("#")):
         return False
-    matches = _is_same_address if "://" in wanted or wanted.startswith("www.") else _contains
-    people = [text for text, repeated in heard if not repeated]
-    return any(
-        matches(wanted, text) and not _may_be(wanted, repeated, people) for text, repeated in heard
-    )
+    return any(_contains(wanted, each.folded) for each in heard if not each.passed)
 
 
 def _may_be(wanted: str, passed: str, people: Sequence[str]) -> bool:
@@ -137,7 +186,7 @@ def _may_be(wanted: str, passed: str, people: Sequence[str]) -> bool:
     A tool that decodes, translates or joins makes a name of what is as long, and holds no more of it
     than it was passed in. Words that people wrote do not count.
     """
-    if wanted in passed:
+    if wanted in passed or wanted in unquote(passed):
         return True
     theirs = [w for w in _WORDS.findall(passed) if not any(w in text for text in people)]
     return len("".join(theirs).encode()) >= len("".join(_WORDS.findall(wanted)).encode())
@@ -160,36 +209,11 @@ def _contains(wanted: str, text: str) -> bool:
 
 def _is_word_char(char: str) -> bool:
     """Return True if a character next to a word makes it another word (not in Chinese)."""
-    return char in ("@", "_", "-") or (char.isascii() and char.isalnum())
-
-
-def _is_same_address(address: str, text: str) -> bool:
-    """Return True if a text mentions an address, or a shorter form of the same place."""
-    return address.rstrip("/") in {found.rstrip(").,;!?/") for found in _ADDRESS.findall(text)}
+    return char in ("@", "_", "-") or (char < "\u0590" and char.isalnum())
 
 
 def _fold(text: str) -> str:
-    return unquote(unicodedata.normalize("NFC", text)).casefold()
-
-
-def are_trusted_hosts(values: Sequence[str], trusted: object) -> bool:
-    """Return True if all values are addresses of trusted hosts."""
-    hosts = [host_of(value) for value in values]
-    patterns = [str(p).casefold() for p in trusted] if isinstance(trusted, tuple | list) else []
-    return bool(hosts and patterns) and all(
-        any(_is_below(host, pattern) for pattern in patterns) for host in hosts
+    """Return a name as it is compared: letters are not replaced by others, as ß by ss."""
+    return (
+        unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).lower()).strip().rstrip(".")
     )
-
-
-def host_of(address: str) -> str:
-    """Return the host of an address, normalized; empty if it has none."""
-    try:
-        return (urlsplit(address.strip()).hostname or "").rstrip(".")
-    except ValueError:  # such as a bracket without its other half
-        return ""
-
-
-def _is_below(host: str, pattern: str) -> bool:
-    if not pattern.startswith("*."):
-        return bool(host) and host == pattern
-    return host.endswith(pattern[1:]) and len(host) > len(pattern) - 1

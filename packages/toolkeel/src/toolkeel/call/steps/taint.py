@@ -43,10 +43,9 @@ from toolkeel._records.taint_sources import (
     mark_file,
     read_file_mark,
 )
+from toolkeel.call.steps.addresses import are_trusted_hosts, host_of
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.mentioned_targets import (
-    are_trusted_hosts,
-    host_of,
     is_named,
     target_arguments,
     trusted_texts,

@@ -1,0 +1,43 @@
+"""Addresses in one form."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from toolkeel.call.steps.addresses import (
+    _is_below,
+    are_trusted_hosts,
+    canonical_address,
+    canonical_host,
+    mentioned_addresses,
+)
+
+HOSTS = st.lists(st.sampled_from(["a", "b", "example"]), min_size=1, max_size=3).map(".".join)
+
+
+@given(HOSTS, HOSTS)
+def test_a_host_is_trusted_by_its_whole_name_and_those_below_by_a_star(host: str, at: str) -> None:
+    assert _is_below(host, at) is (host == at)
+    assert _is_below(host, f"*.{at}") is host.endswith(f".{at}")
+
+
+def test_a_trusted_host_is_no_other_that_folds_to_the_same_letters() -> None:
+    assert are_trusted_hosts(["https://GROSS.example./"], ("gross.example",))
+    assert are_trusted_hosts(["https://a.xn--gro-7ka.example/"], ("*.groß.example",))
+    assert not are_trusted_hosts(["https://gross.example/"], ("groß.example",))
+
+
+@given(st.text(max_size=30))
+def test_the_one_form_of_a_host_is_its_own_form_in_every_case_and_with_a_dot(host: str) -> None:
+    form = canonical_host(host)
+    assert canonical_host(form).rstrip(".") == form.rstrip(".")
+    if host.isascii() and not host.endswith("."):
+        assert form == canonical_host(host.upper()) == canonical_host(f"{host}.")
+
+
+@given(st.from_regex(r"[a-zA-Z0-9/?=&%.~;,!)-]{0,30}[a-zA-Z0-9/]", fullmatch=True))
+def test_path_and_query_stay_byte_for_byte(rest: str) -> None:
+    form = canonical_address(f"HTTPS://X.Example./{rest}")
+    assert form == f"https://x.example/{rest}"
+    assert form in mentioned_addresses(f"Look at https://x.example/{rest}.")
