@@ -134,7 +134,7 @@ CLAIMS: tuple[Claim, ...] = (
     Claim("mcp/client/http.py", "refused the request",
           f"{MCP}test_http.py::test_a_refusal_is_told_with_its_status_and_a_broken_way_is_none",
           f"{MCP}test_http.py::test_an_answer_that_says_nothing_of_the_call_leaves_its_outcome_unknown"),
-    Claim("mcp/client/login.py", "was refused", f"{MCP}test_login.py::test_a_login_the_person_refuses_is_told", DOER),
+    Claim("mcp/client/oauth/login.py", "was refused", f"{MCP}oauth/test_login.py::test_a_login_the_person_refuses_is_told", DOER),
     Claim("mcp/client/sampling_and_roots.py", "was refused", f"{MCP}test_sampling_and_roots.py::test_a_question_may_be_refused", DOER),
     Claim("mcp/client/elicitation.py", "not sent yet",
           f"{MCP}test_elicitation.py::test_what_does_not_fit_the_form_is_never_sent", UNTRIED),

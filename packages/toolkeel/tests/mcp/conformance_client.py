@@ -18,8 +18,8 @@ from typing import Any
 import httpx2
 
 from toolkeel import RunContext, Tool, ToolCall, Toolset
-from toolkeel.mcp.client.login import OAuth
 from toolkeel.mcp.client.mcp_server import MCPServer
+from toolkeel.mcp.client.oauth.login import OAuth
 
 METADATA = "https://conformance-test.local/client-metadata.json"
 context = json.loads(os.environ.get("MCP_CONFORMANCE_CONTEXT", "{}"))

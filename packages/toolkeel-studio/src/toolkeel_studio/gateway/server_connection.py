@@ -23,7 +23,7 @@ from mcp_types import CLIENT_CAPABILITIES_META_KEY, LOG_LEVEL_META_KEY
 from toolkeel._records.record import record
 from toolkeel.mcp.client.connection import Connection, ConnectionOptions
 from toolkeel.mcp.client.elicitation import OpenCalls, limit_concurrency
-from toolkeel.mcp.client.login import stored_login
+from toolkeel.mcp.client.oauth.login import stored_login
 from toolkeel.mcp.client.raw_requests import MAX_CALLBACKS
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.server.calling import LEVELS, Client, Feature, Level

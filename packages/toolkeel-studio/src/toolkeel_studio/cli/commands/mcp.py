@@ -156,7 +156,7 @@ def login(server: Server, file: File = None) -> None:
 def logout(server: Server, file: File = None) -> None:
     """Forget the login to a server on the network; the server itself is not told."""
     with needs_extra("an MCP server", "mcp"):
-        from toolkeel.mcp.client.login import delete_login
+        from toolkeel.mcp.client.oauth.login import delete_login
     config = _config(server, file)
     run_sync(lambda: delete_login(config))
     note(f"no login to {visible_line(config.name)} is kept", DIM)

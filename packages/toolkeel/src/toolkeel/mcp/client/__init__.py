@@ -7,10 +7,7 @@ end_orphans             no server outlives us, also where nothing of ours runs a
 stdio                   a server as a process of ours: started without a shell, in a group of its own, with few variables
 proxies                 the network as the environment has it: proxies for all addresses but this machine's own
 http                    a server on the network: an HTTP client whose failures cost one request, not the connection
-token_storage           logins that are kept, in the system's keyring or a file, and renewed by one at a time
-browser                 a person's way through a login page, whose end is awaited here or pasted
-oauth_flow              the SDK's login (OAuth, token refresh) without its lock, its haste and its stray tokens
-login                   logging in to a server on the network: OAuth 2.1 by the SDK
+oauth                   logins to servers on the network: OAuth 2.1 by the SDK, stored and renewed
 elicitation             what a server asks a person in the middle of a call: a small form, or to open an address
 sampling_and_roots      what a server may ask the program: its model (sampling) and its folders (roots)
 pages                   every page of a list, with an end
@@ -29,9 +26,9 @@ from toolkeel._lazy_exports import door
 
 if TYPE_CHECKING:
     from toolkeel.mcp.client.elicitation import Elicitation as Elicitation
-    from toolkeel.mcp.client.login import OAuth as OAuth
     from toolkeel.mcp.client.mcp_server import MCPServer as MCPServer
     from toolkeel.mcp.client.mcp_server import servers as servers
+    from toolkeel.mcp.client.oauth.login import OAuth as OAuth
     from toolkeel.mcp.client.sampling_and_roots import Sampling as Sampling
 else:
     __getattr__, __dir__, __all__ = door(
@@ -39,7 +36,7 @@ else:
         {
             "toolkeel.mcp.client.sampling_and_roots": "Sampling",
             "toolkeel.mcp.client.elicitation": "Elicitation",
-            "toolkeel.mcp.client.login": "OAuth",
+            "toolkeel.mcp.client.oauth.login": "OAuth",
             "toolkeel.mcp.client.mcp_server": "MCPServer servers",
         },
         dict.fromkeys(

@@ -44,7 +44,7 @@ from toolkeel.mcp.client.elicitation import (
     answer_elicitation,
     parse_elicitation,
 )
-from toolkeel.mcp.client.login import Auth, resolve_auth
+from toolkeel.mcp.client.oauth.login import Auth, resolve_auth
 from toolkeel.mcp.client.outcome import failure_of, is_session_lost
 from toolkeel.mcp.client.resources_prompts import ServerContents
 from toolkeel.mcp.client.sampling_and_roots import Roots, Sample, roots_callback, sampling_callback

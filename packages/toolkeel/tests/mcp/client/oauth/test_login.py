@@ -15,8 +15,8 @@ import pytest
 
 from tests.mcp.authorizing import Authority, agreeing, answering, authorized
 from toolkeel import RunContext, SetupError, ToolCall, Toolset
-from toolkeel.mcp.client.login import OAuth, _Login, _token_path, delete_login, resolve_auth
 from toolkeel.mcp.client.mcp_server import MCPServer
+from toolkeel.mcp.client.oauth.login import OAuth, _Login, _token_path, delete_login, resolve_auth
 from toolkeel.mcp.config import ServerConfig, parse_source
 
 WEB = parse_source("https://mcp.example.com/mcp")
@@ -290,7 +290,7 @@ def test_a_login_page_that_sends_no_code_is_told() -> None:
 
 
 def test_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("toolkeel.mcp.client.login.LOGIN", 0.05)
+    monkeypatch.setattr("toolkeel.mcp.client.oauth.login.LOGIN", 0.05)
 
     async def main() -> None:
         login = _Login(OAuth(visit=lambda _: asyncio.sleep(60, "")), "web")

@@ -20,7 +20,7 @@ from tests.mcp.authorizing import agreeing, authorized
 from tests.mcp.peers import free_port
 from tests.waiting import until_sync
 from toolkeel import SetupError
-from toolkeel.mcp.client.browser import Browser, query_of
+from toolkeel.mcp.client.oauth.browser import Browser, query_of
 
 if sys.platform != "win32":
     import pty
@@ -28,7 +28,7 @@ if sys.platform != "win32":
 ADDRESS = re.compile(r"http://\S+/authorize\?\S+")
 WAITS = """
 import asyncio, sys
-from toolkeel.mcp.client.browser import Browser
+from toolkeel.mcp.client.oauth.browser import Browser
 print("CAME", asyncio.run(Browser("far", int(sys.argv[1]))("http://login.example.com/authorize?state=s1")))
 """
 

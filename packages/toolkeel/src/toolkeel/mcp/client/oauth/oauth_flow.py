@@ -20,7 +20,7 @@ import httpx2
 from mcp.client.auth import OAuthClientProvider, OAuthTokenError, utils
 from mcp.shared.inbound import MCP_PROTOCOL_VERSION_HEADER
 
-from toolkeel.mcp.client.token_storage import Tokens
+from toolkeel.mcp.client.oauth.token_storage import Tokens
 
 Flow = AsyncGenerator[httpx2.Request, httpx2.Response]
 _UNKNOWN = ("invalid_client", "unauthorized_client")

@@ -15,7 +15,7 @@ from urllib.parse import parse_qs
 import httpx2
 import pytest
 
-from toolkeel.mcp.client.login import OAuth, resolve_auth
+from toolkeel.mcp.client.oauth.login import OAuth, resolve_auth
 from toolkeel.mcp.config import ServerConfig
 
 

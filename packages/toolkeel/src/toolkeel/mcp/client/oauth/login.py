@@ -22,9 +22,9 @@ from pydantic import AnyUrl
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError, describe
-from toolkeel.mcp.client.browser import Browser, query_of
-from toolkeel.mcp.client.oauth_flow import LoginFlow
-from toolkeel.mcp.client.token_storage import Tokens, system_keyring
+from toolkeel.mcp.client.oauth.browser import Browser, query_of
+from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow
+from toolkeel.mcp.client.oauth.token_storage import Tokens, system_keyring
 from toolkeel.mcp.config import ServerConfig
 from toolkeel.mcp.state_files import mcp_state_folder
 

@@ -14,8 +14,8 @@ from mcp.shared.auth import OAuthClientInformationFull, OAuthToken
 from pydantic import AnyUrl
 
 from toolkeel import SetupError
-from toolkeel.mcp.client import token_storage as module
-from toolkeel.mcp.client.token_storage import Tokens, system_keyring
+from toolkeel.mcp.client.oauth import token_storage as module
+from toolkeel.mcp.client.oauth.token_storage import Tokens, system_keyring
 
 REDIRECT = AnyUrl("http://127.0.0.1:1/callback")
 TOKENS = OAuthToken(access_token="a", refresh_token="r", expires_in=3600, scope="read")
