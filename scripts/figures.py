@@ -14,19 +14,89 @@ from pathlib import Path
 
 from radon.complexity import cc_visit
 
+from tests.gates.call_costs import call_costs
 from tests.gates.house import code_lines
 from tests.gates.sources import Module, modules
 
 BASELINE = Path(__file__).resolve().parents[1] / "docs" / "project" / "figures.json"
-CORE = ("toolkeel.define", "toolkeel.call", "toolkeel.agent", "toolkeel._common", "toolkeel._records")
+CORE = (
+    "toolkeel.define",
+    "toolkeel.call",
+    "toolkeel.agent",
+    "toolkeel._common",
+    "toolkeel._records",
+)
 NO_VERB = frozenset(
-    "the a an what whether one how who where when its it if those that all as of which by this each "
-    "every some any no nobody for in is are and but to so them they these there with without from at on "
-    "why like same".split()
+    [
+        "the",
+        "a",
+        "an",
+        "what",
+        "whether",
+        "one",
+        "how",
+        "who",
+        "where",
+        "when",
+        "its",
+        "it",
+        "if",
+        "those",
+        "that",
+        "all",
+        "as",
+        "of",
+        "which",
+        "by",
+        "this",
+        "each",
+        "every",
+        "some",
+        "any",
+        "no",
+        "nobody",
+        "for",
+        "in",
+        "is",
+        "are",
+        "and",
+        "but",
+        "to",
+        "so",
+        "them",
+        "they",
+        "these",
+        "there",
+        "with",
+        "without",
+        "from",
+        "at",
+        "on",
+        "why",
+        "like",
+        "same",
+    ]
 )
 """First words of docstrings that are no imperative."""
 DIALECT = frozenset(
-    "told said seen stands nobody whether whole kept held given going begun meant asks looks gone".split()
+    [
+        "told",
+        "said",
+        "seen",
+        "stands",
+        "nobody",
+        "whether",
+        "whole",
+        "kept",
+        "held",
+        "given",
+        "going",
+        "begun",
+        "meant",
+        "asks",
+        "looks",
+        "gone",
+    ]
 )
 """Words that show that the field has a better one."""
 
@@ -59,25 +129,29 @@ def measure(chosen: list[Module]) -> dict[str, float]:
     lines = sum(module.text.count("\n") for module in chosen) or 1
     blocks = [block.complexity for module in chosen for block in cc_visit(module.text)]
     words = sum(
-        word.lower() in DIALECT for module in chosen for word in re.findall("[A-Za-z]+", module.text)
+        word.lower() in DIALECT
+        for module in chosen
+        for word in re.findall("[A-Za-z]+", module.text)
     )
     return {
         "files": len(chosen),
         "lines of code": sum(code_lines(module) for module in chosen),
         "radon, mean": round(sum(blocks) / (len(blocks) or 1), 2),
-        "docstrings without a verb, %": round(100 * sum(map(has_no_verb, texts)) / (len(texts) or 1), 1),
+        "docstrings without a verb, %": round(
+            100 * sum(map(has_no_verb, texts)) / (len(texts) or 1), 1
+        ),
         "dialect words in 1,000 lines": round(1000 * words / lines, 1),
     }
 
 
 def figures() -> dict[str, dict[str, float]]:
-    """Measure the core, each distribution, and all of them."""
+    """Measure the core, each distribution, all of them, and the cost of a call."""
     every = list(modules())
     rows = {"core": [m for m in every if m.name.startswith(CORE)]}
     for package in ("toolkeel", "toolkeel_workspace", "toolkeel_studio", "toolkeel_compat"):
         rows[package] = [m for m in every if m.name.split(".")[0] == package]
     rows["all"] = every
-    return {name: measure(chosen) for name, chosen in rows.items()}
+    return {name: measure(chosen) for name, chosen in rows.items()} | {"a call": call_costs()}
 
 
 def main(words: list[str]) -> None:
@@ -88,7 +162,10 @@ def main(words: list[str]) -> None:
         print(name)
         for label, value in row.items():
             old = before.get(name, {}).get(label)
-            print(f"  {label:<32}{value:>10,}" + (f"   (was {old:,})" if old not in (None, value) else ""))
+            print(
+                f"  {label:<32}{value:>10,}"
+                + (f"   (was {old:,})" if old not in (None, value) else "")
+            )
     if "--save" in words:
         BASELINE.write_text(json.dumps(now, indent=1) + "\n", "utf-8")
 
