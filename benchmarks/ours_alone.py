@@ -69,12 +69,12 @@ async def requests() -> Numbers:
                 ToolMessage(work.RESULT.format(i), call.id, "count"),
             ]
         cache = BodyCache(ChatEncoder, ChatTarget("m"))
-        cache.body(ModelRequest(messages))
+        cache.encode(ModelRequest(messages))
 
         async def next_request(
             messages: list[Any] = messages, cache: BodyCache[ChatTarget] = cache
         ) -> None:
-            cache.body(ModelRequest(messages))
+            cache.encode(ModelRequest(messages))
 
         numbers[f"request after {turns} turns"] = await seconds(next_request)
     return numbers

@@ -97,7 +97,7 @@ def test_a_request_costs_what_its_turn_added() -> None:
                     AssistantMessage("", (call,), "tool_calls"),
                     ToolMessage("ok", call.id),
                 ]
-                cache.body(ModelRequest(messages))
+                cache.encode(ModelRequest(messages))
 
         return work
 

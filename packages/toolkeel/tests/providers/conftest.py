@@ -30,4 +30,4 @@ def aws(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     """Hardly a wait before a request is sent again."""
-    monkeypatch.setattr(retry, "FIRST_WAIT", 0.001)
+    monkeypatch.setattr(retry, "FIRST_BACKOFF", 0.001)

@@ -38,7 +38,7 @@ def test_a_server_without_a_model_that_calls_tools_is_passed_over_and_told() -> 
     ]
     choice = choose({}, servers)
     assert (choice.model, choice.why) == ("vllm:b", "Vllm at http://127.0.0.1/vllm, in memory")
-    assert choice.passed == (
+    assert choice.rejected == (
         "Ollama at http://127.0.0.1/ollama has no model that calls tools",
         "Lmstudio at http://127.0.0.1/lmstudio has no model",
         "Llamacpp at http://127.0.0.1/llamacpp wants LLAMACPP_API_KEY",
@@ -61,7 +61,7 @@ def test_a_key_whose_sdk_is_missing_is_passed_over_and_told(
     monkeypatch.setattr(default_model, "is_installed", lambda module: module != "anthropic")
     choice = choose({"ANTHROPIC_API_KEY": "a", "OPENAI_API_KEY": "b"}, [])
     assert choice.model == "openai:gpt-5"
-    assert choice.passed == (
+    assert choice.rejected == (
         "ANTHROPIC_API_KEY is set, but 'toolkeel[anthropic]' is not installed",
     )
 

@@ -25,7 +25,7 @@ from toolkeel.messages import (
 from toolkeel.model_interface import CallDelta, Delta, Settings
 from toolkeel.providers import anthropic
 from toolkeel.providers.wire.decoder import Decoder
-from toolkeel.providers.wire.http import PerLoop
+from toolkeel.providers.wire.http import ClientPerLoop
 from toolkeel.providers.wire.media import unknown_block
 from toolkeel.providers.wire.plain_json import (
     arguments_object,
@@ -33,12 +33,12 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_list,
     as_text,
-    by_word,
-    given,
-    input_text,
-    response_of,
+    complete_arguments_text,
+    invert,
+    parse_response,
+    without_none,
 )
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
 from toolkeel.providers.wire.sdk_model import RequestTemplate, SdkClient, SdkModel, http_errors
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
@@ -51,44 +51,44 @@ WIRE = "parley"
 
 class StreamDecoder(Decoder):
     target = WIRE
-    reasons = by_word({"stop": "done", "tool_calls": "calls", "length": "long"})
+    finish_reasons = invert({"stop": "done", "tool_calls": "calls", "length": "long"})
 
     @staticmethod
-    def usage_of(usage: Json) -> Usage:
+    def parse_usage(usage: Json) -> Usage:
         return Usage(1, as_count(usage.get("in")), as_count(usage.get("out")))
 
-    def take(self, data: Json) -> list[Delta]:
+    def handle_event(self, data: Json) -> list[Delta]:
         self._usage = as_dict(data.get("spent")) or self._usage
         self._reason = as_text(data.get("why")) or self._reason
-        deltas = self._say(as_text(data.get("say")))
+        deltas = self._text_delta(as_text(data.get("say")))
         for one in map(as_dict, as_list(data.get("do"))):
             name = self._tools.name_of(as_text(one.get("verb")))
-            text = self._tools.from_wire(name, input_text(one.get("with")))
-            deltas.append(CallDelta(self._calls, as_text(one.get("ref")), name, text))
-            self._calls += 1
+            text = self._tools.from_wire(name, complete_arguments_text(one.get("with")))
+            deltas.append(CallDelta(self._call_count, as_text(one.get("ref")), name, text))
+            self._call_count += 1
         return deltas
 
     def read_response(self, reply: object) -> list[Delta]:
-        return self.take({"why": "done", **response_of(WIRE, reply)})
+        return self.handle_event({"why": "done", **parse_response(WIRE, reply)})
 
 
 # — encode.py —
 
 
-def encode_options(settings: Settings, tools: WireTools, profile: Asked) -> Json:
+def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) -> Json:
     verbs = [{"verb": one["name"], "shape": one["inputSchema"]} for one in tools.bodies]
-    return given(model=profile.model, verbs=verbs or None, live=profile.stream or None)
+    return without_none(model=profile.model, verbs=verbs or None, live=profile.stream or None)
 
 
-class ParleyEncoder(Encoder[Asked]):
+class ParleyEncoder(Encoder[ModelProfile]):
     wire = WIRE
     key = "turns"
     decoder = StreamDecoder
-    options = staticmethod(encode_options)
+    encode_options = staticmethod(encode_options)
 
-    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        over = self.tail()
-        self.close()
+    def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
+        over = self.encode_tail()
+        self.close_turn()
         role = {AssistantMessage: "model", SystemMessage: "rule"}.get(type(message), "user")
         turn: Json = {"role": role, "say": text_of(message.content)}
         if isinstance(message, AssistantMessage) and message.tool_calls:
@@ -98,8 +98,8 @@ class ParleyEncoder(Encoder[Asked]):
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         return WireResults([{"role": "tool", "ref": wire_id, "got": result.text}], [])
 
-    def tail(self) -> list[Json]:
-        return self.rest().blocks
+    def encode_tail(self) -> list[Json]:
+        return self.open_results().blocks
 
     def _call(self, call: ToolCall) -> Json:
         arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
@@ -113,21 +113,21 @@ class ParleyEncoder(Encoder[Asked]):
 class StoredParley(StoredConversation):
     decoder = StreamDecoder
     key = "turns"
-    inside = "say"
-    assistant = "model"
+    content_key = "say"
+    assistant_role = "model"
 
     def as_response(self, turn: list[Json]) -> Json:
         return turn[0]
 
-    def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+    def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
         if wire["role"] == "tool":
-            yield calls.result(wire["got"], wire["ref"])
+            yield calls.make_result(wire["got"], wire["ref"])
         elif wire["role"] == "rule":
             yield SystemMessage(wire["say"])
         else:
             yield UserMessage(wire["say"])
 
-    def block(self, block: Json) -> Block:
+    def decode_block(self, block: Json) -> Block:
         return unknown_block(WIRE, block)
 
 
@@ -140,7 +140,9 @@ class Parley(SdkModel):
 
     def __init__(self, url: str, *, stream: bool) -> None:
         self._template = RequestTemplate(f"{url}/parley", {}, {})
-        super().__init__(Asked("p-1", stream), {"max_retries": 0}, PerLoop(_new_client))
+        super().__init__(
+            ModelProfile("p-1", stream), {"max_retries": 0}, ClientPerLoop(_new_client)
+        )
 
     def _errors(self) -> AbstractContextManager[None]:
         return http_errors(self.name)
@@ -148,7 +150,7 @@ class Parley(SdkModel):
     def _has_structured_output(self, tools: bool) -> bool:
         return False
 
-    async def _ask(
+    async def _post(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
         return await self._send(client.sdk, self._template, body, {})
@@ -156,7 +158,7 @@ class Parley(SdkModel):
 
 def _new_client() -> SdkClient:
     http = httpx2.AsyncClient()
-    return SdkClient(http, http, http.aclose)
+    return SdkClient(http, close=http.aclose)
 
 
 @tool
@@ -203,7 +205,9 @@ def test_its_errors_are_read_as_on_every_wire() -> None:
 def test_a_stored_conversation_of_it_goes_on_over_any_wire() -> None:
     messages = StoredParley().decode_messages({"turns": TURNS})
     tools = Toolset([add])
-    assert ParleyEncoder(wire_tools(tools, WIRE), Asked()).transcript(messages) == TURNS
+    assert (
+        ParleyEncoder(wire_tools(tools, WIRE), ModelProfile()).encode_transcript(messages) == TURNS
+    )
     _, called, results, _ = anthropic.encode_messages(messages, tools=tools)
     use = {"type": "tool_use", "id": "r1", "name": "add", "input": {"a": 1, "b": 2}}
     assert called["content"] == [{"type": "text", "text": "I add."}, use]

@@ -20,7 +20,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.openai_responses import decode_messages, encode_messages
-from toolkeel.providers.openai_responses.native_calls import NATIVE
+from toolkeel.providers.openai_responses.native_calls import NATIVE_KEY
 from toolkeel_compat.content_blocks import to_content
 from toolkeel_compat.openai_agents.context import (
     RawItem,
@@ -237,7 +237,7 @@ def to_input_list(
     included = [one for one in messages if _is_input(one, instructed)]
     calls = itertools.chain(*(getattr(one, "tool_calls", ()) for one in included))
     if any(
-        NATIVE in read_responses_fields(call) for call in calls
+        NATIVE_KEY in read_responses_fields(call) for call in calls
     ):  # their results have forms of their own
         return [dict(item) for item in encode_messages(included)]
     return [item for one in included for item in _to_input_items(one)]

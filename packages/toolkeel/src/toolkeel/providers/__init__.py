@@ -1,7 +1,7 @@
-"""5. One wire a folder: what it takes, how it encodes, decodes, streams, and its model.
+"""5. One folder for each wire: profile, encoder, decoders and model.
 
-wire              what all wires share: HTTP, SSE, ids, media, retries, body caches
-chat_servers      how the servers that speak Chat Completions differ, a row each
+wire              shared by all wires: HTTP, SSE, ids, media, retries, body caches
+chat_servers      differences of the servers that speak Chat Completions, a row each
 openai_chat       OpenAI's Chat Completions wire, spoken by most servers
 openai_responses  OpenAI's Responses wire
 anthropic         Anthropic's Messages wire
@@ -9,9 +9,9 @@ bedrock           Amazon Bedrock's Converse wire
 gemini            Google's Gemini wire
 text_calls        calls that servers pass on as text, found
 grammar           tools as grammars, for programs that sample a model themselves
-prices            what models cost, by their names: genai-prices
+prices            prices of models by name: genai-prices
 offline           the embedded model: rules only, no weights, no network
 discover          model servers on this machine: Ollama, LM Studio and their like
-default_model     which model, if nobody says
+default_model     the default model
 model_by_name     from a name to a model: ``connect("openai:gpt-5")``
 """

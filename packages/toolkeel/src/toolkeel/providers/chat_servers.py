@@ -1,4 +1,4 @@
-"""How the servers that speak Chat Completions differ, as one table row each."""
+"""Differences of the servers that speak Chat Completions, one table row for each."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ if TYPE_CHECKING:  # the dialects are heavy, and a preset only names one
 
 @record
 class ChatProfile:
-    """What a server takes where not all take the same.
+    """What a server accepts, where servers differ.
 
     Args:
-        max_tokens_key: The body's key for the longest reply.
-        target: Which dialect of JSON Schema it takes, and whether tools may be strict.
-        parallel: Whether ``parallel_tool_calls`` may be said.
-        media: Whether user messages may hold pictures, sounds and files.
-        result_name: Whether a result must name its tool.
-        short_ids: Whether call ids must be nine letters and digits (Mistral).
-        stream_usage: Whether ``stream_options`` may ask for the usage of a stream.
-        reasoning: Whether reasoning goes back with the calls it led to: ``kept`` if it came
-            from this model, ``always`` even if empty, ``never``.
-        bridge: Whether the model must say something between results and a person (Mistral).
-        tools_with_calls: Whether ``tools`` must be there, though empty, once there were calls.
-        json_schema: Whether replies are held to a schema (``response_format``), beside tools too.
-        grammar: Whether replies without tools are: servers that turn a schema into a grammar for
-            the whole reply, which then could be no call.
-        null_content: Whether a reply without words may say ``null``; else it says an empty text.
-        think_tags: Whether text between ``<think>`` tags is reasoning.
+        max_tokens_key: Key of the body for the longest reply.
+        target: Dialect of JSON Schema, and strictness of tools.
+        parallel: True if ``parallel_tool_calls`` is accepted.
+        media: True if user messages may contain pictures, sounds and files.
+        result_name: True if a result must name its tool.
+        short_ids: True if call ids must be nine letters and digits (Mistral).
+        stream_usage: True if ``stream_options`` may request the usage of a stream.
+        reasoning: When reasoning is sent back with its calls: ``own`` if it is this model's,
+            ``always`` even if empty, ``never``.
+        bridge: True if an assistant message must come between results and a user message (Mistral).
+        tools_with_calls: True if ``tools`` must be present, though empty, after calls.
+        json_schema: True if replies are held to a schema (``response_format``), beside tools too.
+        grammar: True if only replies without tools are: the server turns a schema into a grammar for
+            the complete reply, which then cannot be a call.
+        null_content: True if the content of a reply without text may be ``null``; else it is empty.
+        think_tags: True if text between ``<think>`` tags is reasoning.
     """
 
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
@@ -43,7 +43,7 @@ class ChatProfile:
     result_name: bool = False
     short_ids: bool = False
     stream_usage: bool = True
-    reasoning: Literal["kept", "always", "never"] = "kept"
+    reasoning: Literal["own", "always", "never"] = "own"
     bridge: bool = False
     tools_with_calls: bool = False
     json_schema: bool = False
@@ -64,12 +64,12 @@ _OWN_FORM = ChatProfile()
 
 @record
 class Preset:
-    """A server that is known by name.
+    """A known server.
 
     Args:
-        base_url: Where it is.
+        base_url: Its usual address.
         keys: Environment variables that may hold its key; none: it needs no key.
-        profile: What it takes.
+        profile: What it accepts.
     """
 
     base_url: str
@@ -88,7 +88,7 @@ _GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_A
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(
     {
-        # on this machine; each holds a reply to the schema of ``response_format``, says its manual:
+        # on this machine; by their manuals each holds a reply to the schema of ``response_format``:
         # docs.ollama.com/capabilities/structured-outputs: from 0.5.0; not for models in its cloud
         "ollama": Preset("http://127.0.0.1:11434/v1", profile=_LOCAL),
         # lmstudio.ai/docs/developer/openai-compat/structured-output
@@ -164,9 +164,9 @@ _ENDS: Sequence[tuple[str, str]] = (
 
 
 def provider_at(host: str) -> str:
-    """Whose a server is, as OpenTelemetry's conventions call them; empty where the host says nothing.
+    """Return a server's provider by OpenTelemetry's names; empty for an unknown host.
 
-    A server on this machine, or a proxy, may be anybody's.
+    A server on this machine, or a proxy, may belong to anybody.
 
     >>> provider_at("api.x.ai"), provider_at("my.openai.azure.com"), provider_at("127.0.0.1")
     ('x_ai', 'azure.ai.openai', '')
@@ -178,16 +178,16 @@ def provider_at(host: str) -> str:
 
 
 def base_url_of(vendor: str, environment: Mapping[str, str]) -> str:
-    """Where a known server is: where ``<VENDOR>_BASE_URL`` says, else its usual place.
+    """Return a known server's address: ``<VENDOR>_BASE_URL``, else its usual one.
 
-    Ollama's own variable ``OLLAMA_HOST`` counts too, as far as it names a place to ask.
+    Ollama's own variable ``OLLAMA_HOST`` counts too, if it has an address that clients can use.
 
     >>> base_url_of("ollama", {"OLLAMA_HOST": "0.0.0.0:8090"})
     'http://127.0.0.1:8090/v1'
     """
-    given = environment.get(f"{vendor.upper()}_BASE_URL")
-    if given:
-        return given
+    configured = environment.get(f"{vendor.upper()}_BASE_URL")
+    if configured:
+        return configured
     if vendor == "ollama" and environment.get("OLLAMA_HOST"):
         return _ollama_host(environment["OLLAMA_HOST"].strip())
     return PRESETS[vendor].base_url

@@ -1,7 +1,7 @@
-"""Which model, if nobody says: one on this machine, else one there is a key for, else rules.
+"""The default model: one on this machine, else one with a key, else rules.
 
-What is on this machine comes first: it costs nothing, and what is said stays here. Keys follow in
-the order of `HOSTED`. The ``offline`` model is always there.
+Servers on this machine come first: they cost nothing, and the data stays here. Keys follow in the
+order of `HOSTED`. The ``offline`` model is always available.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Hosted:
     """A vendor whose key may be in the environment.
 
     Args:
-        vendor: What ``connect`` calls it.
-        keys: Variables that may hold the key, the first that is set counts.
-        model: Which of its models is taken.
-        module: What must be installed.
-        extra: What brings it.
+        vendor: Its name for ``connect``.
+        keys: Variables that may hold the key; the first one that is set counts.
+        model: The model to choose.
+        module: Module that must be installed.
+        extra: Extra that installs it.
     """
 
     vendor: str
@@ -59,17 +59,17 @@ HOSTED: tuple[Hosted, ...] = (
 
 @record
 class Choice:
-    """The model that was chosen, and why.
+    """The chosen model, with the reason.
 
     Args:
-        model: As ``connect`` takes it.
+        model: Name for ``connect``.
         why: The reason, as a clause.
-        passed: What was passed over, one clause each.
+        rejected: Reasons against other models, one clause for each.
     """
 
     model: str
     why: str
-    passed: tuple[str, ...] = ()
+    rejected: tuple[str, ...] = ()
 
     def __str__(self) -> str:
         return f"{self.model} ({self.why})"
@@ -78,11 +78,11 @@ class Choice:
 def choose(
     environment: Mapping[str, str] | None = None, servers: Sequence[Server] | None = None
 ) -> Choice:
-    """The model that ``auto`` stands for, here and now.
+    """Choose the model that ``auto`` means on this machine.
 
     Args:
-        environment: Where keys are looked up; nothing: the process's own.
-        servers: What was found on this machine; nothing: it is looked for.
+        environment: Variables that may hold keys; None: the process's environment.
+        servers: Servers on this machine; None: they are searched for.
 
     >>> str(choose({"DEEPSEEK_API_KEY": "sk-1"}, []))
     'deepseek:deepseek-chat (DEEPSEEK_API_KEY is set)'
@@ -92,16 +92,16 @@ def choose(
     known = os.environ if environment is None else environment
     passed: list[str] = []
     for server in find_servers(known) if servers is None else servers:
-        if (choice := _local(server, passed)) is not None:
+        if (choice := _choose_local(server, passed)) is not None:
             return Choice(*choice, tuple(passed))
     for hosted in HOSTED:
-        if (choice := _hosted(hosted, known, passed)) is not None:
+        if (choice := _choose_hosted(hosted, known, passed)) is not None:
             return Choice(*choice, tuple(passed))
     why = "no model server on this machine, no key in the environment"
     return Choice(OFFLINE, "nothing else can be used" if passed else why, tuple(passed))
 
 
-def _local(server: Server, passed: list[str]) -> tuple[str, str] | None:
+def _choose_local(server: Server, passed: list[str]) -> tuple[str, str] | None:
     if server.state == "locked":
         passed.append(f"{server.title} at {server.url} wants {server.vendor.upper()}_API_KEY")
     if server.state != "up":
@@ -117,7 +117,7 @@ def _local(server: Server, passed: list[str]) -> tuple[str, str] | None:
     return f"{server.vendor}:{server.best.name}", f"{server.title} at {server.url}{loaded}"
 
 
-def _hosted(
+def _choose_hosted(
     hosted: Hosted, environment: Mapping[str, str], passed: list[str]
 ) -> tuple[str, str] | None:
     key = next((name for name in hosted.keys if environment.get(name, "").strip()), None)
@@ -130,7 +130,7 @@ def _hosted(
 
 
 def is_installed(module: str) -> bool:
-    """Whether `module` can be imported; nothing is."""
+    """Return True if `module` can be imported; it is not imported."""
     try:
         return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):

@@ -1,8 +1,8 @@
 """Model servers on this machine: which run, and which models they have.
 
-Four are looked for where they listen unless told otherwise, or where ``<VENDOR>_BASE_URL`` says:
-Ollama, LM Studio, llama.cpp and vLLM. Each is asked for its models in its own words, so that one
-who listens at such a port and is none of them is not taken for one. Nothing is loaded or changed.
+Four are searched for at their usual ports, or at ``<VENDOR>_BASE_URL``: Ollama, LM Studio, llama.cpp
+and vLLM. Each is asked for its models by its own API, so that another program at such a port is not
+mistaken for one. Nothing is loaded or changed.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _SHOWN = 12
 
 @record
 class LocalModel:
-    """A model that a server on this machine has.
+    """A model of a server on this machine.
 
     Args:
-        name: What it is called there.
-        tools: Whether it calls tools; None if the server does not say.
-        vision: Whether it takes pictures; None if the server does not say.
-        loaded: Whether it is in memory, so that it answers at once.
+        name: Its name on the server.
+        tools: True if it calls tools; None if the server does not report it.
+        vision: True if it accepts pictures; None if the server does not report it.
+        loaded: True if it is in memory, so that it answers at once.
     """
 
     name: str
@@ -47,15 +47,15 @@ class LocalModel:
 
 @record
 class Server:
-    """What was found where a server may listen.
+    """The result of a search at one address.
 
     Args:
-        vendor: What ``connect("vendor:model")`` calls it.
-        title: What people call it.
-        url: Where it was looked for, ``/v1`` included.
-        state: ``up``; ``locked`` if it wants a key; ``other`` if something else answers there;
+        vendor: Its name for ``connect("vendor:model")``.
+        title: Its name for people.
+        url: Its address, ``/v1`` included.
+        state: ``up``; ``locked`` if it requires a key; ``other`` if something else answers there;
             ``down`` if nothing does.
-        models: What it has; those in memory first, else in the server's order.
+        models: Its models; those in memory first, else in the server's order.
     """
 
     vendor: str
@@ -72,15 +72,15 @@ class Server:
 
 
 class _Locked(Exception):
-    """The server wants a key."""
+    """Raised if the server requires a key."""
 
 
-class _Asker:
-    """Asks one server.
+class _ServerClient:
+    """An HTTP client for one server.
 
     Args:
         url: Its base URL, ``/v1`` included.
-        key: Sent if there is one.
+        key: Its key; empty: none is sent.
     """
 
     def __init__(self, url: str, key: str) -> None:
@@ -89,12 +89,12 @@ class _Asker:
         # Whatever proxy the environment names is not the way to this machine.
         self._opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
-    def ask(self, path: str, body: Json | None = None) -> Json:
-        """The JSON object at `path`; an empty one if what is there is none.
+    def fetch(self, path: str, body: Json | None = None) -> Json:
+        """Fetch the JSON object at `path`; empty if there is none.
 
         Raises:
             OSError: if nothing answers.
-            _Locked: if it wants a key.
+            _Locked: if it requires a key.
         """
         data = None if body is None else json.dumps(body).encode()
         headers = {**self._headers, "Content-Type": "application/json"}
@@ -111,19 +111,19 @@ class _Asker:
             return {}
 
 
-def _ollama(asker: _Asker) -> list[LocalModel] | None:
-    """Ollama's own interface: https://docs.ollama.com/api."""
-    listed = asker.ask("/api/tags").get("models")
+def _list_ollama(asker: _ServerClient) -> list[LocalModel] | None:
+    """List models by Ollama's API: https://docs.ollama.com/api."""
+    listed = asker.fetch("/api/tags").get("models")
     if not isinstance(listed, list):
         return None
-    running = as_list(asker.ask("/api/ps").get("models"))
+    running = as_list(asker.fetch("/api/ps").get("models"))
     loaded = {as_text(as_dict(one).get("name")) for one in running}
     models = []
     for number, one in enumerate(map(as_dict, listed)):
         name = as_text(one.get("name"))
         can = one.get("capabilities")
         if can is None and number < _SHOWN:
-            can = asker.ask("/api/show", {"model": name}).get("capabilities")
+            can = asker.fetch("/api/show", {"model": name}).get("capabilities")
         known = isinstance(can, list)
         if name and not (known and "completion" not in as_list(can)):
             tools, vision = (one in as_list(can) if known else None for one in ("tools", "vision"))
@@ -131,11 +131,11 @@ def _ollama(asker: _Asker) -> list[LocalModel] | None:
     return models
 
 
-def _lmstudio(asker: _Asker) -> list[LocalModel] | None:
-    """LM Studio's own interface: https://lmstudio.ai/docs/developer/rest."""
-    found = asker.ask("/api/v1/models").get("models")
+def _list_lmstudio(asker: _ServerClient) -> list[LocalModel] | None:
+    """List models by LM Studio's API: https://lmstudio.ai/docs/developer/rest."""
+    found = asker.fetch("/api/v1/models").get("models")
     if not isinstance(found, list):
-        return _openai(asker)
+        return _list_openai(asker)
     models = []
     for one in map(as_dict, found):
         can = as_dict(one.get("capabilities"))
@@ -147,9 +147,9 @@ def _lmstudio(asker: _Asker) -> list[LocalModel] | None:
     return models
 
 
-def _openai(asker: _Asker) -> list[LocalModel] | None:
-    """What every imitator of OpenAI's has."""
-    answer = asker.ask("/v1/models")
+def _list_openai(asker: _ServerClient) -> list[LocalModel] | None:
+    """List models by the API that all imitators of OpenAI have."""
+    answer = asker.fetch("/v1/models")
     listed = answer.get("data")
     if not isinstance(listed, list) or answer.get("object") not in (None, "list"):
         return None
@@ -157,32 +157,34 @@ def _openai(asker: _Asker) -> list[LocalModel] | None:
     return [LocalModel(name) for name in names if name and "embed" not in name.lower()]
 
 
-_ASKED: Mapping[str, tuple[str, Callable[[_Asker], list[LocalModel] | None]]] = MappingProxyType(
-    {
-        "ollama": ("Ollama", _ollama),
-        "lmstudio": ("LM Studio", _lmstudio),
-        "llamacpp": ("llama.cpp", _openai),
-        "vllm": ("vLLM", _openai),
-    }
+_PROBES: Mapping[str, tuple[str, Callable[[_ServerClient], list[LocalModel] | None]]] = (
+    MappingProxyType(
+        {
+            "ollama": ("Ollama", _list_ollama),
+            "lmstudio": ("LM Studio", _list_lmstudio),
+            "llamacpp": ("llama.cpp", _list_openai),
+            "vllm": ("vLLM", _list_openai),
+        }
+    )
 )
 
 
 def find_servers(environment: Mapping[str, str] | None = None) -> Sequence[Server]:
-    """What is where model servers listen, all asked at once; takes two seconds at most as a rule.
+    """Search for model servers at their usual addresses, all at once; takes about two seconds at most.
 
     Args:
-        environment: Where addresses and keys are looked up; nothing: the process's own.
+        environment: Variables with addresses and keys; None: the process's environment.
     """
     known = os.environ if environment is None else environment
-    with ThreadPoolExecutor(len(_ASKED)) as pool:
-        return list(pool.map(lambda vendor: _look(vendor, known), _ASKED))
+    with ThreadPoolExecutor(len(_PROBES)) as pool:
+        return list(pool.map(lambda vendor: _probe(vendor, known), _PROBES))
 
 
-def _look(vendor: str, environment: Mapping[str, str]) -> Server:
-    title, asked = _ASKED[vendor]
+def _probe(vendor: str, environment: Mapping[str, str]) -> Server:
+    title, asked = _PROBES[vendor]
     url = base_url_of(vendor, environment)
     try:
-        models = asked(_Asker(url, environment.get(f"{vendor.upper()}_API_KEY", "")))
+        models = asked(_ServerClient(url, environment.get(f"{vendor.upper()}_API_KEY", "")))
     except _Locked:
         return Server(vendor, title, url, "locked")
     except (OSError, ValueError, HTTPException):  # ValueError: the address is none

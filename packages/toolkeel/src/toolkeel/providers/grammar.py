@@ -1,13 +1,14 @@
-"""Tools as grammars for models on this machine (constrained decoding): a call that cannot be wrong.
+r"""Tools as grammars for models on this machine (constrained decoding): a call that cannot be wrong.
 
-A program that samples a model itself masks, before each token, what the grammar does not admit. Every
-text a grammar admits is then accepted by the tool, and every right call can be written: with its keys
-in the schema's order, and values as JSON writes them. What no grammar can say is left to the tool and
-named in `problems`. Three edges of llguidance remain: a number beyond a float's range (``1e999``)
-is admitted, and told by the tool; numbers with bounds are written without an exponent; the control
-character DEL is written ``\\u007f``. Servers that hold a reply to a schema are simply sent it (`chat_servers`).
+A program that samples a model itself masks, before each token, what the grammar does not accept. The
+tool accepts every text of its grammar, and every valid call can be written: with its keys in the
+schema's order, and values as JSON writes them. Constraints that no grammar expresses are left to the
+tool and named in `problems`. Three limits of llguidance remain: a number beyond a float's range
+(``1e999``) is accepted, and refused by the tool; numbers with bounds are written without an exponent;
+the control character DEL is written ``\u007f``. Servers that hold a reply to a schema are simply sent
+it (`chat_servers`).
 
-Stands on llguidance (``pip install 'toolkeel[grammar]'``), whose grammars llama.cpp, vLLM and SGLang
+Based on llguidance (``pip install 'toolkeel[grammar]'``), whose grammars llama.cpp, vLLM and SGLang
 read as well.
 """
 
@@ -30,7 +31,7 @@ try:
 except ImportError as error:
     raise MissingExtraError("toolkeel.providers.grammar", "grammar") from error
 
-_UNSAYABLE = frozenset([
+_UNSUPPORTED = frozenset([
     "not", "if", "then", "else", "uniqueItems", "contains", "minContains", "maxContains",
     "propertyNames", "dependentRequired", "dependentSchemas", "unevaluatedProperties",
     "unevaluatedItems",
@@ -54,26 +55,26 @@ _FORMATS: Mapping[str, str] = {
 
 @record
 class Grammar:
-    """What a model may write.
+    """A grammar of a model's output.
 
     Args:
         text: The grammar, as llguidance reads it.
-        problems: What it cannot say and leaves to the tool, each with its place.
+        problems: Constraints that it does not express and leaves to the tool, each with its place.
     """
 
     text: str
     problems: tuple[str, ...] = ()
 
     def matcher(self, tokenizer: LLTokenizer) -> LLMatcher:
-        """What masks a model's tokens, one by one.
+        """Return a matcher that masks a model's tokens, one by one.
 
         Args:
-            tokenizer: The model's, made by llguidance (``llguidance.hf.from_tokenizer`` and its like).
+            tokenizer: The model's tokenizer, made by llguidance (``llguidance.hf.from_tokenizer`` and the like).
         """
         return LLMatcher(tokenizer, self.text, log_level=0)
 
     def admits(self, text: str) -> bool:
-        """Whether a text is whole and right by the grammar.
+        """Return True if a text is complete and valid by the grammar.
 
         >>> from toolkeel import tool
         >>> @tool
@@ -89,16 +90,16 @@ class Grammar:
 
 
 def arguments_grammar(tool: AnyTool) -> Grammar:
-    """The arguments of one tool, as JSON.
+    """Return a grammar of one tool's arguments, as JSON.
 
     Raises:
-        DefinitionError: llguidance makes no grammar of its schema.
+        DefinitionError: if llguidance cannot make one of the schema.
     """
     return schema_grammar(tool.parameters)
 
 
 def call_grammar(tools: Iterable[AnyTool]) -> Grammar:
-    """One call of one of several tools: ``{"name": ..., "arguments": {...}}``.
+    """Return a grammar of one call of one of several tools: ``{"name": ..., "arguments": {...}}``.
 
     `toolkeel.providers.text_calls` finds such a call in a reply.
 
@@ -116,7 +117,7 @@ def call_grammar(tools: Iterable[AnyTool]) -> Grammar:
     problems: list[str] = []
     rules, calls = [], []
     for number, tool in enumerate(tools):
-        schema = _sayable(tool.parameters, tool.name, problems)
+        schema = _expressible(tool.parameters, tool.name, problems)
         before = json.dumps(f'{{"name": {json.dumps(tool.name, ensure_ascii=False)}, "arguments": ')
         calls.append(f"call{number}")
         rules += [f'call{number}: {before} args{number} "}}"', f"args{number}: %json {schema}"]
@@ -127,78 +128,82 @@ def call_grammar(tools: Iterable[AnyTool]) -> Grammar:
 
 
 def schema_grammar(schema: Mapping[str, Any]) -> Grammar:
-    """JSON that a schema admits.
+    """Return a grammar of the JSON that a schema accepts.
 
     Args:
         schema: JSON Schema.
 
     Raises:
-        DefinitionError: llguidance makes no grammar of it.
+        DefinitionError: if llguidance cannot make one of it.
     """
     problems: list[str] = []
-    text = LLMatcher.grammar_from_json_schema(_sayable(schema, "$", problems))
+    text = LLMatcher.grammar_from_json_schema(_expressible(schema, "$", problems))
     return Grammar(_checked(text, "the schema"), tuple(problems))
 
 
 def _checked(text: str, what: str) -> str:
-    if why := _fault(text):
+    if why := _grammar_error(text):
         raise DefinitionError(f"no grammar can be made of {what}: {why}")
     return text
 
 
-def _fault(text: str) -> str:
-    failed, said = LLMatcher.validate_grammar_with_warnings(text)
-    return said[0] if failed else ""
+def _grammar_error(text: str) -> str:
+    failed, schema_text = LLMatcher.validate_grammar_with_warnings(text)
+    return schema_text[0] if failed else ""
 
 
-def _sayable(schema: Mapping[str, Any], where: str, problems: list[str]) -> str:
-    """A schema without what llguidance cannot say, as JSON."""
-    said = _node(schema, where, lambda place, key: problems.append(f"{place}: {key}"))
-    if "oneOf constraints" in _fault(LLMatcher.grammar_from_json_schema(said)):
+def _expressible(schema: Mapping[str, Any], where: str, problems: list[str]) -> str:
+    """Return a schema as JSON, without keywords that llguidance does not support."""
+    schema_text = _reduce_schema(
+        schema, where, lambda place, key: problems.append(f"{place}: {key}")
+    )
+    if "oneOf constraints" in _grammar_error(LLMatcher.grammar_from_json_schema(schema_text)):
         problems.append(f"{where}: oneOf (any number of them may hold)")
-        said["x-guidance"] = {"coerce_one_of": True}
-    return json.dumps(said, ensure_ascii=False)
+        schema_text["x-guidance"] = {"coerce_one_of": True}
+    return json.dumps(schema_text, ensure_ascii=False)
 
 
-def _node(node: Any, where: str, leave: Callable[[str, str], object]) -> Any:
-    """A schema and those within it; `leave` is told of each keyword that is left out."""
+def _reduce_schema(node: Any, where: str, leave: Callable[[str, str], object]) -> Any:
+    """Return a schema and its subschemas without unsupported keywords, reporting each to `leave`."""
     if not isinstance(node, Mapping):
         return node
-    kept: dict[str, Any] = {}
+    reduced: dict[str, Any] = {}
     for key, value in node.items():
-        if key in _UNSAYABLE:
+        if key in _UNSUPPORTED:
             leave(where, key)
         elif key == "pattern" and not _is_pattern(value):
             leave(where, f"pattern {value!r}")
         elif key != "format":
-            kept[key] = value
-    kept = map_children(kept, lambda inner, keys: _node(inner, _inside(where, keys), leave))
-    _put_format(kept, node.get("format"), where, leave)
-    return kept
+            reduced[key] = value
+    reduced = map_children(
+        reduced, lambda inner, keys: _reduce_schema(inner, _inside(where, keys), leave)
+    )
+    _put_format(reduced, node.get("format"), where, leave)
+    return reduced
 
 
 def _inside(where: str, keys: Location) -> str:
     return where + "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in keys)
 
 
-def _put_format(kept: dict[str, Any], format: object, where: str, leave: Any) -> None:
-    if format in _FORMATS and "pattern" not in kept:
-        kept["pattern"] = _FORMATS[str(format)]
+def _put_format(reduced: dict[str, Any], format: object, where: str, leave: Any) -> None:
+    if format in _FORMATS and "pattern" not in reduced:
+        reduced["pattern"] = _FORMATS[str(format)]
     elif format is not None:
         leave(where, f"format {format!r}")
 
 
 @cache
 def _is_pattern(pattern: object) -> bool:
-    """Whether llguidance reads it: no look-around, no back-references."""
+    """Return True if llguidance supports a pattern: no look-around, no back-references."""
     if not isinstance(pattern, str) or re.search(r"\\[bB]", pattern):
         return False
     schema = {"type": "string", "pattern": pattern}
-    return not _fault(LLMatcher.grammar_from_json_schema(schema))
+    return not _grammar_error(LLMatcher.grammar_from_json_schema(schema))
 
 
 class _Bytes:
-    """Each byte is a token: what judges texts where no model writes."""
+    """A tokenizer function with one token for each byte."""
 
     eos_token_id = 256
     bos_token_id = None
@@ -211,5 +216,5 @@ class _Bytes:
 
 @cache
 def byte_tokenizer() -> LLTokenizer:
-    """A tokenizer whose tokens are bytes, and 256 the end."""
+    """Return a tokenizer whose tokens are bytes, with 256 as the end."""
     return LLTokenizer(TokenizerWrapper(_Bytes()))

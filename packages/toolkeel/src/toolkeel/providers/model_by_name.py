@@ -1,8 +1,8 @@
-"""From a name to a model: ``connect("openai:gpt-5")``.
+"""Models by name: ``connect("openai:gpt-5")``.
 
-A vendor is one row: of `VENDORS` if it has a `Model` class, of `chat_servers.PRESETS` if it
-imitates Chat Completions. Classes are imported when asked for, since vendors' SDKs are heavy and
-may be missing.
+Each vendor is one row: of `VENDORS` if it has a `Model` class, of `chat_servers.PRESETS` if it
+imitates Chat Completions. Classes are imported on use, since vendors' SDKs are heavy and may be
+missing.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ VENDORS: Mapping[str, str] = MappingProxyType(
 """``module:Class`` of each vendor's model, which takes the model's name and options."""
 
 AUTO = "auto"
-"""Stands for the model that `toolkeel.providers.default_model` chooses."""
+"""Name for the model that `toolkeel.providers.default_model` chooses."""
 _CHOOSER = "toolkeel.providers.default_model"
 _NAMELESS = frozenset({"offline"})
 """Vendors of a single model, which needs no name."""
@@ -45,14 +45,14 @@ _NAMELESS = frozenset({"offline"})
 
 @checked
 def connect(model: str | Model, **options: Any) -> Model:
-    """The model of that name.
+    """Return the model with a name.
 
     Args:
         model: ``"vendor:model"``, such as ``openai:gpt-5`` or ``ollama:qwen3:8b``; ``offline``;
-            ``auto``, which chooses one (see `toolkeel.providers.default_model`) and says which on
-            stderr; or a `Model`, which is returned as it is.
-        options: What the vendor's class takes, such as `base_url`, `api_key` and `timeout`. A
-            known server's place can also be given as ``<VENDOR>_BASE_URL`` in the environment.
+            ``auto``, which chooses one (see `toolkeel.providers.default_model`) and prints it to
+            stderr; or a `Model`, which is returned unchanged.
+        options: Options of the vendor's class, such as `base_url`, `api_key` and `timeout`. A
+            known server's address can also be set by ``<VENDOR>_BASE_URL`` in the environment.
 
     Raises:
         SetupError: if there is no such vendor, or no model is named, or a key is missing.
@@ -70,47 +70,49 @@ def connect(model: str | Model, **options: Any) -> Model:
     vendor, _, name = model.partition(":")
     vendor = vendor.strip().lower()
     if model == AUTO:
-        return connect(chosen(), **options)
+        return connect(choose_auto(), **options)
     if vendor not in VENDORS and vendor not in PRESETS:
         raise SetupError(_unknown(model, vendor, name))
     if vendor in _NAMELESS:
         if name:
             raise SetupError(f"{vendor!r} is a single model; write {vendor!r}, not {model!r}")
-        return _load(VENDORS[vendor])(**options)
+        return _import_model(VENDORS[vendor])(**options)
     if not name:
         raise SetupError(f"{model!r} names no model; write {vendor}:<model>")
     if vendor in PRESETS:
-        return _load(_CHAT)(name, **_preset_options(vendor, PRESETS[vendor], options))
-    return _load(VENDORS[vendor])(name, **options)
+        return _import_model(_CHAT)(name, **_preset_options(vendor, PRESETS[vendor], options))
+    return _import_model(VENDORS[vendor])(name, **options)
 
 
-def chosen() -> str:
-    """The name of the model that ``auto`` stands for; it is told on stderr."""
+def choose_auto() -> str:
+    """Return the name of the model that ``auto`` means, and print the choice to stderr."""
     choice = importlib.import_module(_CHOOSER).choose()
-    for clause in choice.passed:
+    for clause in choice.rejected:
         print(f"auto: {clause}", file=sys.stderr)
     print(f"auto: {choice}", file=sys.stderr, flush=True)
     name: str = choice.model
     return name
 
 
-def _load(target: str) -> Callable[..., Model]:
+def _import_model(target: str) -> Callable[..., Model]:
     module, _, name = target.partition(":")
     made: Callable[..., Model] = getattr(importlib.import_module(module), name)
     return made
 
 
-def _preset_options(vendor: str, preset: Preset, given: Mapping[str, Any]) -> dict[str, Any]:
-    """The preset's options under those given; a client of the caller's knows its own."""
+def _preset_options(
+    vendor: str, preset: Preset, caller_options: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Merge the preset's options with the caller's; a client of the caller's has its own."""
     options: dict[str, Any] = {"profile": preset.profile}
-    if "client" not in given:
+    if "client" not in caller_options:
         options["base_url"] = base_url_of(vendor, os.environ)
-        options["api_key"] = given.get("api_key") or _key(vendor, preset)
-    return {**options, **{key: value for key, value in given.items() if value is not None}}
+        options["api_key"] = caller_options.get("api_key") or _key(vendor, preset)
+    return {**options, **{key: value for key, value in caller_options.items() if value is not None}}
 
 
 def _key(vendor: str, preset: Preset) -> str:
-    """The vendor's own key; OpenAI's is never sent anywhere else."""
+    """Return the vendor's own key; OpenAI's is never sent anywhere else."""
     for name in preset.keys:
         if os.environ.get(name):
             return os.environ[name]
@@ -124,7 +126,7 @@ def _unknown(model: str, vendor: str, name: str) -> str:
     known = sorted({*VENDORS, *PRESETS, AUTO})
     near = nearest_names(vendor, known, 1)
     if near:
-        meant = f"{near[0]}:{name}" if name else near[0]
-        return f"no vendor {vendor!r}; did you mean {meant!r}?"
+        suggested = f"{near[0]}:{name}" if name else near[0]
+        return f"no vendor {vendor!r}; did you mean {suggested!r}?"
     hint = "" if ":" in model else f"write vendor:model, such as openai:{model}; "
     return f"no vendor {vendor!r}; {hint}there are {', '.join(known)}"

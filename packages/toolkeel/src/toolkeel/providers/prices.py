@@ -1,4 +1,4 @@
-"""Prices of models by their names (cost), for limits in dollars: those of genai-prices, as it has them.
+"""Prices of models by name, from genai-prices, for limits in dollars.
 
 ``pip install 'toolkeel[cost]'``. Nothing is fetched: the prices are those of the installed version.
 """
@@ -17,13 +17,13 @@ except ImportError as error:
 
 
 def price_of(model: str) -> PriceOf | None:
-    """What a model costs; None if nobody knows.
+    """Return a function that prices a model's usage; None for an unknown model.
 
-    A name goes for the vendor it is known of, wherever the model runs: one of your own that is
-    called like another one needs a price in `RunLimits.prices`.
+    A name means the vendor it is known of, wherever the model runs: a model of your own with the name of
+    another one needs a price in `RunLimits.prices`.
 
     Args:
-        model: Its name, as its vendor writes it.
+        model: Name of the model, as its vendor writes it.
 
     >>> price_of("house-model") is None
     True

@@ -169,7 +169,7 @@ def test_other_thinking_is_plain_text() -> None:
 
 def test_a_server_that_never_signs_gets_its_thinking_back() -> None:
     blocks = AnthropicEncoder(WireTools(), AnthropicProfile("m", unsigned_thinking=True))
-    [thought, _] = blocks.reply(thinking("m", ""), [])
+    [thought, _] = blocks.encode_reply(thinking("m", ""), [])
     assert thought == {"type": "thinking", "thinking": "hm", "signature": ""}
 
 

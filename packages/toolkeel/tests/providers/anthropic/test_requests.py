@@ -47,20 +47,20 @@ def test_a_transcript_that_grows_gives_the_bodies_of_each_of_its_states(
     for step in steps:
         growing += messages[len(growing) : len(growing) + step]
         request = ModelRequest(growing, tuple(TOOLS))
-        assert json.loads(bodies.body(request)) == fresh(request, marked)
+        assert json.loads(bodies.encode(request)) == fresh(request, marked)
 
 
 def test_a_late_result_is_put_behind_its_call() -> None:
     bodies = cache()
     messages: list[Message] = [UserMessage("go"), turn(1)[0], UserMessage("still there?")]
-    first = bodies.body(ModelRequest(messages)).decode()
+    first = bodies.encode(ModelRequest(messages)).decode()
     assert "has no result" in first
     messages.append(turn(1)[1])
-    body = json.loads(bodies.body(ModelRequest(messages)))
+    body = json.loads(bodies.encode(ModelRequest(messages)))
     assert "has no result" not in str(body)
     assert body == fresh(ModelRequest(messages))
     messages += [AssistantMessage("yes"), UserMessage("good")]
-    assert json.loads(bodies.body(ModelRequest(messages))) == fresh(ModelRequest(messages))
+    assert json.loads(bodies.encode(ModelRequest(messages))) == fresh(ModelRequest(messages))
 
 
 def test_new_tools_and_settings_change_the_rest_of_the_body() -> None:
@@ -74,14 +74,14 @@ def test_new_tools_and_settings_change_the_rest_of_the_body() -> None:
     for tools in (tuple(TOOLS), (), (other,)):
         for settings in (Settings(), Settings(tool_choice="none"), Settings(max_tokens=7)):
             request = ModelRequest(messages, tools, settings)
-            assert json.loads(bodies.body(request)) == fresh(request)
+            assert json.loads(bodies.encode(request)) == fresh(request)
 
 
 def test_messages_of_the_wire_may_follow() -> None:
     paused = {"role": "assistant", "content": [{"type": "text", "text": "…"}]}
     request = ModelRequest([UserMessage("go")])
     for _ in range(2):
-        body = json.loads(cache().body(request, [paused]))
+        body = json.loads(cache().encode(request, [paused]))
         assert body["messages"][-1] == paused
         assert len(body["messages"]) == 2
 
@@ -90,8 +90,8 @@ def test_features_in_test_are_asked_for_beside_the_body() -> None:
     bodies = cache()
     settings = Settings(provider_options={"betas": ["a-1", "b-2"], "metadata": {"user_id": "u"}})
     request = ModelRequest([UserMessage("go")], (), settings)
-    assert bodies.prepared(request).settings.provider_options["betas"] == ["a-1", "b-2"]
-    body = json.loads(bodies.body(request))
+    assert bodies.prepare(request).settings.provider_options["betas"] == ["a-1", "b-2"]
+    body = json.loads(bodies.encode(request))
     assert "betas" not in body
     assert body["metadata"] == {"user_id": "u"}
 
@@ -102,12 +102,12 @@ def test_a_turn_of_a_long_run_costs_a_copy_and_not_an_encoding() -> None:
     for number in range(1000):
         messages += turn(number)
     start = time.perf_counter()
-    bodies.body(ModelRequest(messages))
+    bodies.encode(ModelRequest(messages))
     whole = time.perf_counter() - start
     times = []
     for number in range(30):
         messages += turn(1000 + number)
         start = time.perf_counter()
-        bodies.body(ModelRequest(messages))
+        bodies.encode(ModelRequest(messages))
         times.append(time.perf_counter() - start)
     assert statistics.median(times) * 20 < whole

@@ -339,11 +339,11 @@ def test_a_pause_goes_on_in_the_next_message() -> None:
         {"type": "text", "text": "One."},
         {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {}},
     ]
-    assert decoder.unfinished() == [{"role": "assistant", "content": content}]
+    assert decoder.continuation() == [{"role": "assistant", "content": content}]
     lost = piece(0, "thinking_delta", thinking="hm")  # its start never came
     second = [begin(), lost, *use(1, "t", "f", "{}"), *end("tool_use", {"output_tokens": 7})]
     deltas += [delta for event in second for delta in decoder.feed(event)]
-    assert not decoder.unfinished()
+    assert not decoder.continuation()
     reply = assemble([*deltas, *decoder.finish()])
     assert (reply.text, reply.tool_calls[0].id) == ("One.", "t")
     assert [one.text for one in reply.reasoning] == ["hm"]

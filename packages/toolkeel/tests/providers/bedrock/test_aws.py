@@ -27,7 +27,7 @@ from tests.providers.recorded import frames, pieces
 from toolkeel.errors import AccessDenied, ModelError, ModelUnavailable, SetupError
 from toolkeel.messages import UserMessage
 from toolkeel.model_interface import ModelRequest
-from toolkeel.providers.bedrock.aws import Aws, framed
+from toolkeel.providers.bedrock.aws import Aws, decode_frames
 from toolkeel.providers.bedrock.model import BedrockConverse
 
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"
@@ -348,7 +348,7 @@ def read(*pieces: bytes) -> tuple[list[Any], str]:
     async def take() -> tuple[list[Any], str]:
         events: list[Any] = []
         try:
-            async for some in framed(arriving()):
+            async for some in decode_frames(arriving()):
                 events += some
         except Exception as error:  # which the model makes one of ours
             return events, repr(error)

@@ -210,7 +210,7 @@ def test_a_transcript_that_grows_gives_the_requests_of_each_of_its_states(
         request = ModelRequest(growing, tuple(TOOLS))
         body = bedrock.encode(request, CLAUDE, prompt_cache=True)
         check_bedrock(body)
-        assert json.loads(bodies.body(request)) == by_wire(body)
+        assert json.loads(bodies.encode(request)) == by_wire(body)
 
 
 def by_wire(body: Any) -> Any:
@@ -228,7 +228,7 @@ def test_the_whole_request_is_the_one_that_boto3_would_send(model: str, stream: 
     request = ModelRequest([UserMessage(tuple(blocks))], tuple(TOOLS))
     with saying(says({"text": "hi"}, stream=stream)) as server:
         ours = BedrockConverse(model, base_url=root(server), stream=stream)
-        body = ours._bodies.body(request)
+        body = ours._bodies.encode(request)
         place = {"region_name": "us-east-1", "endpoint_url": root(server)}
         operation = "converse_stream" if stream else "converse"
         send = by_boto3(model, body, operation=operation, **place)
@@ -385,7 +385,7 @@ def test_pictures_that_the_model_makes_go_back_as_they_came() -> None:
     blocks = body["messages"][1]["content"]
     assert blocks[0]["reasoningContent"]["redactedContent"] == b"ab"
     assert blocks[1]["image"]["source"]["bytes"] == PNG
-    sent = json.loads(model_at("http://127.0.0.1:9")._bodies.body(request))
+    sent = json.loads(model_at("http://127.0.0.1:9")._bodies.encode(request))
     assert sent["messages"][1]["content"][:2] == [hidden, image]
 
 

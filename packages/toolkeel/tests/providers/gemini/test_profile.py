@@ -12,10 +12,10 @@ from toolkeel.messages import Usage
 from toolkeel.providers.gemini.profile import (
     SENTINEL,
     kind_of,
+    parse_usage,
     signature_of,
-    spoken,
-    usage_of,
-    wire_form,
+    spoken_text,
+    to_wire_names,
 )
 
 
@@ -39,13 +39,13 @@ def test_the_stand_in_is_base64_as_the_sdk_wants_it() -> None:
 
 def test_an_sdks_object_says_what_the_wire_says() -> None:
     part = types.Part(function_call=types.FunctionCall(name="f", args={"city_name": "北"}))
-    assert wire_form(part) == {"functionCall": {"name": "f", "args": {"city_name": "北"}}}
-    assert wire_form('{"a": 1}') == {"a": 1}
+    assert to_wire_names(part) == {"functionCall": {"name": "f", "args": {"city_name": "北"}}}
+    assert to_wire_names('{"a": 1}') == {"a": 1}
 
 
 def test_a_thought_is_not_said_and_a_signed_text_is_more_than_text() -> None:
-    assert spoken({"text": "a"}) == "a"
-    assert spoken({"text": "a", "thought": True}) == ""
+    assert spoken_text({"text": "a"}) == "a"
+    assert spoken_text({"text": "a", "thought": True}) == ""
     kinds = [{"text": "a"}, {"text": "a", "thoughtSignature": "x"}, {"functionCall": {}}, {"x": 1}]
     assert [kind_of(one) for one in kinds] == ["text", "other", "call", "other"]
 
@@ -59,5 +59,5 @@ def test_tokens_add_up_to_the_servers_total() -> None:
         "cachedContentTokenCount": 4,
         "totalTokenCount": 20,
     }
-    assert usage_of(usage) == Usage(1, 12, 8, 4, 3)
-    assert usage_of(usage).total_tokens == usage["totalTokenCount"]
+    assert parse_usage(usage) == Usage(1, 12, 8, 4, 3)
+    assert parse_usage(usage).total_tokens == usage["totalTokenCount"]

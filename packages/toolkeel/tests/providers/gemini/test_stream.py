@@ -97,16 +97,16 @@ def test_reasons_that_are_numbers_are_known_and_end_the_answer(number: int, reas
 def test_a_prompt_that_is_blocked_by_a_number_is_not_asked_about_again() -> None:
     decoder = StreamDecoder()
     decoder.feed({"promptFeedback": {"blockReason": 1}})
-    assert not decoder.empty
+    assert not decoder.is_empty
     assert reply_of({"promptFeedback": {"blockReason": 1}}).finish_reason == "filtered"
 
 
 def test_an_empty_answer_is_known() -> None:
     decoder = StreamDecoder()
     assert decoder.feed({"usageMetadata": {"promptTokenCount": 1}}) == []
-    assert decoder.empty
+    assert decoder.is_empty
     decoder.feed(chunk(end="STOP"))
-    assert not decoder.empty
+    assert not decoder.is_empty
 
 
 def test_usage_is_what_was_last_said() -> None:

@@ -40,7 +40,7 @@ def encode(
     tools = WireTools(target=profile.target)
     tools.names.update(names)
     encoder = ChatEncoder(tools, ChatTarget(model, server=profile))
-    wires = [wire for message in messages for wire in encoder.add(message)] + encoder.end()
+    wires = [wire for message in messages for wire in encoder.add(message)] + encoder.encode_end()
     check_body({"model": "m", "messages": wires})
     json.dumps(wires, ensure_ascii=False).encode()
     return wires
@@ -125,14 +125,14 @@ def test_pictures_at_the_end_of_the_transcript_wait_for_no_message() -> None:
     encoder = ChatEncoder(WireTools(target="openai-chat"), ChatTarget())
     encoder.add(AssistantMessage(tool_calls=(ToolCall("a", "shot"), ToolCall("b", "shot"))))
     encoder.add(ToolMessage((PNG,), "a", "shot"))
-    none, media = encoder.end()
+    none, media = encoder.encode_end()
     assert none["tool_call_id"] == "b"
-    assert [none, media] == encoder.end()
+    assert [none, media] == encoder.encode_end()
     encoder.add(ToolMessage((PNG,), "b", "shot"))
-    [wire] = encoder.end()
+    [wire] = encoder.encode_end()
     assert [part["type"] for part in wire["content"]] == ["text", "image_url"] * 2  # type: ignore[index,attr-defined]
     assert encoder.add(UserMessage("ok"))[0] == wire
-    assert encoder.end() == []
+    assert encoder.encode_end() == []
 
 
 def test_an_empty_result_says_so() -> None:
@@ -333,10 +333,10 @@ def test_a_late_result_moves_to_its_call_in_a_growing_transcript_too() -> None:
         UserMessage("hi"),
     ]
     cache = BodyCache(ChatEncoder, ChatTarget("m"))
-    before = json.loads(cache.body(ModelRequest(messages)))["messages"]
+    before = json.loads(cache.encode(ModelRequest(messages)))["messages"]
     assert "has no result" in before[1]["content"]
     messages.append(late)
-    after = json.loads(cache.body(ModelRequest(messages)))["messages"]
+    after = json.loads(cache.encode(ModelRequest(messages)))["messages"]
     assert [one["content"] for one in after] == [None, "late", "hi"]
 
 

@@ -245,7 +245,7 @@ def test_garbage_inside_a_stream_is_an_error() -> None:
 def test_an_answer_that_is_no_answer_is_an_error(stream: bool) -> None:
     page = answer("<html>proxy</html>", kind="text/html")
     if stream:
-        assert "before anything was said" in str(error_of(page))
+        assert "before its first delta" in str(error_of(page))
     else:
         assert "not JSON" in str(error_of(page, stream=False))
     assert isinstance(error_of(answer("{broken"), stream=stream), ModelError)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from toolkeel.messages import Usage
-from toolkeel.providers.openai_chat.profile import REASONS, usage_of
+from toolkeel.providers.openai_chat.profile import REASONS, parse_usage
 
 
 @pytest.mark.parametrize(
@@ -17,12 +17,12 @@ from toolkeel.providers.openai_chat.profile import REASONS, usage_of
     ],
 )
 def test_cached_tokens_are_counted_under_every_name_that_servers_have(usage: dict) -> None:
-    told = usage_of({"prompt_tokens": 10, "completion_tokens": 3, **usage})
+    told = parse_usage({"prompt_tokens": 10, "completion_tokens": 3, **usage})
     assert told == Usage(1, 10, 3, 7)
 
 
 def test_what_is_no_count_counts_as_nothing() -> None:
-    assert usage_of({"prompt_tokens": "many", "completion_tokens": -1}) == Usage(1)
+    assert parse_usage({"prompt_tokens": "many", "completion_tokens": -1}) == Usage(1)
 
 
 def test_every_reason_of_the_table_is_one_of_ours() -> None:

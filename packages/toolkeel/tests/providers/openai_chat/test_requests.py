@@ -37,7 +37,7 @@ def cache() -> BodyCache[ChatTarget]:
 
 def check(bodies: BodyCache[ChatTarget], request: ModelRequest) -> None:
     fresh = openai_chat.encode(request, "m", stream=True)
-    assert json.loads(bodies.body(request)) == fresh
+    assert json.loads(bodies.encode(request)) == fresh
 
 
 def test_a_growing_transcript_is_always_sent_whole() -> None:
@@ -75,7 +75,7 @@ def test_tools_that_change_their_aliases_change_the_history_too() -> None:
     others = TOOLS.rename({"add": "clock_now"})
     request = ModelRequest(messages, tuple(others))
     check(bodies, request)
-    assert bodies.prepared(request).tools.names["clock.now"] != "clock_now"
+    assert bodies.prepare(request).tools.names["clock.now"] != "clock_now"
 
 
 def test_settings_that_change_are_sent() -> None:
@@ -115,13 +115,13 @@ def test_any_mixture_of_runs_gives_each_its_own_body(steps: Sequence[tuple[int, 
             runs[run] = list(runs[run - 1])
         request = ModelRequest(runs[run])
         fresh = openai_chat.encode(request, "m", profile=COMPATIBLE)
-        assert json.loads(bodies.body(request)) == fresh
+        assert json.loads(bodies.encode(request)) == fresh
 
 
 def test_only_so_many_transcripts_are_remembered() -> None:
     bodies = cache()
     for number in range(3 * growing.MAX_TRANSCRIPTS):
-        bodies.body(ModelRequest([UserMessage(str(number))]))
+        bodies.encode(ModelRequest([UserMessage(str(number))]))
     assert len(bodies._transcripts) == growing.MAX_TRANSCRIPTS
 
 
@@ -129,7 +129,7 @@ def test_surrogates_and_control_characters_never_break_a_body() -> None:
     odd = "a\ud83d\0b\x01"
     call = ToolCall(odd, odd, {odd: odd}, provider_options={"x": odd})
     messages = [UserMessage(odd), AssistantMessage(odd, (call,)), ToolMessage(odd, odd)]
-    body: Any = json.loads(cache().body(ModelRequest(messages)))
+    body: Any = json.loads(cache().encode(ModelRequest(messages)))
     assert body["messages"][0]["content"] == "ab\x01"
     assert body["messages"][1]["tool_calls"][0]["x"] == "ab\x01"
 
@@ -139,12 +139,12 @@ def seconds_per_turn(turns: int) -> float:
     messages: list[Message] = [UserMessage("go")]
     for number in range(turns):
         messages += turn(number)
-    bodies.body(ModelRequest(messages))
+    bodies.encode(ModelRequest(messages))
     times = []
     for number in range(30):
         messages += turn(turns + number)
         start = time.perf_counter()
-        bodies.body(ModelRequest(messages))
+        bodies.encode(ModelRequest(messages))
         times.append(time.perf_counter() - start)
     return statistics.median(times)
 

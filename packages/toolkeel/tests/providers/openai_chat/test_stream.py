@@ -224,7 +224,7 @@ def test_an_error_that_a_router_puts_beside_a_message_is_raised_with_what_was_sp
     with pytest.raises(ModelError, match="the provider is down") as raised:
         decoder.feed({"choices": [{**failed, "error": error}], "usage": {"prompt_tokens": 3}})
     assert (raised.value.status, raised.value.retryable) == (502, True)
-    assert decoder.billed().input_tokens == 3
+    assert decoder.reported_usage().input_tokens == 3
 
 
 @pytest.mark.parametrize("choices", [[None], [{"message": "hi"}], [{"finish_reason": "stop"}]])

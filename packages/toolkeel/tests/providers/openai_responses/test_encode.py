@@ -18,7 +18,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.openai_responses.encode import ResponsesEncoder
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.tools import WireTools
 
 WIRE = "openai-responses"
@@ -55,7 +55,7 @@ def reply(
 
 def encoded(*messages: Message, model: str = "gpt-5") -> list[Any]:
     tools = WireTools(target="openai-responses")
-    return ResponsesEncoder(tools, Asked(model)).transcript(messages)
+    return ResponsesEncoder(tools, ModelProfile(model)).encode_transcript(messages)
 
 
 def result_of(content: Content, *, failed: bool = False) -> Any:
@@ -176,10 +176,10 @@ def test_a_late_result_stands_behind_its_call() -> None:
     message = AssistantMessage(tool_calls=(CALL,))
     items = encoded(message, UserMessage("?"), ToolMessage("1", "call_1"))
     assert [one.get("output") for one in items] == [None, "1", None]
-    encoder = ResponsesEncoder(WireTools(target="openai-responses"), Asked())
+    encoder = ResponsesEncoder(WireTools(target="openai-responses"), ModelProfile())
     for one in (message, UserMessage("?"), ToolMessage("1", "call_1")):
         encoder.add(one)
-    assert encoder.late
+    assert encoder.needs_repair
 
 
 def test_a_result_of_no_call_is_left_out() -> None:

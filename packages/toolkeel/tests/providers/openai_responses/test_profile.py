@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkeel.messages import Usage
-from toolkeel.providers.openai_responses.profile import call_extra, spoken, usage_of
+from toolkeel.providers.openai_responses.profile import call_extra, message_text, parse_usage
 
 
 def test_a_calls_own_id_and_namespace_are_kept_and_null_is_not() -> None:
@@ -23,9 +23,9 @@ def test_a_free_text_call_says_so_for_both_of_openais_wires() -> None:
 
 def test_the_text_of_a_message_is_all_its_parts() -> None:
     parts = [{"type": "output_text", "text": "a"}, {"type": "refusal", "refusal": "b"}, None]
-    assert spoken({"type": "message", "content": parts}) == "ab"
-    assert spoken({"type": "message", "content": "plain"}) == "plain"
-    assert spoken({"type": "web_search_call", "content": "x"}) == ""
+    assert message_text({"type": "message", "content": parts}) == "ab"
+    assert message_text({"type": "message", "content": "plain"}) == "plain"
+    assert message_text({"type": "web_search_call", "content": "x"}) == ""
 
 
 def test_tokens_are_counted_and_nonsense_is_none() -> None:
@@ -35,5 +35,5 @@ def test_tokens_are_counted_and_nonsense_is_none() -> None:
         "input_tokens_details": {"cached_tokens": 4},
         "output_tokens_details": {"reasoning_tokens": 3},
     }
-    assert usage_of(usage) == Usage(1, 10, 5, 4, 3)
-    assert usage_of({"input_tokens": None, "input_tokens_details": []}) == Usage(1)
+    assert parse_usage(usage) == Usage(1, 10, 5, 4, 3)
+    assert parse_usage({"input_tokens": None, "input_tokens_details": []}) == Usage(1)

@@ -321,7 +321,9 @@ def test_a_call_has_its_tools_own_name() -> None:
 
 
 def test_arguments_that_came_as_an_object_are_text() -> None:
-    assert OpenItem({"type": "function_call", "arguments": {"a": "北"}}, 0).text() == '{"a":"北"}'
+    assert (
+        OpenItem({"type": "function_call", "arguments": {"a": "北"}}, 0).full_text() == '{"a":"北"}'
+    )
 
 
 def test_parts_of_reasoning_stand_apart() -> None:
@@ -334,8 +336,8 @@ def test_parts_of_reasoning_stand_apart() -> None:
 def test_pieces_become_the_items_own_form_only_if_it_has_none() -> None:
     item = OpenItem({"type": "function_call", "arguments": ""}, 0)
     item.pieces.append("{}")
-    item.complete()
+    item.complete_wire()
     assert item.wire["arguments"] == "{}"
     item.pieces.append("more")
-    item.complete()
+    item.complete_wire()
     assert item.wire["arguments"] == "{}"

@@ -13,7 +13,7 @@ from toolkeel.content import Image
 from toolkeel.messages import AssistantMessage, Usage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.text_calls.think_tags import THINK_KEY, ThinkTags
-from toolkeel.providers.wire.media import words_alone
+from toolkeel.providers.wire.media import text_without_media
 
 words = st.text(st.sampled_from('ab <>/{}"1\n東🐱`'), max_size=12).map(
     lambda text: text.strip("`\n")
@@ -55,7 +55,7 @@ def test_without_the_opening_tag_all_text_before_the_closing_one_is_reasoning(
 ) -> None:
     end = Finish("stop", Usage(1, 2, 3), "m", {}, (Image(b"x", "image/png"),))
     reply = read(split(f"{thought}\n</think>\n\n{said}", at), end)
-    assert (thoughts(reply), words_alone(reply)) == (thought, said)
+    assert (thoughts(reply), text_without_media(reply)) == (thought, said)
     assert reply.usage == Usage(1, 2, 3)
     assert any(isinstance(block, Image) for block in reply.content)
 

@@ -11,22 +11,22 @@ from toolkeel.providers.openai_chat.profile import ChatTarget
 from toolkeel.providers.wire import body_cache as growing
 from toolkeel.providers.wire.body_cache import (
     BodyCache,
-    Media,
-    Transcript,
-    Transcripts,
+    EncodedTranscript,
+    EncodedTranscripts,
+    MediaPolicy,
     append_json,
 )
 from toolkeel.providers.wire.plain_json import Json
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.request import Encoder
 from toolkeel.providers.wire.tools import WireTools
 
 
-class Words(Encoder[Asked]):
+class Words(Encoder[ModelProfile]):
     """Keeps the texts it got, and whether it got a result."""
 
     def __init__(self) -> None:
-        super().__init__(WireTools(), Asked())
+        super().__init__(WireTools(), ModelProfile())
         self.texts: list[str] = []
         self.results = False
 
@@ -42,34 +42,34 @@ class Words(Encoder[Asked]):
         return [{"text": message.content}]
 
 
-def texts(known: Transcript) -> list[str]:
+def texts(known: EncodedTranscript) -> list[str]:
     assert isinstance(known.encoder, Words)
     return known.encoder.texts
 
 
 def test_a_transcript_that_goes_on_takes_in_what_is_new() -> None:
-    known: Transcripts = Transcripts()
+    known: EncodedTranscripts = EncodedTranscripts()
     messages: list[Message] = [UserMessage("a")]
-    first = known.of(messages, "k", Words)
+    first = known.advance(messages, "k", Words)
     messages.append(UserMessage("b"))
-    assert known.of(messages, "k", Words) is first
+    assert known.advance(messages, "k", Words) is first
     assert texts(first) == ["a", "b"]
-    assert known.of(list(messages), "k", Words) is first
+    assert known.advance(list(messages), "k", Words) is first
 
 
 def test_another_transcript_starts_anew() -> None:
-    known: Transcripts = Transcripts()
+    known: EncodedTranscripts = EncodedTranscripts()
     messages: list[Message] = [UserMessage("a"), UserMessage("b")]
-    first = known.of(messages, "k", Words)
+    first = known.advance(messages, "k", Words)
     for other, key in (
         ([UserMessage("z"), messages[1]], "k"),
         (messages[:1], "k"),
         (messages, "other"),
     ):
-        made = known.of(other, key, Words)
+        made = known.advance(other, key, Words)
         assert made is not first
         assert texts(made) == [message.content for message in other]
-    assert texts(known.of(messages, "k", Words)) == ["a", "b"]
+    assert texts(known.advance(messages, "k", Words)) == ["a", "b"]
 
 
 class Incomparable:
@@ -84,31 +84,31 @@ def test_artifacts_that_cannot_be_compared_make_no_trouble() -> None:
         return [AssistantMessage("a", provider_options={"artifact": Incomparable()}), last]
 
     last = UserMessage("b")
-    known: Transcripts = Transcripts()
+    known: EncodedTranscripts = EncodedTranscripts()
     messages = transcript()
-    first = known.of(messages, "k", Words)
-    assert known.of([*messages, UserMessage("c")], "k", Words) is first
-    assert known.of([*transcript(), UserMessage("c")], "k", Words) is not first
+    first = known.advance(messages, "k", Words)
+    assert known.advance([*messages, UserMessage("c")], "k", Words) is first
+    assert known.advance([*transcript(), UserMessage("c")], "k", Words) is not first
 
 
 def test_what_came_late_is_made_anew_in_order() -> None:
-    known: Transcripts = Transcripts()
+    known: EncodedTranscripts = EncodedTranscripts()
     messages: list[Message] = [UserMessage("a"), ToolMessage("?", "x")]
-    assert texts(known.of(messages, "k", Words)) == ["a"]
+    assert texts(known.advance(messages, "k", Words)) == ["a"]
     messages.append(UserMessage("b"))
-    again = known.of(messages, "k", Words)
-    assert (texts(again), again.encoder.late) == (["a", "b"], False)
+    again = known.advance(messages, "k", Words)
+    assert (texts(again), again.encoder.needs_repair) == (["a", "b"], False)
 
 
 def test_only_so_many_and_so_large_transcripts_are_remembered() -> None:
-    known: Transcripts = Transcripts()
+    known: EncodedTranscripts = EncodedTranscripts()
     large = "x" * (growing.MAX_BYTES // 4 - 100)
     for _ in range(10):
-        known.of([UserMessage(large)], "k", Words)
+        known.advance([UserMessage(large)], "k", Words)
     assert len(known) == 5  # four are the most that is allowed beside the latest
-    small: Transcripts = Transcripts()
+    small: EncodedTranscripts = EncodedTranscripts()
     for _ in range(3 * growing.MAX_TRANSCRIPTS):
-        small.of([], "k", Words)
+        small.advance([], "k", Words)
     assert len(small) == growing.MAX_TRANSCRIPTS
 
 
@@ -117,7 +117,7 @@ def test_what_depends_on_tools_and_settings_is_made_when_they_change() -> None:
 
     def prepared(message: str, **options: object) -> object:
         settings = Settings(provider_options=options)
-        return cache.prepared(ModelRequest([UserMessage(message)], (), settings))
+        return cache.prepare(ModelRequest([UserMessage(message)], (), settings))
 
     first = prepared("x", a=1)
     assert prepared("y", a=1) is first
@@ -149,11 +149,11 @@ def test_pictures_beyond_the_limit_are_told_now_and_then_and_not_every_turn() ->
         made.append(Pictures())
         return made[-1]
 
-    known: Transcripts = Transcripts(Media(limit=4000))
+    known: EncodedTranscripts = EncodedTranscripts(MediaPolicy(limit=4000))
     messages: list[Message] = []
     for turn in range(40):
         messages.append(UserMessage((Image(bytes(300)),)))  # 400 bytes each
-        shown = texts(known.of(messages, "k", new))
+        shown = texts(known.advance(messages, "k", new))
         seen = shown.count("seen")
         assert len(shown) == turn + 1
         assert min(turn + 1, 7) <= seen <= 10
@@ -162,18 +162,21 @@ def test_pictures_beyond_the_limit_are_told_now_and_then_and_not_every_turn() ->
 
 
 def test_a_picture_larger_than_the_limit_is_shown_while_it_is_the_newest() -> None:
-    known: Transcripts = Transcripts(Media(limit=100))
+    known: EncodedTranscripts = EncodedTranscripts(MediaPolicy(limit=100))
     messages: list[Message] = [UserMessage((Image(bytes(300)),))]
-    first = known.of(messages, "k", Pictures)
+    first = known.advance(messages, "k", Pictures)
     assert texts(first) == ["seen"]
     messages.append(UserMessage("and?"))
-    assert known.of(messages, "k", Pictures) is first
+    assert known.advance(messages, "k", Pictures) is first
     messages.append(UserMessage((Image(bytes(300)),)))
-    assert texts(known.of(messages, "k", Pictures)) == ["told", "told", "seen"]
+    assert texts(known.advance(messages, "k", Pictures)) == ["told", "told", "seen"]
 
 
 def test_without_a_limit_everything_is_shown_and_without_sight_nothing() -> None:
     messages: list[Message] = [UserMessage((Image(bytes(300)),))] * 3
-    assert texts(Transcripts(Media(limit=None)).of(messages, "k", Pictures)) == ["seen"] * 3
-    blind = Media(shown=False, limit=1)
-    assert texts(Transcripts(blind).of(messages, "k", Pictures)) == ["told"] * 3
+    assert (
+        texts(EncodedTranscripts(MediaPolicy(limit=None)).advance(messages, "k", Pictures))
+        == ["seen"] * 3
+    )
+    blind = MediaPolicy(enabled=False, limit=1)
+    assert texts(EncodedTranscripts(blind).advance(messages, "k", Pictures)) == ["told"] * 3

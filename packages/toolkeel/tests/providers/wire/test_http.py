@@ -8,7 +8,7 @@ import gc
 import pytest
 
 from toolkeel.errors import SetupError
-from toolkeel.providers.wire.http import PerLoop, check_options
+from toolkeel.providers.wire.http import ClientPerLoop, check_options
 
 
 class Client:
@@ -22,7 +22,7 @@ class Client:
 
 
 def test_each_event_loop_has_one_client() -> None:
-    clients = PerLoop(Client)
+    clients = ClientPerLoop(Client)
 
     async def two() -> tuple[Client, Client]:
         return clients.get(), clients.get()
@@ -34,7 +34,7 @@ def test_each_event_loop_has_one_client() -> None:
 
 
 def test_closing_closes_the_running_loops_client() -> None:
-    clients = PerLoop(Client)
+    clients = ClientPerLoop(Client)
 
     async def run() -> None:
         client = clients.get()
@@ -48,7 +48,7 @@ def test_closing_closes_the_running_loops_client() -> None:
 
 def test_a_client_of_the_programs_own_is_used_everywhere_and_left_open() -> None:
     own = Client()
-    clients = PerLoop(Client, own)
+    clients = ClientPerLoop(Client, own)
 
     async def run() -> None:
         assert clients.get() is own
@@ -61,7 +61,7 @@ def test_a_client_of_the_programs_own_is_used_everywhere_and_left_open() -> None
 
 def test_clients_are_closed_when_nobody_holds_them_any_more() -> None:
     async def run() -> None:
-        clients = PerLoop(Client)
+        clients = ClientPerLoop(Client)
         client = clients.get()
         del clients
         gc.collect()

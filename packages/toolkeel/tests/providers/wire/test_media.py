@@ -7,16 +7,16 @@ from typing import Any
 import pytest
 
 from toolkeel.content import Audio, Data, File, Image, Text
-from toolkeel.providers.wire.media import inline, is_blank, note, readable
+from toolkeel.providers.wire.media import block_text, inline, is_blank, omission_note
 
 PNG = b"\x89PNG\r\n\x1a\n"
 
 
 def test_text_data_and_files_of_text_can_be_read() -> None:
-    assert readable(Text("a")) == "a"
-    assert readable(Data({"a": 1}, '{"a":1}')) == '{"a":1}'
-    assert readable(File("é".encode(), "a.md", "text/markdown")) == "a.md:\né"
-    assert readable(File(b"{}", "a.json", "application/vnd.api+json")) == "a.json:\n{}"
+    assert block_text(Text("a")) == "a"
+    assert block_text(Data({"a": 1}, '{"a":1}')) == '{"a":1}'
+    assert block_text(File("é".encode(), "a.md", "text/markdown")) == "a.md:\né"
+    assert block_text(File(b"{}", "a.json", "application/vnd.api+json")) == "a.json:\n{}"
 
 
 @pytest.mark.parametrize(
@@ -30,7 +30,7 @@ def test_text_data_and_files_of_text_can_be_read() -> None:
     ],
 )
 def test_other_blocks_cannot_be_read(block: Any) -> None:
-    assert readable(block) is None
+    assert block_text(block) is None
 
 
 def test_a_picture_gets_the_type_that_its_bytes_have() -> None:
@@ -51,7 +51,8 @@ def test_other_addresses_stay_as_they_are(url: str) -> None:
 
 def test_a_note_says_what_stood_there() -> None:
     assert (
-        note(Image(url="https://e.org/a"), "not shown") == "[image/png, https://e.org/a, not shown]"
+        omission_note(Image(url="https://e.org/a"), "not shown")
+        == "[image/png, https://e.org/a, not shown]"
     )
 
 

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 from openai.types.chat import ChatCompletionMessage
 
 from toolkeel.errors import ModelError
-from toolkeel.providers.wire.plain_json import TextPieces, arguments_text, clean_text, dumps, plain
+from toolkeel.providers.wire.plain_json import (
+    SurrogateJoiner,
+    arguments_text,
+    clean_text,
+    dumps,
+    plain,
+)
 
 ANY_TEXT = st.text(st.characters(codec=None, categories=None), max_size=20)
 surrogates = st.text(st.sampled_from("a東🐱\ud83d\udc31\x00"), max_size=10)
@@ -45,14 +51,14 @@ def test_text_cut_between_utf_16_units_is_put_together(text: str, size: int):
     units = text.encode("utf-16-le", "surrogatepass")
     parts = [units[i : i + 2 * size] for i in range(0, len(units), 2 * size)]
     for keep_lone in (False, True):
-        pieces = TextPieces(keep_lone=keep_lone)
+        pieces = SurrogateJoiner(keep_lone=keep_lone)
         said = [pieces.feed(part.decode("utf-16-le", "surrogatepass")) for part in parts]
         assert "".join(said) == text
 
 
 def test_lone_halves_are_left_for_a_reader_that_refuses_them() -> None:
-    assert TextPieces(keep_lone=True).feed("a\udc31b\0") == "a\udc31b\0"
-    assert TextPieces().feed("a\udc31b\0") == "ab"
+    assert SurrogateJoiner(keep_lone=True).feed("a\udc31b\0") == "a\udc31b\0"
+    assert SurrogateJoiner().feed("a\udc31b\0") == "ab"
 
 
 @given(json_values)

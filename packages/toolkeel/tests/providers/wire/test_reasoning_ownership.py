@@ -8,11 +8,11 @@ from toolkeel.messages import AssistantMessage, Reasoning
 from toolkeel.providers.anthropic.profile import AnthropicProfile
 from toolkeel.providers.wire.reasoning_ownership import (
     ASKED,
-    asked_note,
     is_own,
+    is_own_thought,
+    is_same_model,
     model_family,
-    owns_thought,
-    same_model,
+    requested_model_note,
 )
 
 SONNET = [
@@ -31,7 +31,7 @@ SONNET = [
 @pytest.mark.parametrize("name", SONNET)
 def test_a_model_is_the_same_wherever_it_runs(name: str) -> None:
     assert model_family(name) == "claude-sonnet-4-5"
-    assert same_model(name, SONNET[0])
+    assert is_same_model(name, SONNET[0])
 
 
 @pytest.mark.parametrize(
@@ -45,17 +45,17 @@ def test_a_model_is_the_same_wherever_it_runs(name: str) -> None:
     ],
 )
 def test_models_that_begin_alike_are_different(one: str, other: str) -> None:
-    assert not same_model(one, other)
+    assert not is_same_model(one, other)
 
 
 def test_dated_names_are_of_one_model() -> None:
-    assert same_model("gpt-4o", "gpt-4o-2024-08-06")
-    assert same_model("gpt-4", "gpt-4-0613")
-    assert same_model("llama3", "llama3:latest")
+    assert is_same_model("gpt-4o", "gpt-4o-2024-08-06")
+    assert is_same_model("gpt-4", "gpt-4-0613")
+    assert is_same_model("llama3", "llama3:latest")
 
 
 def test_a_model_that_is_not_named_may_be_any() -> None:
-    assert same_model("", "gpt-5") and same_model("gpt-5", "")
+    assert is_same_model("", "gpt-5") and is_same_model("gpt-5", "")
 
 
 def test_a_name_that_is_nothing_but_a_date_stays() -> None:
@@ -67,7 +67,9 @@ HERE = AnthropicProfile("fast", endpoint="a.example")
 
 def answered(model: str, asked: AnthropicProfile = HERE) -> AssistantMessage:
     """A reply of a model that was asked as `asked`, and answered as `model`."""
-    return AssistantMessage("x", model=model, provider_options=asked_note("w", asked, model))
+    return AssistantMessage(
+        "x", model=model, provider_options=requested_model_note("w", asked, model)
+    )
 
 
 def test_a_reply_is_own_by_the_name_that_was_asked_whatever_name_answers() -> None:
@@ -86,8 +88,8 @@ def test_the_same_alias_at_another_server_is_another_model() -> None:
 
 def test_nothing_is_noted_where_the_names_fit() -> None:
     asked = AnthropicProfile("claude-sonnet-4-5")
-    assert not asked_note("w", asked, "claude-sonnet-4-5-20250929")
-    assert asked_note("w", asked, "")
+    assert not requested_model_note("w", asked, "claude-sonnet-4-5-20250929")
+    assert requested_model_note("w", asked, "")
 
 
 def test_a_transcript_from_elsewhere_goes_by_its_names() -> None:
@@ -99,5 +101,5 @@ def test_a_transcript_from_elsewhere_goes_by_its_names() -> None:
 def test_a_thought_is_of_the_model_of_its_reply_unless_it_says_another() -> None:
     reply = answered("claude-sonnet-4-5")
     for model, own in (("", True), ("claude-sonnet-4-5", True), ("gpt-5", False), ("fast", True)):
-        assert owns_thought(Reasoning("", "s", model), reply, True, HERE) is own
-    assert not owns_thought(Reasoning("", "s"), reply, False, HERE)
+        assert is_own_thought(Reasoning("", "s", model), reply, True, HERE) is own
+    assert not is_own_thought(Reasoning("", "s"), reply, False, HERE)

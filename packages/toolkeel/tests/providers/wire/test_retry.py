@@ -55,7 +55,7 @@ def scripted(
 async def all_of(
     retries: Retries, attempt: Callable[[], AsyncGenerator[Deltas]]
 ) -> list[Delta | AssistantMessage]:
-    return [delta async for deltas in retries.of(attempt) for delta in deltas]
+    return [delta async for deltas in retries.run(attempt) for delta in deltas]
 
 
 def outcome(limit: int | None, *attempts: ModelError | Iterable[Delta | ModelError]) -> list[Any]:
@@ -131,7 +131,7 @@ def test_nothing_is_repeated_once_something_was_said() -> None:
 
 def test_an_answer_that_says_nothing_at_all_is_asked_for_again() -> None:
     assert outcome(1, [], DONE)[1:] == DONE
-    with pytest.raises(ModelUnavailable, match="m: the answer ended before anything was said"):
+    with pytest.raises(ModelUnavailable, match="m: the answer ended before its first delta"):
         outcome(0, [])
 
 
@@ -143,12 +143,12 @@ def test_a_negative_number_of_repetitions_is_a_mistake() -> None:
 # — when —
 
 
-@given(st.integers(1, 40), st.none() | st.floats(0, retry.PATIENCE))
+@given(st.integers(1, 40), st.none() | st.floats(0, retry.MAX_RETRY_AFTER))
 def test_waits_grow_and_are_never_shorter_than_asked(failed: int, asked: float | None) -> None:
-    wait = Retries("m", 100)._wait(busy(retry_after=asked), failed)
+    wait = Retries("m", 100)._delay(busy(retry_after=asked), failed)
     assert wait is not None
     if asked is None:
-        assert 0 < wait <= retry.LONGEST_WAIT
+        assert 0 < wait <= retry.MAX_BACKOFF
     else:
         assert asked <= wait <= asked * 1.25
 

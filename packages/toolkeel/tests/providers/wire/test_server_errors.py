@@ -10,14 +10,14 @@ from hypothesis import strategies as st
 
 from toolkeel.errors import ModelError, RateLimited
 from toolkeel.providers.wire.server_errors import (
-    NO_MONEY,
+    QUOTA_EXHAUSTED,
     STATUS,
+    error_text,
     incomplete_response,
-    refused,
+    reported_error,
+    response_error,
     retry_delay,
-    sent_error,
     status_of,
-    words_of,
 )
 
 KEYS = st.sampled_from(
@@ -62,18 +62,18 @@ def test_a_name_counts_only_where_nothing_else_says_it() -> None:
 def test_an_error_inside_an_answer_says_what_its_server_said(
     sent: dict[str, Any], name: str, status: int | None, said: str
 ) -> None:
-    error = sent_error(sent, name)
+    error = reported_error(sent, name)
     assert (error.status, str(error)) == (status, said)
 
 
 def test_where_money_is_missing_nothing_is_worth_asking_again() -> None:
-    sent = sent_error({"error": {"code": NO_MONEY}})
-    answered = refused(429, {"error": {"code": NO_MONEY}}, {"x-should-retry": "true"})
+    sent = reported_error({"error": {"code": QUOTA_EXHAUSTED}})
+    answered = response_error(429, {"error": {"code": QUOTA_EXHAUSTED}}, {"x-should-retry": "true"})
     for error in (sent, answered):
         assert isinstance(error, RateLimited)
         assert not error.retryable
-    assert refused(429, "", {}).retryable
-    assert not refused(503, "", {"x-should-retry": "false"}).retryable
+    assert response_error(429, "", {}).retryable
+    assert not response_error(503, "", {"x-should-retry": "false"}).retryable
 
 
 def test_a_wait_is_read_if_it_is_one() -> None:
@@ -84,23 +84,23 @@ def test_a_wait_is_read_if_it_is_one() -> None:
 
 def test_a_header_says_how_long_to_wait_before_a_body_does() -> None:
     body = {"error": {"details": [{"retryDelay": "9s"}]}}
-    assert refused(429, body, {}).retry_after == 9.0
-    assert refused(429, body, {"retry-after": "2"}).retry_after == 2.0
+    assert response_error(429, body, {}).retry_after == 9.0
+    assert response_error(429, body, {"retry-after": "2"}).retry_after == 2.0
 
 
 def test_an_answer_without_words_is_told_by_its_status_or_by_the_sdk() -> None:
-    assert str(refused(304, "", {})) == "the server answered 304"
-    assert str(refused(400, {}, {}, "ValidationException")) == "ValidationException"
-    assert str(refused(502, "<h1>bad gateway</h1>", {})) == "<h1>bad gateway</h1>"
+    assert str(response_error(304, "", {})) == "the server answered 304"
+    assert str(response_error(400, {}, {}, "ValidationException")) == "ValidationException"
+    assert str(response_error(502, "<h1>bad gateway</h1>", {})) == "<h1>bad gateway</h1>"
 
 
 @given(ANYTHING)
 def test_whatever_a_server_sends_makes_an_error(sent: Any) -> None:
-    assert isinstance(words_of(sent), str)
-    for error in (incomplete_response("choices", sent), refused(500, sent, {})):
+    assert isinstance(error_text(sent), str)
+    for error in (incomplete_response("choices", sent), response_error(500, sent, {})):
         assert isinstance(error, ModelError)
         assert str(error)
     if isinstance(sent, dict):
-        error = sent_error(sent)
+        error = reported_error(sent)
         assert str(error)
         assert error.status is None or 400 <= error.status < 600

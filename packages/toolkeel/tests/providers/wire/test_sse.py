@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from toolkeel.errors import ModelError
 from toolkeel.providers.wire import sse
-from toolkeel.providers.wire.sse import SSEParser, parsed
+from toolkeel.providers.wire.sse import SSEParser, decode_events
 
 line_ends = st.sampled_from(["\n", "\r\n", "\r"])
 datas = st.text(st.characters(exclude_characters="\r\n", exclude_categories=["Cs"]), max_size=20)
@@ -75,7 +75,7 @@ async def _all(body: bytes, size: int) -> list[str]:
         for start in range(0, len(body), size):
             yield body[start : start + size]
 
-    return [data async for events in parsed(pieces()) for data in events]
+    return [data async for events in decode_events(pieces()) for data in events]
 
 
 @pytest.mark.parametrize("piece", ["x" * 100, "x" * 100 + "\ndata: ", '{"a": 1'])
@@ -93,7 +93,7 @@ def test_an_event_without_an_end_is_an_error_before_it_fills_the_memory(
             yield piece.encode()
 
     async def read() -> None:
-        async for _ in sse.parsed(endless()):
+        async for _ in sse.decode_events(endless()):
             raise AssertionError("there is no event")
 
     with pytest.raises(ModelError, match="more than 10,000 bytes"):

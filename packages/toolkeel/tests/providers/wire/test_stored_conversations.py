@@ -32,7 +32,7 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.model_interface import ModelRequest
-from toolkeel.providers.wire.media import content_of, kept_block, unknown_block
+from toolkeel.providers.wire.media import original_block, to_content, unknown_block
 from toolkeel.providers.wire.stored_conversations import StoredCalls
 
 MODELS = {
@@ -240,21 +240,21 @@ def test_what_only_one_wire_knows_goes_back_to_it_and_is_told_elsewhere() -> Non
     assert block in body("anthropic", read)["messages"][0]["content"]
     assert "container_upload" in settled(body("openai_chat", read))
     kept = unknown_block("anthropic", block)
-    assert kept_block("anthropic", kept) == block and kept_block("gemini", kept) == {}
+    assert original_block("anthropic", kept) == block and original_block("gemini", kept) == {}
 
 
 def test_results_find_their_calls_by_id_then_by_name_then_by_place() -> None:
     calls = StoredCalls()
     calls.add(AssistantMessage("", (ToolCall("a", "f"), ToolCall("b", "g"), ToolCall("c", "f"))))
-    assert calls.result("1", "b").name == "g"
-    assert calls.result("2", "", name="f").tool_call_id == "a"
-    assert calls.result("3", "").tool_call_id == "c"
-    assert calls.result("4", "x", name="h") == ToolMessage("4", "x", "h")
+    assert calls.make_result("1", "b").name == "g"
+    assert calls.make_result("2", "", name="f").tool_call_id == "a"
+    assert calls.make_result("3", "").tool_call_id == "c"
+    assert calls.make_result("4", "x", name="h") == ToolMessage("4", "x", "h")
 
 
 def test_one_plain_text_is_text_and_anything_else_is_blocks() -> None:
-    assert content_of([Text("a")]) == "a"
-    assert content_of([Text("a"), Text("b")]) == (Text("a"), Text("b"))
+    assert to_content([Text("a")]) == "a"
+    assert to_content([Text("a"), Text("b")]) == (Text("a"), Text("b"))
 
 
 @pytest.mark.parametrize("wire", MODELS)

@@ -62,11 +62,11 @@ def test_arguments_that_cannot_be_read_stay_as_they_are() -> None:
 
 def test_a_tool_to_choose_must_be_there() -> None:
     tools = WireTools(TOOLS, "bedrock")
-    assert tools.chosen("plain") == "plain"
+    assert tools.alias_to_call("plain") == "plain"
     with pytest.raises(SetupError, match=r"no such tool; there are 查询\.天气, plain"):
-        tools.chosen("other")
+        tools.alias_to_call("other")
     with pytest.raises(SetupError, match="there are none"):
-        WireTools().chosen("other")
+        WireTools().alias_to_call("other")
 
 
 def test_a_toolset_is_prepared_once_for_each_form() -> None:
@@ -128,13 +128,15 @@ def test_a_tool_of_ones_own_cannot_have_a_native_tools_name() -> None:
 
 def test_arguments_that_cannot_be_turned_are_left_for_validation() -> None:
     tools = WireTools([COMPUTER], "gemini")
-    assert tools.translated("screen", {"x": 1}, "click_at") == {"actions": [{"type": "click_at"}]}
+    assert tools.translate_native("screen", {"x": 1}, "click_at") == {
+        "actions": [{"type": "click_at"}]
+    }
 
     def fails(arguments: Mapping[str, Any]) -> dict[str, object]:
         raise KeyError("action")
 
     odd = tool("odd", hosted=Hosted({"gemini": Native({"odd": {}}, inward=fails)}))(lambda: "")
-    assert WireTools([odd], "gemini").translated("odd", {"x": 1}) == {"x": 1}
+    assert WireTools([odd], "gemini").translate_native("odd", {"x": 1}) == {"x": 1}
 
 
 def test_a_toolsets_wire_tools_are_made_once_for_each_kind_of_server() -> None:

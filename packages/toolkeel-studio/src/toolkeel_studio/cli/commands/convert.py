@@ -18,7 +18,7 @@ from toolkeel.messages import AssistantMessage, Message, ToolMessage
 from toolkeel.model_interface import ModelRequest, ToolDefinition
 from toolkeel.observe.wording import pretty
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
-from toolkeel.providers.bedrock.profile import packed
+from toolkeel.providers.bedrock.profile import pack_bytes
 from toolkeel_studio.cli.exit_codes import UsageProblem
 from toolkeel_studio.cli.terminal.streams import YELLOW, echo, note
 
@@ -79,7 +79,7 @@ def _encode(
     body: dict[str, Any] = wire.encode(ModelRequest(messages, tools), model)
     if not model:
         body = {key: body[key] for key in body if key not in ("model", "modelId", "max_tokens")}
-    return {key: packed(value) for key, value in body.items()}
+    return {key: pack_bytes(value) for key, value in body.items()}
 
 
 def _read(file: str) -> object:

@@ -30,7 +30,7 @@ from toolkeel.events import Event, Replied, ToolFinished
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Model
 from toolkeel.observe.wording import count, describe_call, duration, visible_line
-from toolkeel.providers.model_by_name import AUTO, chosen, connect
+from toolkeel.providers.model_by_name import AUTO, choose_auto, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED
@@ -69,7 +69,7 @@ class Approve(StrEnum):
 
 def _resolve_model_name(name: str) -> str:
     """Resolve ``auto`` to a model's name: a resumed run continues with the same model."""
-    return chosen() if name == AUTO else name
+    return choose_auto() if name == AUTO else name
 
 
 # — options, declared once —

@@ -18,10 +18,10 @@ Whatever comes in may be a dict, JSON text or an SDK's object. `StreamDecoder` i
 without an iterator around it. The wire is described at
 https://platform.claude.com/docs/en/api/messages.
 
-profile  what the wire takes and says: options, stop reasons, statuses, usage
-stream   reads answers, whole and streamed, as deltas
-decode   reads stored conversations as messages
-encode   makes requests of transcripts, tools and settings
+profile  constants and options of the wire: options, stop reasons, statuses, usage
+stream   decodes answers, complete and streamed, into deltas
+decode   decodes stored conversations into messages
+encode   encodes transcripts, tools and settings
 model    Claude, through Anthropic's official SDK
 """
 

@@ -1,4 +1,4 @@
-"""Reads stored conversations of Anthropic's wire as messages."""
+"""Decodes stored conversations of Anthropic's wire into messages."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolkeel.providers.wire.tools import WireTools
 
 
 class StoredMessages(StoredTurns):
-    """Reads stored conversations of this wire.
+    """Stored conversations of this wire.
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
@@ -26,17 +26,17 @@ class StoredMessages(StoredTurns):
         blocks = blocks_of(turn[0].get("content"))
         return {"type": "message", "stop_reason": "end_turn", "content": blocks}
 
-    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+    def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
         blocks = blocks_of(turn[0].get("content"))
         return [as_text(one.get("id")) for one in blocks if one.get("type") == "tool_use"]
 
-    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+    def decode_result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
         if block.get("type") != "tool_result":
             return None
         id, failed = as_text(block.get("tool_use_id")), block.get("is_error") is True
-        return calls.result(self.content(block.get("content")), id, failed=failed)
+        return calls.make_result(self.decode_content(block.get("content")), id, failed=failed)
 
-    def block(self, block: Json) -> Block:
+    def decode_block(self, block: Json) -> Block:
         block = {key: one for key, one in block.items() if key != "cache_control"}
         source = as_dict(block.get("source"))
         url, kind = as_text(source.get("url")), source.get("type")

@@ -1,4 +1,4 @@
-"""Transcripts and settings as Anthropic's Messages wire wants them."""
+"""Encodes transcripts, tools and settings for Anthropic's Messages wire."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from toolkeel.model_interface import ModelRequest, Settings
 from toolkeel.providers.anthropic.profile import PAUSE, WIRE, AnthropicProfile
 from toolkeel.providers.anthropic.stream import StreamDecoder
 from toolkeel.providers.wire.claude import longest_reply, takes_temperature
-from toolkeel.providers.wire.media import note
+from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
@@ -19,10 +19,10 @@ from toolkeel.providers.wire.plain_json import (
     as_list,
     as_text,
     clean_text,
-    given,
+    without_none,
 )
 from toolkeel.providers.wire.request import PreparedRequest
-from toolkeel.providers.wire.structured_output import compiled_format
+from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
 
@@ -36,15 +36,15 @@ _HIDDEN = frozenset({"thinking", "redacted_thinking"})
 
 
 def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
-    """The body's ``tools``.
+    """Encode the body's ``tools``.
 
     Args:
-        tools: What the model may call.
-        strict: Whether the server shall hold arguments to the schema; None: it decides.
+        tools: The tools that the model may call.
+        strict: True if the server must hold arguments to the schema; None: its default.
 
     Returns:
-        One dict a tool, in order. A name that the wire does not take is sent under an alias, and
-        so is a property's; `decode` turns them back if it is given the tools.
+        One dict a tool, in order. A name that the wire does not accept is replaced by an alias, and
+        so is a property's; `decode` restores them if it gets the tools.
     """
     made = wire_tools(tools, WIRE, strict)
     return [*map(dict, made.bodies), *made.native_bodies]
@@ -53,14 +53,14 @@ def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
 def encode(
     request: ModelRequest, model: str, *, stream: bool = False, prompt_cache: bool = False
 ) -> Json:
-    """The body of a request.
+    """Encode the body of a request.
 
     Args:
         request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
             its ``tools``, such as the server's own, stand behind the request's.
         model: The model's name.
-        stream: Whether the answer shall be streamed.
-        prompt_cache: Whether to mark what the next request will repeat for the cache.
+        stream: True to stream the answer.
+        prompt_cache: True to mark the part that the next request repeats for the cache.
 
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
@@ -72,16 +72,16 @@ def encode(
 def encode_messages(
     messages: Iterable[Message], *, tools: Tools = (), model: str = "", prompt_cache: bool = False
 ) -> list[Json]:
-    """The body's ``messages``; instructions are none of them: see `encode_system`.
+    r"""Encode the body's ``messages``, without instructions: see `encode_system`.
 
     Args:
         messages: The transcript.
-        tools: The tools as they are sent; other names are made legal one by one.
-        model: The model asked; signed reasoning of other models goes as text. Empty: any.
-        prompt_cache: Whether to mark the last block for the cache.
+        tools: The tools as they are sent; names of other tools are made legal one by one.
+        model: The requested model; signed reasoning of other models becomes text. Empty: any.
+        prompt_cache: True to mark the last block for the cache.
 
     >>> from toolkeel.messages import UserMessage
-    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
+    >>> call = ToolCall("c1", "weather", '{"city": "\u5317\u4eac"}')
     >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
     >>> user, assistant, results = encode_messages(turn)
     >>> assistant["content"]
@@ -90,41 +90,41 @@ def encode_messages(
     [{'type': 'tool_result', 'tool_use_id': 'c1', 'content': '晴'}]
     """
     profile = AnthropicProfile(model, prompt_cache=prompt_cache)
-    return AnthropicEncoder(wire_tools(tools, WIRE), profile).transcript(messages)
+    return AnthropicEncoder(wire_tools(tools, WIRE), profile).encode_transcript(messages)
 
 
 def encode_system(messages: Iterable[Message], *, prompt_cache: bool = False) -> list[Json]:
-    """The body's ``system``: all instructions of a transcript, wherever they stand.
+    """Encode the body's ``system``: all instructions of a transcript, wherever they are.
 
     Args:
         messages: The transcript.
-        prompt_cache: Whether to mark the last block for the cache.
+        prompt_cache: True to mark the last block for the cache.
     """
     body = encode(ModelRequest(list(messages)), "", prompt_cache=prompt_cache)
     return [as_dict(block) for block in as_list(body.get("system"))]
 
 
 def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
-    """A reply and the results of its calls, to append to your own ``messages``.
+    """Encode a reply and the results of its calls, to append to your own ``messages``.
 
     Args:
-        reply: The answer the calls came from, as `decode` takes it.
+        reply: The answer with the calls, in any form that `decode` accepts.
         results: One for each call, as `Toolset.run` returns them.
         tools: The tools as they were sent.
 
     Returns:
         The assistant's message and, if it calls, one of the user with all results in the order
-        of the calls. Ids that the server left out or gave twice are made unique on both sides.
+        of the calls. Missing or repeated ids of the server become unique on both sides.
 
     Raises:
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    return AnthropicEncoder.turn(reply, results, wire_tools(tools, WIRE), AnthropicProfile())
+    return AnthropicEncoder.encode_turn(reply, results, wire_tools(tools, WIRE), AnthropicProfile())
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfile) -> Json:
-    """The body of a request without what depends on its messages."""
+    """Return the keys of a body that do not depend on its messages."""
     extra = dict(settings.provider_options)
     if profile.betas_in_header:
         extra.pop("betas", None)
@@ -134,7 +134,7 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
     if settings.max_tokens is None and isinstance(budget, int):
         most = max(most, budget + longest_reply(profile.model, stream=False))
     body: Json = {"model": profile.model, "max_tokens": most}
-    wires = _marked_tools(tools.bodies) if profile.prompt_cache else list(tools.bodies)
+    wires = _mark_last_tool(tools.bodies) if profile.prompt_cache else list(tools.bodies)
     wires += [*tools.native_bodies, *map(as_dict, as_list(extra.pop("tools", None)))]
     if wires:
         body["tools"] = wires
@@ -143,10 +143,10 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
             body["tool_choice"] = choice
     thinks = thinking.get("type") in ("enabled", "adaptive")
     if not thinks and takes_temperature(profile.model):
-        body |= given(temperature=settings.temperature)
-    body |= given(stream=profile.stream or None)
+        body |= without_none(temperature=settings.temperature)
+    body |= without_none(stream=profile.stream or None)
     if settings.output is not None:
-        schema = compiled_format(settings.output, "anthropic-strict").schema
+        schema = compile_format(settings.output, "anthropic-strict").schema
         form = {"format": {"type": "json_schema", "schema": schema}}
         body["output_config"] = {**as_dict(extra.pop("output_config", None)), **form}
     beside = {
@@ -156,31 +156,31 @@ def encode_options(settings: Settings, tools: WireTools, profile: AnthropicProfi
 
 
 class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
-    """What the parts of a transcript look like on this wire.
+    """Encodes the parts of a transcript for this wire.
 
     Attributes:
-        container: The code execution container that the open turn needs again; empty if none.
+        container: Code execution container that the open turn needs again; empty if none.
     """
 
     wire = WIRE
     decoder = StreamDecoder
-    options = staticmethod(encode_options)
+    encode_options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, profile: AnthropicProfile) -> None:
         super().__init__(tools, profile)
         self.container = ""
 
-    def text(self, text: str) -> Json:
-        """A block of text."""
+    def text_block(self, text: str) -> Json:
+        """Return a block of text."""
         return {"type": "text", "text": text}
 
-    def prompt(self, message: UserMessage) -> list[Json]:
-        """What the person said, with which a turn ends."""
+    def encode_prompt(self, message: UserMessage) -> list[Json]:
+        """Encode a user message, which ends a turn."""
         self.container = ""
-        return super().prompt(message)
+        return super().encode_prompt(message)
 
-    def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
-        """What the model thought, said and called; a pause, or a call by code, keeps the container."""
+    def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
+        """Encode a reply; a pause, or a call by code, keeps the container."""
         extra = as_dict(message.provider_options.get(WIRE))
         callers = [
             as_dict(as_dict(call.provider_options.get(WIRE)).get("caller"))
@@ -188,14 +188,14 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
         ]
         needed = extra.get("stop_reason") == PAUSE or any(one.get("tool_id") for one in callers)
         self.container = as_text(extra.get("container")) if needed else ""
-        return super().reply(message, ids)
+        return super().encode_reply(message, ids)
 
-    def fits(self, block: Json, failed: bool) -> bool:
+    def fits_in_result(self, block: Json, failed: bool) -> bool:
         return not failed or block["type"] == "text"  # "if is_error is true, all must be text"
 
-    def result(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
+    def result_block(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
         alone = len(blocks) == 1 and blocks[0]["type"] == "text"
-        return given(
+        return without_none(
             type="tool_result",
             tool_use_id=wire_id,
             content=blocks[0]["text"] if alone else blocks,
@@ -203,59 +203,61 @@ class AnthropicEncoder(ClaudeEncoder[AnthropicProfile]):
             toolset_name=as_dict(call.provider_options.get(WIRE)).get("toolset_name"),
         )
 
-    def head(self, prepared: PreparedRequest) -> Json:
-        """Instructions, the container, and stand-ins for tools that are there no more."""
-        past = {} if "tools" in prepared.fixed else _past_tools(self.called, self._tools)
+    def encode_head(self, prepared: PreparedRequest) -> Json:
+        """Return instructions, the container, and stubs for tools that are gone."""
+        past = (
+            {} if "tools" in prepared.static_keys else _stub_tools(self.called_tools, self._tools)
+        )
         if self.system:
-            past["system"] = self.marked(self.system)
+            past["system"] = self.mark_for_cache(self.system)
         if self.container:
             past["container"] = self.container
         return past
 
-    def call(self, call: ToolCall, wire_id: str) -> Json:
-        """A call that has `wire_id`."""
+    def encode_call(self, call: ToolCall, wire_id: str) -> Json:
+        """Encode a call that has `wire_id`."""
         arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
         wire: Json = {"type": "tool_use", "id": wire_id, "name": self._tools.alias(call.name)}
         return {**wire, "input": arguments, **as_dict(call.provider_options.get(WIRE))}
 
-    def signed(self, text: str, signature: str) -> Json:
+    def signed_reasoning(self, text: str, signature: str) -> Json:
         if not signature and not self._profile.unsigned_thinking:
             return {}
         return {"type": "thinking", "thinking": text, "signature": signature}
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """A picture, or a PDF."""
+        """Encode a picture or a PDF."""
         url = getattr(block, "url", "")
         source = {"type": "url", "url": url} if url else _base64(block.data, block.media_type)
         match block:
             case Image() if url or (block.data and block.media_type in _IMAGES):
                 if len(block.data) * 4 > MAX_IMAGE * 3 and not url:
-                    return [self.text(note(block, "too large to be shown"))]
+                    return [self.text_block(omission_note(block, "too large to be shown"))]
                 return [{"type": "image", "source": source}]
             case File(media_type="application/pdf") if url or block.data:
                 return [{"type": "document", "source": source, "title": clean_text(block.name)}]
         return []
 
-    def spoken(self, block: Json) -> str:
-        """The text that a block says."""
+    def text_of_block(self, block: Json) -> str:
+        """Return the text in a block."""
         return as_text(block.get("text")) if block.get("type") == "text" else ""
 
-    def is_hidden(self, entry: object) -> bool:
-        """Whether a block is reasoning."""
+    def is_reasoning(self, entry: object) -> bool:
+        """Return True if a block is reasoning."""
         return as_text(as_dict(entry).get("type")) in _HIDDEN
 
-    def marked(self, blocks: Sequence[Json]) -> list[Json]:
-        """`blocks` with a cache breakpoint on the last that may have one, if that is wanted."""
+    def mark_for_cache(self, blocks: Sequence[Json]) -> list[Json]:
+        """Return blocks with a cache breakpoint on the last possible one, if the profile wants one."""
         marked = list(blocks)
         for index in reversed(range(len(marked) * self._profile.prompt_cache)):
-            if not self.is_hidden(marked[index]):
+            if not self.is_reasoning(marked[index]):
                 marked[index] = {**marked[index], "cache_control": dict(_EPHEMERAL)}
                 break
         return marked
 
 
-def _past_tools(called: Iterable[str], tools: WireTools) -> Json:
-    """What stands in for ``tools`` if there are none any more, but some were called.
+def _stub_tools(called: Iterable[str], tools: WireTools) -> Json:
+    """Return stubs in place of ``tools``, if there are none any more but some were called.
 
     Some servers refuse the calls otherwise (provider quirk Q33).
     """
@@ -264,7 +266,7 @@ def _past_tools(called: Iterable[str], tools: WireTools) -> Json:
 
 
 def _tool_choice(settings: Settings, tools: WireTools, *, forced: bool) -> Json:
-    """The choice; not `forced`, the model cannot be made to call while it thinks."""
+    """Encode the tool choice; without `forced`, the model cannot be made to call while it thinks."""
     serial = {"disable_parallel_tool_use": True} if settings.parallel_tool_calls is False else {}
     match settings.tool_choice:
         case None:
@@ -276,14 +278,14 @@ def _tool_choice(settings: Settings, tools: WireTools, *, forced: bool) -> Json:
         case "required":
             return {"type": "any" if forced else "auto", **serial}
         case name:
-            alias = tools.chosen(name)
+            alias = tools.alias_to_call(name)
             return (
                 {"type": "tool", "name": alias, **serial} if forced else {"type": "auto", **serial}
             )
 
 
-def _marked_tools(tools: Sequence[Json]) -> list[Json]:
-    """`tools` with a breakpoint on the last one, unless the program set its own."""
+def _mark_last_tool(tools: Sequence[Json]) -> list[Json]:
+    """Return tools with a breakpoint on the last one, unless the program set its own."""
     if any("cache_control" in tool for tool in tools):
         return list(tools)
     loaded = [index for index, tool in enumerate(tools) if not tool.get("defer_loading")]

@@ -37,14 +37,14 @@ Client: TypeAlias = (
 
 
 class AnthropicModelOptions(ModelOptions, total=False):
-    """How `AnthropicMessages` deals with its server, beside `ModelOptions`.
+    """Options of `AnthropicMessages`, beside `ModelOptions`.
 
     Attributes:
-        prompt_cache: Whether to mark what the next request will repeat for the server's cache,
-            which makes it far cheaper; True if nothing is said.
-        unsigned_thinking: Whether the server takes thinking without a signature back; some that
-            imitate Anthropic's do, which never sign.
-        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+        prompt_cache: True to mark the part that the next request repeats for the server's cache,
+            which makes it far cheaper; True by default.
+        unsigned_thinking: True if the server accepts thinking without a signature; some that
+            imitate Anthropic's do, and never sign.
+        hosts_tools: True if the server has tools of its own, such as web search; by default, if it
             is Anthropic's.
     """
 
@@ -65,11 +65,11 @@ class AnthropicMessages(SdkModel):
     Args:
         model: The model's name on the server.
         base_url: Where the server is; None: Anthropic's.
-        api_key: None: from the environment; a server given by `base_url` may need none.
+        api_key: None: from the environment; a server at `base_url` may need none.
         client: An `anthropic.AsyncAnthropic` (or Bedrock's, Vertex's) of your own, which then
             knows address, key and timeout by itself, and how often to send again if
             `max_retries` does not say.
-        stream: Whether to ask for the answer as a stream.
+        stream: True to request the answer as a stream.
         options: See `AnthropicModelOptions`.
 
     Raises:
@@ -93,12 +93,12 @@ class AnthropicMessages(SdkModel):
     ) -> None:
         check_options("AnthropicMessages", options, AnthropicModelOptions.__annotations__)
         timeout = options.get("timeout")
-        given: Json = {
+        sdk_options: Json = {
             "base_url": base_url,
             "api_key": api_key,
             "timeout": anthropic.NOT_GIVEN if timeout is None else timeout,
         }
-        new = partial(own_client, anthropic, self.path, partial(_new_client, model), given)
+        new = partial(own_client, anthropic, self.path, partial(_new_client, model), sdk_options)
         clients = sdk_clients(new, client)
         host = clients.first.sdk.base_url.host
         self._own = provider_at(host) == WIRE
@@ -122,7 +122,7 @@ class AnthropicMessages(SdkModel):
         asked = map(str, as_list(prepared.settings.provider_options.get("betas")))
         return ",".join(dict.fromkeys([*asked, *prepared.tools.betas]))
 
-    def _reads_body(self, sdk: Any) -> bool:  # clouds' read the model out of a dict
+    def _needs_dict_body(self, sdk: Any) -> bool:  # clouds' read the model out of a dict
         return type(sdk) is not anthropic.AsyncAnthropic
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
@@ -133,7 +133,7 @@ class AnthropicMessages(SdkModel):
 
 
 async def _framed(stream: anthropic.AsyncStream[object]) -> AsyncGenerator[Sequence[object]]:
-    """Events in a cloud's own frames."""
+    """Yield events from a cloud's own frames."""
     async with stream:
         async for event in stream:
             yield [event]

@@ -1,4 +1,4 @@
-"""What Anthropic's Messages wire takes and says: options, stop reasons, statuses, usage."""
+"""Constants and options of Anthropic's Messages wire: stop reasons, usage, profile."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Final
 
 from toolkeel._records.record import record
 from toolkeel.messages import FinishReason, Usage
-from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, by_word
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, invert
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 
 WIRE: Final = "anthropic"
 PAUSE = "pause_turn"
 
-REASONS: Mapping[str, FinishReason] = by_word(
+REASONS: Mapping[str, FinishReason] = invert(
     {
         "stop": f"end_turn stop_sequence {PAUSE}",
         "tool_calls": "tool_use",
@@ -26,16 +26,16 @@ REASONS: Mapping[str, FinishReason] = by_word(
 
 
 @record
-class AnthropicProfile(Asked):
-    """What a model behind this wire and its server take.
+class AnthropicProfile(ModelProfile):
+    """What a model behind this wire and its server accept.
 
     Args:
-        prompt_cache: Whether to mark what the next request will repeat for the cache: the
-            system prompt, the last tool and the last block of what was said to the model.
-        unsigned_thinking: Whether the server takes thinking without a signature back as such.
-            Anthropic's does not; some that imitate it never sign.
-        betas_in_header: Whether features in test are asked for in a header, as the service wants
-            it; else under ``betas``, as its SDK takes them.
+        prompt_cache: True to mark what the next request repeats for the cache: the system prompt,
+            the last tool and the last block before the reply.
+        unsigned_thinking: True if the server accepts thinking without a signature. Anthropic's does
+            not; some that imitate it never sign.
+        betas_in_header: True to send beta features in a header, as the API requires; else under
+            ``betas``, as its SDK takes them.
     """
 
     prompt_cache: bool = False
@@ -43,8 +43,8 @@ class AnthropicProfile(Asked):
     betas_in_header: bool = False
 
 
-def usage_of(usage: Json) -> Usage:
-    """One request's tokens. The wire counts cached ones beside ``input_tokens``; we count all."""
+def parse_usage(usage: Json) -> Usage:
+    """Convert one request's usage. The wire counts cached tokens beside ``input_tokens``; we count all."""
     if not usage:
         return Usage(1)
     read = as_count(usage.get("cache_read_input_tokens"))

@@ -1,11 +1,11 @@
-"""Reads Anthropic's answers, whole and streamed, as deltas.
+"""Decodes Anthropic's answers, complete and streamed, into deltas.
 
-A stream is a message taken apart: its blocks come one after another, each with its start, its
-pieces and its end, and what stands beside them comes first and last. A whole message is fed block
-by block through the same door.
+A stream is a message in parts: its blocks arrive one after another, each with a start, pieces and an
+end; fields of the message come first and last. A complete message goes block by block through the
+same functions.
 
-What a program does not know (blocks of the server's own tools, citations, redacted thinking) is
-kept in the reply's ``provider_options["anthropic"]``: ``content`` says where each stood (``part_order.py``).
+Data that programs do not read (blocks of the server's own tools, citations, redacted thinking) is
+kept in the reply's ``provider_options["anthropic"]``, with its position in ``content`` (``part_order.py``).
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.model_interface import CallDelta, Delta
-from toolkeel.providers.anthropic.profile import PAUSE, REASONS, WIRE, usage_of
+from toolkeel.providers.anthropic.profile import PAUSE, REASONS, WIRE, parse_usage
 from toolkeel.providers.wire.decoder import Block, BlockDecoder
 from toolkeel.providers.wire.part_order import Kind
 from toolkeel.providers.wire.plain_json import (
@@ -23,19 +23,19 @@ from toolkeel.providers.wire.plain_json import (
     as_key,
     as_list,
     as_text,
-    by_word,
     dumps,
-    parsed_input,
-    response_of,
+    invert,
+    parse_object,
+    parse_response,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
 from toolkeel.providers.wire.tools import WireTools
 
-_TELLING = ("stop_sequence", "stop_details")
+_STOP_DETAILS = ("stop_sequence", "stop_details")
 
 
 class MessageBlock(Block):
-    """A content block whose pieces are still coming."""
+    """A content block that is still arriving."""
 
     __slots__ = ()
 
@@ -44,17 +44,17 @@ class MessageBlock(Block):
         return self.wire.get("type")
 
     @property
-    def part(self) -> Kind | None:
-        """What it is in a layout; None if there is nothing in it."""
+    def layout_kind(self) -> Kind | None:
+        """The block's kind in a layout; None if it is empty."""
         if self.type == "text":
-            told = "".join(self.pieces)
-            return None if not told else "other" if self.wire.get("citations") else "text"
+            joined = "".join(self.pieces)
+            return None if not joined else "other" if self.wire.get("citations") else "text"
         if self.type == "thinking":
             return "reasoning" if self.wire.get("signature") or "".join(self.pieces) else None
         return "call" if self.type == "tool_use" else "other"
 
-    def back(self) -> Json:
-        """The block as it goes back."""
+    def to_wire(self) -> Json:
+        """Return the block in the form that is sent back."""
         text = "".join(self.pieces)
         match self.type:
             case "text":
@@ -63,12 +63,12 @@ class MessageBlock(Block):
             case "thinking":
                 return {**self.wire, "thinking": text}
             case _ if text:
-                return {**self.wire, "input": parsed_input(text)}
+                return {**self.wire, "input": parse_object(text)}
         return self.wire
 
 
-def grow(wire: Json, delta: Json) -> None:
-    """Add a piece of a kind nobody knows to its block: text to text, list to list."""
+def merge_delta(wire: Json, delta: Json) -> None:
+    """Merge a delta of an unknown kind into its block: append text to text, list to list."""
     for key, value in delta.items():
         before = wire.get(key)
         if key == "type":
@@ -82,10 +82,10 @@ def grow(wire: Json, delta: Json) -> None:
 
 
 class StreamDecoder(BlockDecoder[MessageBlock]):
-    """Events in, deltas out, nothing else: feed it from any client, sync or async.
+    """Turns events of an answer into deltas; works with any client, sync or async.
 
     Args:
-        tools: The tools as they were sent; then calls carry their own names again.
+        tools: The tools as they were sent; calls get the tools' own names back.
 
     >>> decoder = StreamDecoder()
     >>> decoder.feed(
@@ -97,111 +97,117 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
     """
 
     target = WIRE
-    reasons = REASONS
-    usage_of = staticmethod(usage_of)
+    finish_reasons = REASONS
+    parse_usage = staticmethod(parse_usage)
     call_keys = frozenset({"type", "id", "name", "input"})
-    index = "index"
+    index_key = "index"
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
         self._ended = False
         self._container = ""
-        self._spent = Usage()
+        self._usage_before_pauses = Usage()
 
-    def unfinished(self) -> list[Json]:
-        """The reply so far, if the model only pauses: sent back, it goes on."""
+    def continuation(self) -> list[Json]:
+        """Return the reply so far if the model pauses: sent back, the model continues it."""
         if not self._ended or self._reason != PAUSE:
             return []
-        blocks = [block.back() for block in self._blocks if block.part]
+        blocks = [block.to_wire() for block in self._blocks if block.layout_kind]
         return [{"role": "assistant", "content": blocks}]
 
-    def done(self) -> None:
-        """The mark of the end that other servers of this wire send in place of ``message_stop``."""
+    def mark_done(self) -> None:
+        """Handle the end mark that other servers of this wire send instead of ``message_stop``."""
         self._ended = self._ended or bool(self._reason)
 
-    def take(self, data: Json) -> list[Delta]:
-        """The deltas in one event.
+    def handle_event(self, data: Json) -> list[Delta]:
+        """Return the deltas of one event.
 
-        Pings, unknown events, and those an SDK's helpers add hold nothing. After a pause the next
-        message goes on with the same reply.
+        Pings, unknown events, and those that an SDK's helpers add give nothing. After a pause the next
+        message continues the same reply.
         """
         kind = as_text(data.get("type")) or ("message" if "content" in data else "")
         handler = _HANDLERS.get(kind)
         return handler(self, data) if handler is not None else []
 
-    def ended(self) -> bool:
-        """Whether the message is over."""
+    def is_ended(self) -> bool:
+        """Return True if the message is complete."""
         return self._ended
 
-    def spent(self) -> Usage:
-        """What the message cost, and those before it that paused."""
-        return self._spent + super().spent()
+    def usage(self) -> Usage:
+        """Return the usage of the message, and of those before it that paused."""
+        return self._usage_before_pauses + super().usage()
 
-    def why(self) -> FinishReason:
-        """Why the message ended; one that came without a reason simply did."""
-        return super().why() if self._reason else "tool_calls" if self._calls else "stop"
+    def finish_reason(self) -> FinishReason:
+        """Return why the message ended; one without a reason ended normally."""
+        return (
+            super().finish_reason()
+            if self._reason
+            else "tool_calls"
+            if self._call_count
+            else "stop"
+        )
 
     def read_response(self, reply: object) -> list[Delta]:
-        """The deltas of a whole message.
+        """Decode a complete message into deltas.
 
         Raises:
-            ModelError: if it is an error, or nothing that could be an answer.
+            ModelError: if it is an error, or cannot be an answer.
         """
-        data = response_of(WIRE, reply)
-        deltas = self.take(data)
+        data = parse_response(WIRE, reply)
+        deltas = self.handle_event(data)
         if "content" not in data:
             raise incomplete_response("content", data)
         return deltas
 
-    def _message(self, message: Json) -> list[Delta]:
-        """A whole message; with ``stop_reason: null`` it is a snapshot of one still coming."""
-        deltas = self._start({"message": {**message, "content": []}})
+    def _read_message(self, message: Json) -> list[Delta]:
+        """Decode a complete message; ``stop_reason: null`` marks a snapshot of one still arriving."""
+        deltas = self._start_message({"message": {**message, "content": []}})
         content = message.get("content")
         blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content
         for index, block in enumerate(as_list(blocks)):
-            deltas += self._open({"index": index, "content_block": block})
-            deltas += self._close(self._by_index[index])
-        self._end_delta({"delta": message, "usage": message.get("usage")})
+            deltas += self._start_block({"index": index, "content_block": block})
+            deltas += self._close_block(self._by_index[index])
+        self._update_message({"delta": message, "usage": message.get("usage")})
         self._ended = bool(self._reason) or "stop_reason" not in message
         return deltas
 
-    def extra(self) -> Mapping[str, object]:
-        """The blocks' order, the container, and a reason that says more than ours."""
+    def provider_options(self) -> Mapping[str, object]:
+        """Return the blocks' order, the container, and a stop reason more precise than ours."""
         if self._container:
-            self._told["container"] = self._container
+            self._extra["container"] = self._container
         if self._reason == PAUSE or self._reason not in {"", *REASONS}:
-            self._told["stop_reason"] = self._reason
-        return super().extra()
+            self._extra["stop_reason"] = self._reason
+        return super().provider_options()
 
     # — events —
 
-    def _start(self, data: Json) -> list[Delta]:
+    def _start_message(self, data: Json) -> list[Delta]:
         message = as_dict(data.get("message"))
-        self._spent += usage_of(self._usage) if self._ended else Usage()
+        self._usage_before_pauses += parse_usage(self._usage) if self._ended else Usage()
         self._usage = {}
         self._by_index.clear()
         self._ended, self._reason = False, ""
         self._model = as_text(message.get("model")) or self._model
-        self._note(message)
+        self._update_usage(message)
         deltas: list[Delta] = []
         for index, block in enumerate(as_list(message.get("content"))):
-            deltas += self._open({"index": index, "content_block": block})
+            deltas += self._start_block({"index": index, "content_block": block})
         return deltas
 
-    def _open(self, data: Json) -> list[Delta]:
+    def _start_block(self, data: Json) -> list[Delta]:
         wire = dict(as_dict(data.get("content_block")))
-        block = self._add(self._place(data), MessageBlock(wire))
+        block = self._add_block(self._block_key(data), MessageBlock(wire))
         match wire.get("type"):
             case "text":
-                return self._say(as_text(wire.get("text")), block.pieces)
+                return self._text_delta(as_text(wire.get("text")), block.pieces)
             case "thinking":
-                thought = self._think(as_text(wire.get("thinking")), block.pieces)
-                return thought + self._sign(block, wire.get("signature"))
+                thought = self._thinking_delta(as_text(wire.get("thinking")), block.pieces)
+                return thought + self._signature_delta(block, wire.get("signature"))
             case "tool_use":
-                return self._begin_call(block, wire.get("id"))
+                return self._start_call(block, wire.get("id"))
         return []
 
-    def _piece(self, data: Json) -> list[Delta]:
+    def _extend_block(self, data: Json) -> list[Delta]:
         delta = as_dict(data.get("delta"))
         block = self._by_index.get(as_key(data.get("index")))
         deltas: list[Delta] = []
@@ -210,43 +216,45 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
             kind = started.get(as_text(delta.get("type")))
             if kind is None:
                 return []
-            deltas += self._open({"index": data.get("index"), "content_block": {"type": kind}})
-            block = self._by_index[self._place(data)]
+            deltas += self._start_block(
+                {"index": data.get("index"), "content_block": {"type": kind}}
+            )
+            block = self._by_index[self._block_key(data)]
         match delta.get("type"):
             case "text_delta":
-                return deltas + self._say(as_text(delta.get("text")), block.pieces)
+                return deltas + self._text_delta(as_text(delta.get("text")), block.pieces)
             case "thinking_delta":
-                return deltas + self._think(as_text(delta.get("thinking")), block.pieces)
+                return deltas + self._thinking_delta(as_text(delta.get("thinking")), block.pieces)
             case "signature_delta":
-                return deltas + self._sign(block, delta.get("signature"))
+                return deltas + self._signature_delta(block, delta.get("signature"))
             case "input_json_delta":
-                return self._argue(block, as_text(delta.get("partial_json")))
+                return self._arguments_delta(block, as_text(delta.get("partial_json")))
             case "citations_delta":
                 cited = as_list(block.wire.get("citations"))
                 block.wire["citations"] = [*cited, delta.get("citation")]
             case _:
-                grow(block.wire, delta)
+                merge_delta(block.wire, delta)
         return deltas
 
-    def _end_delta(self, data: Json) -> list[Delta]:
+    def _update_message(self, data: Json) -> list[Delta]:
         delta = as_dict(data.get("delta"))
         self._reason = as_text(delta.get("stop_reason")) or self._reason
-        for key in _TELLING:
+        for key in _STOP_DETAILS:
             if delta.get(key) is not None:
-                self._told[key] = delta[key]
-        self._note(delta)
-        self._note(data)
+                self._extra[key] = delta[key]
+        self._update_usage(delta)
+        self._update_usage(data)
         return []
 
-    def _end(self, data: Json) -> list[Delta]:
+    def _end_message(self, data: Json) -> list[Delta]:
         self._ended = True
         return []
 
-    def _fail(self, data: Json) -> list[Delta]:
-        raise sent_error(data)
+    def _raise_error(self, data: Json) -> list[Delta]:
+        raise reported_error(data)
 
-    def _note(self, holder: Json) -> None:
-        """Take usage, which is cumulative and may be null in parts, and the container."""
+    def _update_usage(self, holder: Json) -> None:
+        """Update the usage, which is cumulative and may be null in parts, and the container."""
         for key, value in as_dict(holder.get("usage")).items():
             if value is not None:
                 self._usage[key] = value
@@ -254,27 +262,27 @@ class StreamDecoder(BlockDecoder[MessageBlock]):
 
     # — blocks —
 
-    def _whole_call(self, block: Block, text: str) -> CallDelta:
-        """A call said at once; that of a tool of Anthropic's own with its input as it goes back."""
+    def _complete_call(self, block: Block, text: str) -> CallDelta:
+        """Return a delta with a complete call; for Anthropic's own tools, with its original input."""
         if block.name not in self._tools.natives:
-            return super()._whole_call(block, text)
-        given = parsed_input(text)
+            return super()._complete_call(block, text)
+        input = parse_object(text)
         member = as_text(block.wire.get("name"))
-        kept = {key: block.wire[key] for key in block.wire.keys() - self.call_keys}
-        arguments = dumps(self._tools.translated(block.name, given, member))
-        extra = {WIRE: {**kept, "name": member, "input": given}}
-        return CallDelta(block.number, arguments=arguments, provider_options=extra)
+        extra_keys = {key: block.wire[key] for key in block.wire.keys() - self.call_keys}
+        arguments = dumps(self._tools.translate_native(block.name, input, member))
+        extra = {WIRE: {**extra_keys, "name": member, "input": input}}
+        return CallDelta(block.call_index, arguments=arguments, provider_options=extra)
 
 
-_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
+_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = invert(
     {
-        StreamDecoder._message: "message",
-        StreamDecoder._start: "message_start",
-        StreamDecoder._open: "content_block_start",
-        StreamDecoder._piece: "content_block_delta",
+        StreamDecoder._read_message: "message",
+        StreamDecoder._start_message: "message_start",
+        StreamDecoder._start_block: "content_block_start",
+        StreamDecoder._extend_block: "content_block_delta",
         StreamDecoder._end_block: "content_block_stop",
-        StreamDecoder._end_delta: "message_delta",
-        StreamDecoder._end: "message_stop",
-        StreamDecoder._fail: "error",
+        StreamDecoder._update_message: "message_delta",
+        StreamDecoder._end_message: "message_stop",
+        StreamDecoder._raise_error: "error",
     }
 )

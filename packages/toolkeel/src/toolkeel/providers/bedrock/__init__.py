@@ -18,11 +18,11 @@ and streamed::
 The wire is described at
 https://docs.aws.amazon.com/bedrock/latest/APIReference/API_runtime_Converse.html.
 
-profile  what the wire takes and says: options, stop reasons, statuses, bytes in JSON, usage
-stream   reads answers, whole and streamed, as deltas
-decode   reads stored conversations as messages
-encode   makes requests of transcripts, tools and settings, bytes as bytes
-aws      what AWS's own library knows: where the service is, who asks, signatures, frames
+profile  constants and options of the wire: options, stop reasons, statuses, bytes in JSON, usage
+stream   decodes answers, complete and streamed, into deltas
+decode   decodes stored conversations into messages
+encode   encodes transcripts, tools and settings, bytes as bytes
+aws      AWS's own library: addresses, credentials, signatures, frames
 model    models on Amazon Bedrock: signed by AWS's own library, sent as on every other wire
 """
 

@@ -1,8 +1,8 @@
-"""What AWS's own library knows of Bedrock: where it is, who asks, and how a request is signed.
+"""AWS's own library on Bedrock: addresses, credentials, signatures, frames.
 
-What botocore makes of a request, beside its body, is the same each time. So it makes one, with all
-it knows of profiles, regions, endpoints and environment; that one is not sent, but signed with the
-time and the body of each that is.
+The parts of a request that botocore adds, beside its body, are always the same. So botocore makes one
+request, with its profiles, regions, endpoints and environment; that one is not sent, but signed anew
+with the time and the body of each request that is.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from toolkeel.providers.wire.plain_json import Json, as_dict, plain
 _THREADS = ThreadPool(8)
 
 
-class _Made(Exception):
-    """Ends a request of botocore's before it is signed; holds what is known of it."""
+class _Described(Exception):
+    """Stops a request of botocore's before it is signed; carries its description."""
 
 
 class Aws:
     """One operation of the service on one model.
 
     Args:
-        session: boto3's or botocore's; None: a new one, of this process's environment.
+        session: Session of boto3 or botocore; None: a new one, from this process's environment.
         model: The model's id or ARN.
         operation: ``converse`` or ``converse_stream``.
-        base_url: Where the service is; None: where botocore says.
+        base_url: Address of the service; None: botocore's.
         region: None: the session's, or ``AWS_REGION``.
 
     Raises:
@@ -49,8 +49,8 @@ class Aws:
         self, session: Any, model: str, operation: str, base_url: str | None, region: str | None
     ) -> None:
         try:
-            self._session = _core(session)
-            made = _made(self._session, model, operation, base_url, region)
+            self._session = _botocore_session(session)
+            made = _describe_request(self._session, model, operation, base_url, region)
             bundle = self._session.get_config_variable("ca_bundle")
             bundle = bundle or os.environ.get("REQUESTS_CA_BUNDLE")
             self.trust = ssl.create_default_context(cafile=bundle) if bundle else True
@@ -66,36 +66,38 @@ class Aws:
         self._region = request.context.get("signing", {}).get("region") or made["region_name"]
         self.url: str = request.url
         del request.headers["X-Amzn-Trace-Id"]  # of this moment
-        self._told = dict(request.headers.items())
+        self._headers = dict(request.headers.items())
         self._lock = Lock()
-        self._held: Any = None
-        self._ready: tuple[Any, Callable[[bytes], dict[str, str]] | None] = (None, None)
+        self._credentials: Any = None
+        self._cached_signer: tuple[Any, Callable[[bytes], dict[str, str]] | None] = (None, None)
 
     async def headers(self, body: bytes) -> dict[str, str]:
-        """The headers of a request that says `body`. What may block does so in a thread."""
-        if self._held is None or getattr(self._held, "refresh_needed", bool)():
-            keys = await _THREADS.submit(self._find).future
+        """Return the headers of a request with `body`; what may block runs in a thread."""
+        if self._credentials is None or getattr(self._credentials, "refresh_needed", bool)():
+            keys = await _THREADS.submit(self._load_credentials).future
         else:
-            keys = self._held.get_frozen_credentials()
-        known, sign = self._ready
+            keys = self._credentials.get_frozen_credentials()
+        known, sign = self._cached_signer
         if sign is None or keys != known:
-            sign = self._signer(keys)
-            self._ready = keys, sign
+            sign = self._make_signer(keys)
+            self._cached_signer = keys, sign
         return sign(body)
 
-    def _find(self) -> object:
+    def _load_credentials(self) -> object:
         with self._lock:
             if self._version == "bearer":
                 token = self._session.get_auth_token(signing_name=self._name)
-                self._held = SimpleNamespace(get_frozen_credentials=lambda: token)
+                self._credentials = SimpleNamespace(get_frozen_credentials=lambda: token)
             else:
-                self._held = self._session.get_credentials()
-            held = self._held
-        return held and held.get_frozen_credentials()  # who renews them holds up nobody else
+                self._credentials = self._session.get_credentials()
+            credentials = self._credentials
+        return (
+            credentials and credentials.get_frozen_credentials()
+        )  # renewing them blocks no other thread
 
-    def _signer(self, keys: Any) -> Callable[[bytes], dict[str, str]]:
-        """Signs with `keys`: what is signed is botocore's, but for the time and the body."""
-        draft = AWSRequest("POST", self.url, headers=self._told, data=b"")
+    def _make_signer(self, keys: Any) -> Callable[[bytes], dict[str, str]]:
+        """Return a function that signs with `keys`, as botocore does, with another time and body."""
+        draft = AWSRequest("POST", self.url, headers=self._headers, data=b"")
         bearer = self._version == "bearer"
         signer: Any = (
             auth.BearerAuth(keys) if bearer else auth.SigV4Auth(keys, self._name, self._region)
@@ -120,12 +122,12 @@ class Aws:
         return sign
 
 
-def _core(session: Any) -> Any:
-    """botocore's session, which boto3's holds."""
+def _botocore_session(session: Any) -> Any:
+    """Return botocore's session, which boto3 has no public name for."""
     core = Session() if session is None else getattr(session, "_session", session)
     if not isinstance(core, Session):
-        given = type(session).__name__
-        raise SetupError(f"BedrockConverse(session=...): expected a boto3.Session, got {given}")
+        kind = type(session).__name__
+        raise SetupError(f"BedrockConverse(session=...): expected a boto3.Session, got {kind}")
     default = core.get_default_client_config()
     named = ("proxies", "proxies_config", "client_cert")  # connections are not botocore's
     if found := [name for name in named if getattr(default, name, None)]:
@@ -136,10 +138,10 @@ def _core(session: Any) -> Any:
     return core
 
 
-def _made(
+def _describe_request(
     core: Any, model: str, operation: str, base_url: str | None, region: str | None
 ) -> dict[str, Any]:
-    """What botocore would sign for the least request, and how."""
+    """Return the smallest request that botocore would sign, and how."""
     default = getattr(core.get_default_client_config(), "region_name", None)
     client = core.create_client(
         "bedrock-runtime",
@@ -150,36 +152,36 @@ def _made(
     )
 
     def take(**made: Any) -> None:
-        raise _Made(made)
+        raise _Described(made)
 
     client.meta.events.register_last("before-sign.bedrock-runtime", take)
     try:
         getattr(client, operation)(modelId=model, messages=[])
-    except _Made as made:
+    except _Described as made:
         return dict(made.args[0])
     raise AttributeError("botocore made no request")
 
 
-async def framed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[Sequence[object]]:
-    """The events of an answer in AWS's frames, as each piece completes them."""
+async def decode_frames(pieces: AsyncIterable[bytes]) -> AsyncGenerator[Sequence[object]]:
+    """Yield the events of an answer in AWS's frames, as each piece completes them."""
     frames = eventstream.EventStreamBuffer()
     async for piece in pieces:
         frames.add_data(piece)
         events: list[Json] = []
         try:
-            events.extend(map(_event, frames))
-        except Exception:  # those before a broken one were said
+            events.extend(map(_decode_event, frames))
+        except Exception:  # those before a broken one are valid
             yield events
             raise
         yield events
 
 
-def _event(frame: Any) -> Json:
-    """An event under its name; an error under one that ends in ``Exception``."""
-    told = frame.headers
-    if name := told.get(":event-type"):
+def _decode_event(frame: Any) -> Json:
+    """Return an event under its name; an error under one that ends in ``Exception``."""
+    head = frame.headers
+    if name := head.get(":event-type"):
         return {name: plain(frame.payload)}
-    name = told.get(":exception-type") or told.get(":error-code") or ""
-    said = as_dict(plain(frame.payload or b"{}"))
-    said.setdefault("message", told.get(":error-message", ""))
-    return {f"{name.removesuffix('Exception')}Exception": said}
+    name = head.get(":exception-type") or head.get(":error-code") or ""
+    data = as_dict(plain(frame.payload or b"{}"))
+    data.setdefault("message", head.get(":error-message", ""))
+    return {f"{name.removesuffix('Exception')}Exception": data}

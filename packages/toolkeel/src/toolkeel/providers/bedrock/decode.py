@@ -1,4 +1,4 @@
-"""Reads stored conversations of Bedrock's Converse wire as messages."""
+"""Decodes stored conversations of Bedrock's Converse wire into messages."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from collections.abc import Iterator
 
 from toolkeel.content import Block, File, Text
 from toolkeel.messages import ToolMessage
-from toolkeel.providers.bedrock.profile import WIRE, media_type_of, packed, unpacked
+from toolkeel.providers.bedrock.profile import WIRE, media_type_of, pack_bytes, unpack_bytes
 from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.media import data_block, media_block, unknown_block
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_text, decoded_base64
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_text, decode_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredTurns, blocks_of
 from toolkeel.providers.wire.tools import WireTools
 
@@ -18,7 +18,7 @@ _INTRO = re.compile(r"Document '(.*)' is the file '(.*)':", re.DOTALL)
 
 
 class StoredConverse(StoredTurns):
-    """Reads stored conversations of this wire.
+    """Stored conversations of this wire.
 
     >>> [message] = decode_messages([{"role": "user", "content": [{"text": "几点?"}]}])
     >>> message
@@ -36,19 +36,19 @@ class StoredConverse(StoredTurns):
         message = {"role": "assistant", "content": blocks}
         return {"output": {"message": message}, "stopReason": "end_turn"}
 
-    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+    def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
         called = [as_dict(one.get("toolUse")) for one in blocks_of(turn[0].get("content"))]
         return [as_text(one.get("toolUseId")) for one in called if one]
 
-    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+    def decode_result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
         if "toolResult" not in block:
             return None
         result = as_dict(block["toolResult"])
         id, failed = as_text(result.get("toolUseId")), result.get("status") == "error"
-        return calls.result(self.content(result.get("content")), id, failed=failed)
+        return calls.make_result(self.decode_content(result.get("content")), id, failed=failed)
 
-    def blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        """Our blocks; the text that introduces a document is part of it."""
+    def decode_blocks(self, blocks: list[Json]) -> Iterator[Block]:
+        """Decode content blocks; the text that introduces a document belongs to it."""
         blocks = [block for block in blocks if "cachePoint" not in block]
         intros = [_INTRO.fullmatch(as_text(block.get("text"))) for block in blocks]
         labels = [as_dict(block.get("document")).get("name") for block in blocks]
@@ -64,19 +64,19 @@ def _block(block: Json, name: str) -> Block:
         return Text(as_text(block["text"]))
     if "json" in block:
         return data_block(block["json"])
-    for kind, told in block.items():
-        media = as_dict(told)
-        source = as_dict(unpacked(media.get("source")))
+    for kind, fields in block.items():
+        media = as_dict(fields)
+        source = as_dict(unpack_bytes(media.get("source")))
         media_type = media_type_of(kind, as_text(media.get("format")))
         url = as_text(as_dict(source.get("s3Location")).get("uri"))
-        given = source.get("bytes")
-        data = given if isinstance(given, bytes) else decoded_base64(as_text(given))
+        raw = source.get("bytes")
+        data = raw if isinstance(raw, bytes) else decode_base64(as_text(raw))
         if media_type and (data or url):
             label = as_text(media.get("name"))
             if kind == "document" and not name:
                 return File(data, label, media_type, url, {WIRE: {"label": label}})
             return media_block(data, media_type, url, name or "file")
-    return unknown_block(WIRE, as_dict(packed(block)))
+    return unknown_block(WIRE, as_dict(pack_bytes(block)))
 
 
 decode_messages = StoredConverse().decode_messages

@@ -1,4 +1,4 @@
-"""Transcripts and settings as Bedrock's Converse wire wants them, in boto3's form: bytes as bytes."""
+"""Encodes transcripts, tools and settings for Bedrock's Converse wire, in boto3's form: bytes as bytes."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from collections.abc import Collection, Iterable, Sequence
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import Message, Reasoning, ToolCall, ToolMessage
 from toolkeel.model_interface import ModelRequest, OutputFormat, Settings, ToolChoice
-from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpacked
+from toolkeel.providers.bedrock.profile import WIRE, BedrockProfile, media_form, unpack_bytes
 from toolkeel.providers.bedrock.stream import StreamDecoder
 from toolkeel.providers.wire.claude import is_claude, longest_reply, takes_temperature
-from toolkeel.providers.wire.media import note
+from toolkeel.providers.wire.media import omission_note
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
@@ -20,11 +20,11 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     clean_text,
     dumps,
-    given,
+    without_none,
 )
 from toolkeel.providers.wire.reasoning_ownership import model_family
 from toolkeel.providers.wire.request import PreparedRequest
-from toolkeel.providers.wire.structured_output import compiled_format
+from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import ClaudeEncoder
 
@@ -39,29 +39,29 @@ _NO_INPUT: Json = {"type": "object", "properties": {}}
 
 
 def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
-    """The ``tools`` of a ``toolConfig``.
+    """Encode the ``tools`` of a ``toolConfig``.
 
     Args:
-        tools: What the model may call.
-        strict: Whether the server shall hold arguments to the schema; None: it decides.
+        tools: The tools that the model may call.
+        strict: True if the server must hold arguments to the schema; None: its default.
 
     Returns:
-        One dict a tool, in order. A name that the wire does not take is sent under an alias, and
-        so is a property's; `decode` turns them back if it is given the tools.
+        One dict a tool, in order. A name that the wire does not accept is replaced by an alias, and
+        so is a property's; `decode` restores them if it gets the tools.
     """
     return [dict(body) for body in wire_tools(tools, WIRE, strict).bodies]
 
 
 def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> Json:
-    """The keyword arguments of boto3's ``converse`` and ``converse_stream``.
+    """Encode the keyword arguments of boto3's ``converse`` and ``converse_stream``.
 
     Args:
         request: Messages, tools and settings. ``settings.provider_options`` holds further keys; the tools
             in its ``toolConfig``, such as the service's own, stand behind the request's, and what
             is in its ``inferenceConfig`` and ``additionalModelRequestFields`` beside ours.
         model: The model's id, or the ARN of an inference profile.
-        prompt_cache: Whether to mark what the next request will repeat for the cache, if the
-            model takes such marks.
+        prompt_cache: True to mark the part that the next request repeats for the cache, if the
+            model accepts such marks.
     """
     profile = BedrockProfile(model, prompt_cache=prompt_cache)
     body = BedrockEncoder.encode(request, profile)
@@ -71,16 +71,16 @@ def encode(request: ModelRequest, model: str, *, prompt_cache: bool = False) -> 
 def encode_messages(
     messages: Iterable[Message], *, tools: Tools = (), model: str = "", prompt_cache: bool = False
 ) -> list[Json]:
-    """The request's ``messages``; instructions are none of them: see `encode_system`.
+    r"""Encode the request's ``messages``, without instructions: see `encode_system`.
 
     Args:
         messages: The transcript.
-        tools: The tools as they are sent; other names are made legal one by one.
-        model: The model asked; signed reasoning of other models goes as text. Empty: any.
-        prompt_cache: Whether to put a cache point at the end, if the model takes it.
+        tools: The tools as they are sent; names of other tools are made legal one by one.
+        model: The requested model; signed reasoning of other models becomes text. Empty: any.
+        prompt_cache: True to put a cache point at the end, if the model accepts it.
 
     >>> from toolkeel.messages import AssistantMessage, UserMessage
-    >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
+    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
     >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
     >>> user, assistant, results = encode_messages(turn)
     >>> assistant["content"]
@@ -89,36 +89,36 @@ def encode_messages(
     [{'toolResult': {'toolUseId': 'c1', 'content': [{'text': '晴'}], 'status': 'success'}}]
     """
     profile = BedrockProfile(model, prompt_cache=prompt_cache)
-    return BedrockEncoder(wire_tools(tools, WIRE), profile).transcript(messages)
+    return BedrockEncoder(wire_tools(tools, WIRE), profile).encode_transcript(messages)
 
 
 def encode_system(messages: Iterable[Message]) -> list[Json]:
-    """The request's ``system``: all instructions of a transcript, wherever they stand."""
+    """Encode the request's ``system``: all instructions of a transcript, wherever they are."""
     body = encode(ModelRequest(list(messages)), "")
     return [as_dict(block) for block in as_list(body.get("system"))]
 
 
 def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
-    """A reply and the results of its calls, to append to your own ``messages``.
+    """Encode a reply and the results of its calls, to append to your own ``messages``.
 
     Args:
-        reply: The answer the calls came from, as `decode` takes it.
+        reply: The answer with the calls, in any form that `decode` accepts.
         results: One for each call, as `Toolset.run` returns them.
         tools: The tools as they were sent.
 
     Returns:
         The assistant's message and, if it calls, one of the user with all results in the order
-        of the calls. Ids that the server left out or gave twice are made unique on both sides.
+        of the calls. Missing or repeated ids of the server become unique on both sides.
 
     Raises:
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    return BedrockEncoder.turn(reply, results, wire_tools(tools, WIRE), BedrockProfile())
+    return BedrockEncoder.encode_turn(reply, results, wire_tools(tools, WIRE), BedrockProfile())
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile) -> Json:
-    """A request without what depends on its messages."""
+    """Return the keys of a request that do not depend on its messages."""
     extra = {key: value for key, value in settings.provider_options.items() if key != "toolConfig"}
     fields = as_dict(extra.pop("additionalModelRequestFields", None))
     sampling = _sampling(settings, profile.model, as_dict(fields.get("thinking")))
@@ -126,7 +126,9 @@ def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile
     serial = settings.parallel_tool_calls is False and settings.tool_choice in (None, "auto")
     if serial and tools.bodies and is_claude(profile.model):
         fields = {"tool_choice": {"type": "auto", "disable_parallel_tool_use": True}, **fields}
-    body = given(inferenceConfig=sampling or None, additionalModelRequestFields=fields or None)
+    body = without_none(
+        inferenceConfig=sampling or None, additionalModelRequestFields=fields or None
+    )
     if settings.output is not None:
         form = {"textFormat": _text_format(settings.output)}
         body["outputConfig"] = {**as_dict(extra.pop("outputConfig", None)), **form}
@@ -134,94 +136,94 @@ def encode_options(settings: Settings, tools: WireTools, profile: BedrockProfile
 
 
 class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
-    """What the parts of a transcript look like on this wire."""
+    """Encodes the parts of a transcript for this wire."""
 
     wire = WIRE
     decoder = StreamDecoder
-    options = staticmethod(encode_options)
+    encode_options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, profile: BedrockProfile) -> None:
         super().__init__(tools, profile)
         nameless = not profile.model or "application-inference-profile/" in profile.model
-        self._claude = nameless or is_claude(profile.model)
+        self._takes_reasoning = nameless or is_claude(profile.model)
         self._labels: set[str] = set()
 
-    def unpacked(self, block: Json) -> Json:
-        """A block that was kept, with bytes as bytes."""
-        return as_dict(unpacked(block))
+    def restore_block(self, block: Json) -> Json:
+        """Return a saved block with bytes as bytes."""
+        return as_dict(unpack_bytes(block))
 
-    def fits(self, block: Json, failed: bool) -> bool:
+    def fits_in_result(self, block: Json, failed: bool) -> bool:
         return "text" in block or (not failed and bool(block.keys() & _IN_RESULTS))
 
-    def result(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
+    def result_block(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
         status = "error" if failed else "success"
         return {"toolResult": {"toolUseId": wire_id, "content": blocks, "status": status}}
 
-    def call(self, call: ToolCall, wire_id: str) -> Json:
-        """A call that has `wire_id`."""
+    def encode_call(self, call: ToolCall, wire_id: str) -> Json:
+        """Encode a call that has `wire_id`."""
         arguments = self._tools.to_wire(call.name, arguments_object(call.arguments))
         alias = self._tools.alias(call.name)
         body: Json = {"toolUseId": wire_id, "name": alias, "input": arguments}
         return {"toolUse": {**body, **as_dict(call.provider_options.get(WIRE))}}
 
-    def thought(self, thought: Reasoning, own: bool) -> list[Json]:
-        """Reasoning as Claude wants it back; other models want none."""
-        return super().thought(thought, own) if self._claude else []
+    def encode_reasoning(self, thought: Reasoning, own: bool) -> list[Json]:
+        """Encode reasoning for Claude; other models accept none."""
+        return super().encode_reasoning(thought, own) if self._takes_reasoning else []
 
-    def signed(self, text: str, signature: str) -> Json:
-        told = {"text": text, "signature": signature}
-        return {"reasoningContent": {"reasoningText": told}} if signature else {}
+    def signed_reasoning(self, text: str, signature: str) -> Json:
+        reasoning = {"text": text, "signature": signature}
+        return {"reasoningContent": {"reasoningText": reasoning}} if signature else {}
 
-    def spoken(self, block: Json) -> str:
-        """The text that a block says, with sources or without."""
+    def text_of_block(self, block: Json) -> str:
+        """Return the text in a block, with or without citations."""
         if "citationsContent" in block:
             parts = as_list(as_dict(block["citationsContent"]).get("content"))
             return "".join(as_text(as_dict(part).get("text")) for part in parts)
         return as_text(block.get("text"))
 
-    def is_hidden(self, entry: object) -> bool:
-        """Whether a block is reasoning."""
+    def is_reasoning(self, entry: object) -> bool:
+        """Return True if a block is reasoning."""
         return "reasoningContent" in as_dict(entry)
 
-    def marked(self, blocks: Sequence[Json]) -> list[Json]:
-        """`blocks` with a cache point, which must not stand behind a document or a film."""
+    def mark_for_cache(self, blocks: Sequence[Json]) -> list[Json]:
+        """Return blocks with a cache point, which may not follow a document or a video."""
         marked = list(blocks)
-        for index in range(len(marked) * self._profile.cache, 0, -1):
+        for index in range(len(marked) * self._profile.caches_prompt, 0, -1):
             if not marked[index - 1].keys() & {"document", "video", "audio"}:
                 marked.insert(index, _CACHE_POINT)
                 break
         return marked
 
-    def head(self, prepared: PreparedRequest) -> Json:
-        """Instructions, and the tools, which depend on what was called."""
+    def encode_head(self, prepared: PreparedRequest) -> Json:
+        """Return instructions, and the tools, which depend on the calls."""
         head: Json = {}
         if self.system:
-            head["system"] = self.marked(self.system)
-        called = self.called
+            head["system"] = self.mark_for_cache(self.system)
+        called = self.called_tools
         if config := _tool_config(prepared.settings, self._tools, self._profile, called):
             head["toolConfig"] = config
         return head
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """A picture, a film or a sound; a document under a label, which a text explains."""
+        """Encode a picture, a video or a sound; a document with a label and a text that explains it."""
         source = _source(block)
         kind, form = media_form(block)
         unknown = kind in ("video", "audio") and is_claude(self._profile.model)
         if not source or not kind or unknown:
             return []
         if kind == "image" and len(block.data) > MAX_IMAGE:
-            return [self.text(note(block, "too large to be shown"))]
+            return [self.text_block(omission_note(block, "too large to be shown"))]
         if kind != "document":
             return [{kind: {"format": form, "source": source}}]
         name = block.name if isinstance(block, File) else ""
-        if given := as_text(as_dict(block.extra.get(WIRE)).get("label")):
-            return [{"document": {"format": form, "name": given, "source": source}}]
+        if saved_label := as_text(as_dict(block.extra.get(WIRE)).get("label")):
+            return [{"document": {"format": form, "name": saved_label, "source": source}}]
         label = self._label(name)
-        intro = self.text(clean_text(f"Document {label!r} is the file {name!r}:"))
+        intro = self.text_block(clean_text(f"Document {label!r} is the file {name!r}:"))
         return [intro, {"document": {"format": form, "name": label, "source": source}}]
 
     def _label(self, name: str) -> str:
-        """A document's name as the service takes it: of few letters, and used once."""
+        """Return a unique name for a document, in the characters that the service accepts."""
         stem = _LABEL.sub(" ", name.rpartition(".")[0] or name).strip()[:180] or "document"
         label, number = stem, 1
         while label.lower() in self._labels:
@@ -232,8 +234,8 @@ class BedrockEncoder(ClaudeEncoder[BedrockProfile]):
 
 
 def _text_format(output: OutputFormat) -> Json:
-    schema = dumps(compiled_format(output, "anthropic-strict").schema)
-    form = given(name=output.name, description=output.description or None, schema=schema)
+    schema = dumps(compile_format(output, "anthropic-strict").schema)
+    form = without_none(name=output.name, description=output.description or None, schema=schema)
     return {"type": "json_schema", "structure": {"jsonSchema": form}}
 
 
@@ -244,21 +246,20 @@ def _sampling(settings: Settings, model: str, thinking: Json) -> Json:
         least = budget + 4096 if isinstance(budget, int) else 0
         most = max(longest_reply(model, stream=True), least)
     sampled = not thinking and takes_temperature(model)
-    return given(maxTokens=most, temperature=settings.temperature if sampled else None)
+    return without_none(maxTokens=most, temperature=settings.temperature if sampled else None)
 
 
 def _tool_config(
     settings: Settings, tools: WireTools, profile: BedrockProfile, called: Collection[str]
 ) -> Json:
-    """The request's ``toolConfig``; empty if there shall be none.
+    """Encode the request's ``toolConfig``; empty if there must be none.
 
-    Calls in the transcript are refused without (provider quirk Q50), and there is no way to say
-    that none may be made now.
+    Calls in the transcript are refused without it (provider quirk Q50), and it cannot forbid calls.
 
     Args:
-        settings: How to sample; tools of the service's own in ``provider_options["toolConfig"]["tools"]``.
-        tools: The request's.
-        profile: What the model takes.
+        settings: Settings; tools of the service's own in ``provider_options["toolConfig"]["tools"]``.
+        tools: The request's tools.
+        profile: What the model accepts.
         called: Names of the tools called so far.
     """
     extra = as_dict(settings.provider_options.get("toolConfig"))
@@ -267,7 +268,7 @@ def _tool_config(
         return {}
     if not wires:
         return {"tools": [_stub(tools.alias(name)) for name in called]}
-    if profile.cache and not model_family(profile.model).startswith("nova"):
+    if profile.caches_prompt and not model_family(profile.model).startswith("nova"):
         wires.append(_CACHE_POINT)
     fields = as_dict(settings.provider_options.get("additionalModelRequestFields"))
     thinks = as_dict(fields.get("thinking")).get("type") == "enabled"
@@ -281,16 +282,16 @@ def _tool_choice(choice: ToolChoice | None, tools: WireTools) -> Json:
             return {}
         case "required":
             return {"toolChoice": {"any": {}}}
-    return {"toolChoice": {"tool": {"name": tools.chosen(choice)}}}
+    return {"toolChoice": {"tool": {"name": tools.alias_to_call(choice)}}}
 
 
 def _stub(name: str) -> Json:
-    """A tool that is not there any more, but was called."""
+    """Return a stub for a tool that is gone but was called."""
     return {"toolSpec": {"name": name, "inputSchema": {"json": dict(_NO_INPUT)}}}
 
 
 def _source(block: Image | Audio | File) -> Json:
-    """Where the bytes are; empty if this wire cannot say it."""
+    """Return where the bytes are; empty if this wire cannot express it."""
     url = getattr(block, "url", "")
     if url:
         return {"s3Location": {"uri": url}} if _S3.fullmatch(url) else {}

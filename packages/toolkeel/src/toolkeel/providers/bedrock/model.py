@@ -11,24 +11,24 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel.errors import MissingExtraError, ModelUnavailable, SetupError
 from toolkeel.providers.bedrock.encode import BedrockEncoder
 from toolkeel.providers.bedrock.profile import BedrockProfile
-from toolkeel.providers.wire.http import PerLoop, check_options
+from toolkeel.providers.wire.http import ClientPerLoop, check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import PreparedRequest
-from toolkeel.providers.wire.server_errors import refused
+from toolkeel.providers.wire.server_errors import response_error
 from toolkeel.providers.wire.structured_output import claude_has_structured_output
 
 try:
     import httpx2
     from botocore import exceptions  # type: ignore[import-untyped]
 
-    from toolkeel.providers.bedrock.aws import Aws, framed
+    from toolkeel.providers.bedrock.aws import Aws, decode_frames
     from toolkeel.providers.wire.sdk_model import RequestTemplate, SdkClient, SdkModel, http_errors
 except ImportError as error:
     raise MissingExtraError("BedrockConverse", "bedrock") from error
 
 TIMEOUT = 600.0
 """Seconds to wait for an answer or its next bytes."""
-_NOT_SET_UP = (
+_SETUP_ERRORS = (
     exceptions.NoCredentialsError,
     exceptions.PartialCredentialsError,
     exceptions.InvalidEndpointConfigurationError,  # a bearer token over plain HTTP
@@ -36,11 +36,11 @@ _NOT_SET_UP = (
 
 
 class BedrockModelOptions(ModelOptions, total=False):
-    """How `BedrockConverse` deals with the service, beside `ModelOptions`.
+    """Options of `BedrockConverse`, beside `ModelOptions`.
 
     Attributes:
-        prompt_cache: Whether to mark what the next request will repeat for the cache, if the
-            model takes such marks; True if nothing is said.
+        prompt_cache: True to mark the part that the next request repeats for the cache, if the
+            model accepts such marks; True by default.
     """
 
     prompt_cache: bool
@@ -63,7 +63,7 @@ class BedrockConverse(SdkModel):
         session: A ``boto3.Session`` of your own, or one of botocore: whose profile and credentials
             are taken. Handlers of its events see one request that is not sent, when the model is
             made.
-        stream: Whether to ask for the answer as a stream.
+        stream: True to request the answer as a stream.
         options: See `BedrockModelOptions`.
 
     Raises:
@@ -92,7 +92,7 @@ class BedrockConverse(SdkModel):
         waits = options.get("timeout") or TIMEOUT
         timeout = httpx2.Timeout(waits, connect=min(waits, 10.0)).as_dict()
         self._template = RequestTemplate(self._aws.url, {}, timeout)
-        clients = PerLoop(partial(_new_client, self._aws.trust))
+        clients = ClientPerLoop(partial(_new_client, self._aws.trust))
         marked, place = options.get("prompt_cache", True), base_url or region or ""
         profile = BedrockProfile(model, stream, endpoint=place, prompt_cache=marked)
         super().__init__(profile, options, clients)
@@ -103,14 +103,14 @@ class BedrockConverse(SdkModel):
     def _has_structured_output(self, tools: bool) -> bool:
         return claude_has_structured_output(self.name)
 
-    async def _ask(
+    async def _post(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
         headers = await self._aws.headers(body)
         return await self._send(client.sdk, self._template, body, headers)
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
-        return framed(answer.aiter_bytes())
+        return decode_frames(answer.aiter_bytes())
 
 
 def _new_client(trust: Any) -> SdkClient:
@@ -122,15 +122,15 @@ def _new_client(trust: Any) -> SdkClient:
 
 @contextmanager
 def _model_errors(model: str) -> Iterator[None]:
-    """Turn what finding credentials may raise into ours, beside what requests may."""
+    """Turn errors of credentials and of requests into `ModelError`."""
     with http_errors(model):
         try:
             yield
         except exceptions.ClientError as error:  # of the service that gives credentials
-            told, meta = error.response["Error"], error.response.get("ResponseMetadata", {})
-            name = {"x-amzn-errortype": told.get("Code", "")}
-            raise refused(meta.get("HTTPStatusCode"), told, name) from error
-        except _NOT_SET_UP as error:
+            details, meta = error.response["Error"], error.response.get("ResponseMetadata", {})
+            name = {"x-amzn-errortype": details.get("Code", "")}
+            raise response_error(meta.get("HTTPStatusCode"), details, name) from error
+        except _SETUP_ERRORS as error:
             raise SetupError(f"BedrockConverse({model!r}): {error}; see boto3's guide") from error
         except exceptions.BotoCoreError as error:
             raise ModelUnavailable(str(error)) from error

@@ -1,4 +1,4 @@
-"""What Bedrock's Converse wire takes and says: options, media, stop reasons, bytes, usage."""
+"""Constants and options of Bedrock's Converse wire: media, stop reasons, bytes, usage, profile."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from toolkeel._records.record import record
 from toolkeel.content import Audio, File, Image
 from toolkeel.messages import FinishReason, Usage
 from toolkeel.providers.wire.claude import caches_on_bedrock
-from toolkeel.providers.wire.plain_json import Json, as_count, as_text, by_word
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.plain_json import Json, as_count, as_text, invert
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 
 WIRE: Final = "bedrock"
 
@@ -43,7 +43,7 @@ _AUDIOS = {
     "audio/flac": "flac",
     "audio/aac": "aac",
 }
-REASONS: Mapping[str, FinishReason] = by_word(
+REASONS: Mapping[str, FinishReason] = invert(
     {
         "stop": "end_turn stop_sequence",
         "tool_calls": "tool_use",
@@ -56,24 +56,23 @@ REASONS: Mapping[str, FinishReason] = by_word(
 
 
 @record
-class BedrockProfile(Asked):
-    """What a model behind this wire takes.
+class BedrockProfile(ModelProfile):
+    """What a model behind this wire accepts.
 
     Args:
-        prompt_cache: Whether to mark what the next request will repeat for the cache: the
-            system prompt, the tools and what was said to the model last. Models that do not
-            take such marks get none.
+        prompt_cache: True to mark what the next request repeats for the cache: the system prompt,
+            the tools and the last message. Models that do not accept such marks get none.
     """
 
     prompt_cache: bool = False
 
     @property
-    def cache(self) -> bool:
+    def caches_prompt(self) -> bool:
         return self.prompt_cache and caches_on_bedrock(self.model)
 
 
 def media_type_of(kind: str, form: str) -> str:
-    """The media type of the wire's words for a kind of block and its format; empty if unknown.
+    """Return the media type for the wire's words for a block's kind and format; empty if unknown.
 
     >>> media_type_of("image", "png"), media_type_of("document", "csv")
     ('image/png', 'text/csv')
@@ -84,22 +83,22 @@ def media_type_of(kind: str, form: str) -> str:
     return next(known, texts.get(form, "") if kind == "document" else "")
 
 
-def usage_of(usage: Json) -> Usage:
-    """One request's tokens. The wire counts cached ones beside ``inputTokens``; we count all."""
+def parse_usage(usage: Json) -> Usage:
+    """Convert one request's usage. The wire counts cached tokens beside ``inputTokens``; we count all."""
     read = as_count(usage.get("cacheReadInputTokens"))
     written = as_count(usage.get("cacheWriteInputTokens"))
     tokens = as_count(usage.get("inputTokens")) + read + written
     return Usage(1, tokens, as_count(usage.get("outputTokens")), read, 0, written)
 
 
-def packed(value: object, raw: bool = False) -> object:
-    """`value` with its bytes as JSON.
+def pack_bytes(value: object, raw: bool = False) -> object:
+    """Return `value` with its bytes in a JSON form.
 
     Args:
         value: A block, or a part of one.
-        raw: Whether text is base64 where the wire has bytes, as if it did not come through boto3.
+        raw: True if text is base64 where the wire has bytes, as without boto3.
 
-    >>> packed({"redactedContent": b"ab"}), packed({"source": {"bytes": "YWI="}}, raw=True)
+    >>> pack_bytes({"redactedContent": b"ab"}), pack_bytes({"source": {"bytes": "YWI="}}, raw=True)
     ({'redactedContent': {'$bytes': 'YWI='}}, {'source': {'bytes': {'$bytes': 'YWI='}}})
     """
     if isinstance(value, bytes):
@@ -107,31 +106,33 @@ def packed(value: object, raw: bool = False) -> object:
     if isinstance(value, dict):
         if raw and value.keys() == {"bytes"} and isinstance(value["bytes"], str):
             return {"bytes": {BYTES: value["bytes"]}}
-        return {key: item if key == "json" else packed(item, raw) for key, item in value.items()}
-    return [packed(item, raw) for item in value] if isinstance(value, list) else value
+        return {
+            key: item if key == "json" else pack_bytes(item, raw) for key, item in value.items()
+        }
+    return [pack_bytes(item, raw) for item in value] if isinstance(value, list) else value
 
 
-def unpacked(value: object) -> object:
-    """`packed`, turned round.
+def unpack_bytes(value: object) -> object:
+    """Reverse `pack_bytes`.
 
-    >>> unpacked({"redactedContent": {"$bytes": "YWI="}})
+    >>> unpack_bytes({"redactedContent": {"$bytes": "YWI="}})
     {'redactedContent': b'ab'}
     """
     if isinstance(value, dict):
         if value.keys() == {BYTES}:
             return base64.b64decode(as_text(value[BYTES]))
-        return {key: unpacked(item) for key, item in value.items()}
-    return [unpacked(item) for item in value] if isinstance(value, list) else value
+        return {key: unpack_bytes(item) for key, item in value.items()}
+    return [unpack_bytes(item) for item in value] if isinstance(value, list) else value
 
 
-def joined(before: object, piece: object) -> bytes:
-    """Bytes and a piece of them, which is base64 if it did not come through boto3."""
+def append_bytes(before: object, piece: object) -> bytes:
+    """Append a piece to bytes; without boto3 the piece is base64."""
     more = piece if isinstance(piece, bytes) else base64.b64decode(as_text(piece))
     return (before if isinstance(before, bytes) else b"") + more
 
 
 def media_form(block: Image | Audio | File) -> tuple[str, str]:
-    """The wire's word for the kind of block, and for its format; empty if it has none."""
+    """Return the wire's words for a block's kind and format; empty if it has none."""
     if isinstance(block, Image):
         return "image" if block.media_type in _IMAGES else "", _IMAGES.get(block.media_type, "")
     for kind, forms in (("document", _DOCUMENTS), ("video", _VIDEOS), ("audio", _AUDIOS)):
@@ -141,7 +142,7 @@ def media_form(block: Image | Audio | File) -> tuple[str, str]:
 
 
 def is_only_masked(trace: object) -> bool:
-    """Whether a guardrail's trace says that it masked words of an answer and blocked nothing.
+    """Return True if a guardrail's trace reports masked words of an answer and nothing blocked.
 
     >>> is_only_masked({"guardrail": {"outputAssessments": {"g": [{"action": "ANONYMIZED"}]}}})
     True
@@ -153,7 +154,7 @@ def is_only_masked(trace: object) -> bool:
 
 
 def _actions(value: object) -> Iterator[object]:
-    """Every ``action`` in a trace."""
+    """Yield every ``action`` in a trace."""
     if isinstance(value, dict):
         if isinstance(value.get("action"), str):
             yield value["action"]

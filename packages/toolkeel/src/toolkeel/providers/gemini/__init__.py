@@ -16,10 +16,10 @@ Whatever comes in may be a dict, JSON text or google-genai's object. `StreamDeco
 decoder without an iterator around it. The wire is described at
 https://ai.google.dev/api/generate-content.
 
-profile  what the wire takes and says: options, finish reasons, parts and their signatures, usage
-stream   reads answers, whole and streamed, as deltas
-decode   reads stored conversations as messages
-encode   makes requests of transcripts, tools and settings
+profile  constants and options of the wire: options, finish reasons, parts and their signatures, usage
+stream   decodes answers, complete and streamed, into deltas
+decode   decodes stored conversations into messages
+encode   encodes transcripts, tools and settings
 model    Gemini, through Google's official SDK
 """
 

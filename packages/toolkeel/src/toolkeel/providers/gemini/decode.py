@@ -1,16 +1,16 @@
-"""Reads stored conversations of Gemini's wire as messages."""
+"""Decodes stored conversations of Gemini's wire into messages."""
 
 from __future__ import annotations
 
 from toolkeel.content import Block, Content, Text
 from toolkeel.messages import ToolMessage
-from toolkeel.providers.gemini.profile import WIRE, wire_form
+from toolkeel.providers.gemini.profile import WIRE, to_wire_names
 from toolkeel.providers.gemini.stream import StreamDecoder
 from toolkeel.providers.wire.media import (
     base64_block,
-    content_of,
     data_block,
     media_block,
+    to_content,
     unknown_block,
 )
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_text
@@ -19,7 +19,7 @@ from toolkeel.providers.wire.tools import WireTools
 
 
 class StoredContents(StoredTurns):
-    """Reads stored conversations of this wire, which never say which model answered.
+    """Stored conversations of this wire, which never name the model that answered.
 
     >>> [message] = decode_messages([{"role": "user", "parts": [{"text": "几点?"}]}])
     >>> message
@@ -28,12 +28,12 @@ class StoredContents(StoredTurns):
 
     decoder = StreamDecoder
     key = "contents"
-    inside = "parts"
-    assistant = "model"
+    content_key = "parts"
+    assistant_role = "model"
 
-    form = staticmethod(wire_form)
+    normalize = staticmethod(to_wire_names)
 
-    def system(self, request: Json) -> object:
+    def instructions(self, request: Json) -> object:
         system = request.get("systemInstruction")
         system = system or as_dict(request.get("config")).get("systemInstruction")
         return system if isinstance(system, str) else as_dict(system).get("parts")
@@ -42,28 +42,28 @@ class StoredContents(StoredTurns):
         blocks = blocks_of(turn[0].get("parts"))
         return {"candidates": [{"content": {"parts": blocks}, "finishReason": "STOP"}]}
 
-    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+    def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
         parts = blocks_of(turn[0].get("parts"))
         called = [as_dict(part["functionCall"]) for part in parts if "functionCall" in part]
         return [as_text(one.get("id")) for one in called]
 
-    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+    def decode_result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
         if "functionResponse" not in block:
             return None
-        told = as_dict(block["functionResponse"])
-        response = as_dict(told.get("response"))
-        inside = self._result(response, blocks_of(told.get("parts")))
-        id, name = as_text(told.get("id")), as_text(told.get("name"))
-        return calls.result(inside, id, name=name, failed=response.keys() == {"error"})
+        fields = as_dict(block["functionResponse"])
+        response = as_dict(fields.get("response"))
+        inside = self._decode_output(response, blocks_of(fields.get("parts")))
+        id, name = as_text(fields.get("id")), as_text(fields.get("name"))
+        return calls.make_result(inside, id, name=name, failed=response.keys() == {"error"})
 
-    def _result(self, response: Json, media: list[Json]) -> Content:
+    def _decode_output(self, response: Json, media: list[Json]) -> Content:
         value: object = response
         if len(response) == 1 and response.keys() <= {"output", "error"}:
             [value] = response.values()
-        said: Block = Text(value) if isinstance(value, str) else data_block(value)
-        return content_of([said, *self.blocks(media)])
+        first: Block = Text(value) if isinstance(value, str) else data_block(value)
+        return to_content([first, *self.decode_blocks(media)])
 
-    def block(self, block: Json) -> Block:
+    def decode_block(self, block: Json) -> Block:
         data, file = as_dict(block.get("inlineData")), as_dict(block.get("fileData"))
         if isinstance(block.get("text"), str):
             return Text(as_text(block["text"]))

@@ -1,4 +1,4 @@
-"""Transcripts and settings as Gemini's wire wants them."""
+"""Encodes transcripts, tools and settings for Gemini's wire."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ from toolkeel.providers.gemini.profile import (
     GeminiProfile,
     kind_of,
     signature_of,
-    spoken,
+    spoken_text,
 )
 from toolkeel.providers.gemini.stream import StreamDecoder
-from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, words_alone
-from toolkeel.providers.wire.part_order import arrange
+from toolkeel.providers.wire.media import NO_OUTPUT, RESULT_FOLLOWS, text_without_media
+from toolkeel.providers.wire.part_order import arrange_blocks
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
     as_dict,
     as_list,
     as_text,
-    given,
+    without_none,
 )
 from toolkeel.providers.wire.request import PreparedRequest, WireResults
-from toolkeel.providers.wire.structured_output import compiled_format
+from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 from toolkeel.providers.wire.turns import TurnEncoder
 
@@ -40,18 +40,18 @@ _ADDRESS = re.compile(r"(https?|gs)://.+")
 
 
 def encode_tools(tools: Tools) -> list[Json]:
-    """The body's ``tools``: one dict that declares them all; none if there are none.
+    """Encode the body's ``tools``: one dict that declares them all; none without tools.
 
     Args:
-        tools: What the model may call. A name that the wire does not take is sent under an
-            alias, and so is a property's; `decode` turns them back if it is given the tools.
+        tools: The tools that the model may call. A name that the wire does not accept is replaced
+            by an alias, and so is a property's; `decode` restores them if it gets the tools.
     """
     made = wire_tools(tools, WIRE)
-    return [*_declared([dict(body) for body in made.bodies]), *made.native_bodies]
+    return [*_declare_functions([dict(body) for body in made.bodies]), *made.native_bodies]
 
 
 def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
-    """The body of a request; the model's name and whether to stream stand in its address.
+    """Encode the body of a request; the model and streaming are in the request's address.
 
     Args:
         request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
@@ -59,7 +59,7 @@ def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
             ``toolConfig`` are joined with what the settings say. ``settings.strict`` makes the
             server hold calls to their schemas; ``parallel_tool_calls`` it has no word for.
         model: The model's name.
-        vertex: Whether Vertex AI is asked.
+        vertex: True for Vertex AI.
     """
     return GeminiEncoder.encode(request, GeminiProfile(model, vertex=vertex))
 
@@ -67,16 +67,16 @@ def encode(request: ModelRequest, model: str, *, vertex: bool = False) -> Json:
 def encode_messages(
     messages: Iterable[Message], *, tools: Tools = (), model: str = "", vertex: bool = False
 ) -> list[Json]:
-    """The body's ``contents``; instructions are none of them: see `encode_system`.
+    r"""Encode the body's ``contents``, without instructions: see `encode_system`.
 
     Args:
         messages: The transcript.
-        tools: The tools as they are sent; other names are made legal one by one.
-        model: The model asked; thoughts and signatures of other models stay here. Empty: any.
-        vertex: Whether Vertex AI is asked.
+        tools: The tools as they are sent; names of other tools are made legal one by one.
+        model: The requested model; thoughts and signatures of other models are not sent. Empty: any.
+        vertex: True for Vertex AI.
 
     >>> from toolkeel.messages import UserMessage
-    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
+    >>> call = ToolCall("c1", "weather", '{"city": "\u5317\u4eac"}')
     >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
     >>> user, called, results = encode_messages(turn, model="gemini-2.5-pro")
     >>> called["parts"]
@@ -85,25 +85,25 @@ def encode_messages(
     [{'functionResponse': {'name': 'weather', 'response': {'output': '晴'}}}]
     """
     profile = GeminiProfile(model, vertex=vertex)
-    return GeminiEncoder(wire_tools(tools, WIRE), profile).transcript(messages)
+    return GeminiEncoder(wire_tools(tools, WIRE), profile).encode_transcript(messages)
 
 
 def encode_system(messages: Iterable[Message]) -> Json:
-    """The body's ``systemInstruction``: all instructions of a transcript; empty if there is none."""
+    """Encode the body's ``systemInstruction``: all instructions of a transcript; empty if none."""
     return as_dict(encode(ModelRequest(list(messages)), "").get("systemInstruction"))
 
 
 def encode_turn(
     reply: object, results: Sequence[ToolMessage], *, tools: Tools = (), model: str = ""
 ) -> list[Json]:
-    """A reply and the results of its calls, to append to your own ``contents``.
+    """Encode a reply and the results of its calls, to append to your own ``contents``.
 
     Args:
-        reply: The answer the calls came from, as `decode` takes it.
+        reply: The answer with the calls, in any form that `decode` accepts.
         results: One for each call, as `Toolset.run` returns them.
         tools: The tools as they were sent.
-        model: The model asked, if it is not the one that `reply` names: pictures stand in
-            results as of Gemini 3.
+        model: The requested model, if it is not the one that `reply` names: results contain
+            pictures as of Gemini 3.
 
     Returns:
         The model's content and, if it calls, one of the user with all results in the order of
@@ -115,67 +115,67 @@ def encode_turn(
     """
     sent = wire_tools(tools, WIRE)
     message = StreamDecoder.decode(reply, tools=sent)
-    return GeminiEncoder.turn(message, results, sent, GeminiProfile(model or message.model))
+    return GeminiEncoder.encode_turn(message, results, sent, GeminiProfile(model or message.model))
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: GeminiProfile) -> Json:
-    """The body of a request without what depends on its messages."""
+    """Return the keys of a body that do not depend on its messages."""
     extra = dict(settings.provider_options)
-    wires: list[object] = [*_declared(tools.bodies)]
+    wires: list[object] = [*_declare_functions(tools.bodies)]
     wires += [*tools.native_bodies, *as_list(extra.pop("tools", None))]
     config = _tool_choice(settings, tools) if tools.bodies else {}
     if tools.bodies and tools.natives:  # the server refuses the mixture otherwise
         config["includeServerSideToolInvocations"] = True
     config |= as_dict(extra.pop("toolConfig", None))
-    generation = given(temperature=settings.temperature, maxOutputTokens=settings.max_tokens)
+    generation = without_none(temperature=settings.temperature, maxOutputTokens=settings.max_tokens)
     if settings.output is not None:
         generation["responseMimeType"] = "application/json"
-        generation["responseJsonSchema"] = compiled_format(settings.output, "gemini").schema
+        generation["responseJsonSchema"] = compile_format(settings.output, "gemini").schema
     generation |= as_dict(extra.pop("generationConfig", None))
     body = {"tools": wires, "toolConfig": config, "generationConfig": generation}
     return {**{key: value for key, value in body.items() if value}, **extra}
 
 
 class GeminiEncoder(TurnEncoder[GeminiProfile]):
-    """What the parts of a transcript look like on this wire."""
+    """Encodes the parts of a transcript for this wire."""
 
     wire = WIRE
     key = "contents"
-    inside = "parts"
-    assistant = "model"
+    content_key = "parts"
+    assistant_role = "model"
     decoder = StreamDecoder
-    options = staticmethod(encode_options)
+    encode_options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, profile: GeminiProfile) -> None:
         super().__init__(tools, profile)
         self._ids: dict[str, str] = {}
         """The server's own ids by ours, of the calls that go back with them."""
 
-    def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
+    def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
         extra = as_dict(message.provider_options.get(WIRE))
         signed = any(WIRE in call.provider_options for call in message.tool_calls)
         known = bool(extra or signed or message.model)
-        ours = known and self._profile.owns(message)
+        ours = known and self._profile.is_own(message)
         calls = [self._call(one, id, ours) for one, id in zip(message.tool_calls, ids, strict=True)]
         if calls and not any("thoughtSignature" in call for call in calls):
-            calls = [{**call, **self._stand_in()} for call in calls]
+            calls = [{**call, **self._placeholder_signature()} for call in calls]
         layout = as_list(extra.get("parts")) if ours else []
         if any("inlineData" in as_dict(part) for part in layout):
-            message = replace(message, content=words_alone(message))
-        arranged = arrange(layout, [], calls, self.words(message.text), spoken)
-        parts = [part for part in arranged if kind_of(part) != "text" or spoken(part).strip()]
+            message = replace(message, content=text_without_media(message))
+        arranged = arrange_blocks(layout, [], calls, self.encode_text(message.text), spoken_text)
+        parts = [part for part in arranged if kind_of(part) != "text" or spoken_text(part).strip()]
         return parts if any(not part.get("thought") for part in parts) else []
 
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
         texts: list[str] = []
         media: list[Json] = []
-        for block in self.blocks(result.content):
+        for block in self.encode_content(result.content):
             if "text" in block:
                 texts.append(as_text(block["text"]))
             else:
                 media.append(block)
-        text = "\n".join(texts) or (BELOW if media else NO_OUTPUT)
-        name = self._called(call)
+        text = "\n".join(texts) or (RESULT_FOLLOWS if media else NO_OUTPUT)
+        name = self._wire_name(call)
         key = "error" if result.failed else "output"
         response: Json = {"name": name, "response": {key: text}}
         if wire_id in self._ids:
@@ -184,7 +184,7 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
         if inside:
             response["parts"] = inside
         after = [part for part in media if part not in inside]
-        label = [self.text(f"Output of {name}:")] if after else []
+        label = [self.text_block(f"Output of {name}:")] if after else []
         return WireResults([{"functionResponse": response}], [*label, *after])
 
     def _call(self, call: ToolCall, wire_id: str, ours: bool) -> Json:
@@ -198,33 +198,35 @@ class GeminiEncoder(TurnEncoder[GeminiProfile]):
             wire |= {"name": extra["name"], "args": extra["args"]}
         return {"functionCall": wire, **({"thoughtSignature": signature} if signature else {})}
 
-    def _called(self, call: ToolCall) -> str:
-        """What the call's tool is called on the wire; one of Gemini's own, as it was called."""
-        given = as_dict(call.provider_options.get(WIRE)).get("name")
+    def _wire_name(self, call: ToolCall) -> str:
+        """Return the wire name of a call's tool; for one of Gemini's own, the name in the call."""
+        original_name = as_dict(call.provider_options.get(WIRE)).get("name")
         native = call.name in self._tools.natives
-        return as_text(given) if native and given else self._tools.alias(call.name)
+        return as_text(original_name) if native and original_name else self._tools.alias(call.name)
 
-    def _stand_in(self) -> Json:
+    def _placeholder_signature(self) -> Json:
         needed = self._profile.generation >= 3 and not self._profile.vertex
         return {"thoughtSignature": SENTINEL} if needed else {}
 
     def _fits_in_result(self, part: Json) -> bool:
-        """Whether a result may hold the media itself, as of Gemini 3; else it follows."""
+        """Return True if a result may contain the media, as of Gemini 3; else they follow it."""
         media = as_dict(part.get("inlineData"))
         fits = _IN_RESULTS.fullmatch(as_text(media.get("mimeType"))) is not None
         return fits and self._profile.generation >= 3
 
     @classmethod
-    def sent(cls, tools: Tools, strict: bool | None, profile: GeminiProfile) -> WireTools:
-        """The tools as they are sent; whether they are strict, the choice of one says."""
-        return wire_tools(tools, WIRE, hosting=profile.hosts(tools))
+    def make_wire_tools(
+        cls, tools: Tools, strict: bool | None, profile: GeminiProfile
+    ) -> WireTools:
+        """Convert the tools; the tool choice decides strictness on this wire."""
+        return wire_tools(tools, WIRE, hosting=profile.can_host(tools))
 
-    def head(self, prepared: PreparedRequest) -> Json:
-        """Instructions."""
+    def encode_head(self, prepared: PreparedRequest) -> Json:
+        """Return the instructions."""
         return {"systemInstruction": {"parts": list(self.system)}} if self.system else {}
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """A picture, a sound, a film or a PDF: its bytes, or where it is."""
+        """Encode a picture, a sound, a video or a PDF: its bytes, or its address."""
         media_type = block.media_type
         match block:
             case Image(url=url) | File(url=url) if url and _ADDRESS.fullmatch(url):
@@ -247,10 +249,10 @@ def _tool_choice(settings: Settings, tools: WireTools) -> Json:
         case "required":
             config = {"mode": "ANY"}
         case name:
-            config = {"mode": "ANY", "allowedFunctionNames": [tools.chosen(name)]}
+            config = {"mode": "ANY", "allowedFunctionNames": [tools.alias_to_call(name)]}
     return {"functionCallingConfig": config}
 
 
-def _declared(bodies: list[Json]) -> list[Json]:
-    """Functions as one of the body's tools, if there are any."""
+def _declare_functions(bodies: list[Json]) -> list[Json]:
+    """Return functions as one of the body's tools, if there are any."""
     return [{"functionDeclarations": list(bodies)}] if bodies else []

@@ -16,7 +16,7 @@ from toolkeel.providers.gemini.profile import GeminiProfile
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
 from toolkeel.providers.wire.request import PreparedRequest
-from toolkeel.providers.wire.server_errors import refused
+from toolkeel.providers.wire.server_errors import response_error
 from toolkeel.providers.wire.structured_output import gemini_has_structured_output
 
 try:
@@ -42,13 +42,13 @@ objects and back would cost more at every turn than everything else."""
 
 
 class GeminiModelOptions(ModelOptions, total=False):
-    """How `Gemini` deals with its server, beside `ModelOptions`.
+    """Options of `Gemini`, beside `ModelOptions`.
 
     Attributes:
-        api_version: Of the server's interface, such as ``v1beta``; nothing: the SDK's.
-        vertexai: Whether to ask Vertex AI; nothing: what the environment says.
-        hosts_tools: Whether the server has tools of its own, such as Google's search; True if
-            nothing is said.
+        api_version: Version of the server's API, such as ``v1beta``; by default the SDK's.
+        vertexai: True to use Vertex AI; by default the environment decides.
+        hosts_tools: True if the server has tools of its own, such as Google's search; True by
+            default.
     """
 
     api_version: str
@@ -71,7 +71,7 @@ class Gemini(SdkModel):
         api_key: None: from the environment.
         client: A `google.genai.Client` of your own, which then knows address, key and timeout by
             itself.
-        stream: Whether to ask for the answer as a stream.
+        stream: True to request the answer as a stream.
         options: See `GeminiModelOptions`.
 
     Raises:
@@ -80,9 +80,9 @@ class Gemini(SdkModel):
 
     encoder = GeminiEncoder
     output_dialect = "gemini"
-    stand_in = (
+    local_reason = (
         "run here, since no Gemini before 3 has tools of its own beside functions; "
-        "where='local' says that they shall"
+        "where='local' requests that"
     )
 
     def __init__(
@@ -102,8 +102,12 @@ class Gemini(SdkModel):
             api_version=options.get("api_version"),
             timeout=None if timeout is None else max(1, round(timeout * 1000)),
         )
-        given = {"api_key": api_key, "http_options": http, "vertexai": options.get("vertexai")}
-        new = partial(_new_client, model, given, stream)
+        sdk_options = {
+            "api_key": api_key,
+            "http_options": http,
+            "vertexai": options.get("vertexai"),
+        }
+        new = partial(_new_client, model, sdk_options, stream)
         clients = sdk_clients(new, client)
         vertex = bool(clients.first.sdk.vertexai)
         self.vendor = "gcp.vertex_ai" if vertex else "gcp.gemini"
@@ -124,7 +128,7 @@ class Gemini(SdkModel):
         return super()._events(body, prepared)
 
     async def _chunks(self, sdk: genai.Client, body: bytes) -> AsyncGenerator[Sequence[object]]:
-        """The answer to a request that the SDK sends, as its objects."""
+        """Send a request through the SDK and yield its objects."""
         options = types.HttpOptions(
             extra_body=json.loads(body), retry_options=types.HttpRetryOptions(attempts=1)
         )
@@ -133,16 +137,15 @@ class Gemini(SdkModel):
         if not self._stream:
             yield [await models.generate_content(**asked)]
             return
-        async with aclosing(_pumped(await models.generate_content_stream(**asked))) as chunks:
+        async with aclosing(_read_in_task(await models.generate_content_stream(**asked))) as chunks:
             async for chunk in chunks:
                 yield [chunk]
 
 
-async def _pumped(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
-    """`chunks`, read by a task of their own.
+async def _read_in_task(chunks: AsyncIterator[T]) -> AsyncGenerator[T]:
+    """Yield `chunks`, read by a separate task.
 
-    The SDK's stream does not hang up when it is left early, but it does when its reader is
-    cancelled.
+    The SDK's stream does not disconnect when it is left early, but it does when its reader is cancelled.
     """
     queue: asyncio.Queue[T | None] = asyncio.Queue()
 
@@ -168,8 +171,8 @@ def _arguments(model: str, options: types.HttpOptions | None = None) -> dict[str
     return {"model": model, "contents": _PLACEHOLDER, "config": config}
 
 
-class _Describe(httpx2.BaseTransport):
-    """A transport that sends nothing and keeps the request that the SDK made."""
+class _RecordingTransport(httpx2.BaseTransport):
+    """A transport that sends nothing and records the SDK's request."""
 
     request: httpx2.Request
 
@@ -180,7 +183,7 @@ class _Describe(httpx2.BaseTransport):
 
 def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClient:
     """Make a client of our own. Vertex AI has another token at each request, and stays with the SDK."""
-    described = _Describe()
+    described = _RecordingTransport()
     http = httpx2.AsyncClient(follow_redirects=True, event_hooks={"request": [drop_key_elsewhere]})
 
     async def close() -> None:
@@ -203,7 +206,9 @@ def _new_client(model: str, options: Mapping[str, Any], stream: bool) -> SdkClie
         ) from error
 
 
-def _template(sdk: genai.Client, model: str, stream: bool, described: _Describe) -> RequestTemplate:
+def _template(
+    sdk: genai.Client, model: str, stream: bool, described: _RecordingTransport
+) -> RequestTemplate:
     """Let the SDK make a request that is not sent, and keep everything but its body."""
     if stream:
         list(sdk.models.generate_content_stream(**_arguments(model)))
@@ -223,8 +228,8 @@ def _model_errors(model: str) -> Iterator[None]:
         except errors.APIError as error:
             headers = getattr(error.response, "headers", None) or {}
             status = error.code if 400 <= (error.code or 0) < 600 else None
-            said = error.message or error.status or ""
-            raise refused(status, error.details, headers, said) from error
+            words = error.message or error.status or ""
+            raise response_error(status, error.details, headers, words) from error
         except errors.UnknownApiResponseError as error:
             raise ModelError("the server sent something that is not JSON") from error
         except OSError as error:

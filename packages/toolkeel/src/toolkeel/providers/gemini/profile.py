@@ -1,4 +1,4 @@
-"""What Gemini's wire takes and says: options, finish reasons, parts and their signatures, usage."""
+"""Constants and options of Gemini's wire: finish reasons, parts, signatures, usage, profile."""
 
 from __future__ import annotations
 
@@ -14,8 +14,13 @@ from toolkeel.errors import ModelError
 from toolkeel.hosted import native_of
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.wire.part_order import Kind
-from toolkeel.providers.wire.plain_json import Json, as_count, as_text, by_word, plain
-from toolkeel.providers.wire.reasoning_ownership import Asked, is_own, model_family, same_model
+from toolkeel.providers.wire.plain_json import Json, as_count, as_text, invert, plain
+from toolkeel.providers.wire.reasoning_ownership import (
+    ModelProfile,
+    is_own,
+    is_same_model,
+    model_family,
+)
 from toolkeel.providers.wire.tools import Tools, WireTools
 
 WIRE: Final = "gemini"
@@ -28,7 +33,7 @@ Vertex AI does not take it.
 """
 
 
-REASONS: Mapping[str, FinishReason] = by_word(
+REASONS: Mapping[str, FinishReason] = invert(
     {
         "stop": "STOP FUNCTION_CALL",
         "length": "MAX_TOKENS CONTINUATION",
@@ -40,7 +45,7 @@ REASONS: Mapping[str, FinishReason] = by_word(
 """Why an answer ends; any other reason, such as MALFORMED_FUNCTION_CALL, is an error."""
 
 _NUMBERED = ("STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER", "BLOCKLIST")
-LEGACY: Mapping[object, str] = MappingProxyType(
+NUMBERED_REASONS: Mapping[object, str] = MappingProxyType(
     dict[object, str](enumerate((*_NUMBERED, "PROHIBITED_CONTENT", "SPII"), 1))
 )
 """Finish reasons as older servers of Vertex number them; another number is an error."""
@@ -50,44 +55,46 @@ _REVISION = re.compile(r"-\d{3}$")
 
 
 @record
-class GeminiProfile(Asked):
-    """What a model behind this wire and its server take.
+class GeminiProfile(ModelProfile):
+    """What a model behind this wire and its server accept.
 
     Args:
-        vertex: Whether Vertex AI is asked, which takes no stand-in for a missing signature.
+        vertex: True for Vertex AI, which accepts no placeholder for a missing signature.
     """
 
     vertex: bool = False
 
-    def hosts(self, tools: Tools) -> bool:
-        """Whether these tools may be its own: before Gemini 3, not beside functions."""
+    def can_host(self, tools: Tools) -> bool:
+        """Return True if the provider can run these tools: before Gemini 3, not beside functions."""
         if not self.hosting or (self.generation >= 3 and not self.vertex):
             return self.hosting
-        given = () if isinstance(tools, WireTools) else tools
-        return all(native_of(tool, "gemini") for tool in given)
+        listed = () if isinstance(tools, WireTools) else tools
+        return all(native_of(tool, "gemini") for tool in listed)
 
     @property
     def generation(self) -> int:
-        """Which Gemini it is; the third if its name does not say, since the latest are."""
+        """Generation of the model; 3 if its name has no number, since the latest are."""
         found = _GENERATION.search(model_family(self.model))
         return int(found[1]) if found else 3
 
-    def owns(self, message: AssistantMessage) -> bool:
-        """Whether a reply is this model's own; a revision behind its name makes no other of it."""
+    def is_own(self, message: AssistantMessage) -> bool:
+        """Return True if a reply is from this model; a revision suffix does not matter."""
         asked, answered = _REVISION.sub("", self.model), _REVISION.sub("", message.model)
-        return is_own(message, WIRE, self) or bool(answered and same_model(asked, answered))
+        return is_own(message, WIRE, self) or bool(answered and is_same_model(asked, answered))
 
 
-def wire_form(value: object) -> object:
-    """`value` as plain data with the wire's names: google-genai's objects have Python's, and so has
-    what their ``model_dump`` makes of them."""
+def to_wire_names(value: object) -> object:
+    """Convert `value` to plain data with the wire's names.
+
+    google-genai's objects have Python's names, and so has the output of their ``model_dump``.
+    """
     dump = getattr(value, "model_dump", None)
     if not callable(dump):
         data = plain(value)
-        if isinstance(data, dict) and _is_servers(data):
+        if isinstance(data, dict) and _has_wire_names(data):
             return data
         try:
-            return with_wire_names(data)
+            return rename_keys(data)
         except RecursionError as error:
             raise ModelError("the server sent JSON that is too deep to be read") from error
     hidden = {"sdk_http_response": True, "automatic_function_calling_history": True}
@@ -101,53 +108,53 @@ _RESPONSE_KEYS = frozenset(
 """What an answer's pieces hold, as the server names it."""
 
 
-def _is_servers(data: Json) -> bool:
-    """Whether an answer has the server's names."""
-    told = data.get("candidates")
-    first = told[0] if isinstance(told, list) and told else None
+def _has_wire_names(data: Json) -> bool:
+    """Return True if an answer has the server's names."""
+    candidates = data.get("candidates")
+    first = candidates[0] if isinstance(candidates, list) and candidates else None
     named = isinstance(first, dict) and "finish_reason" in first
     return not named and data.keys() <= _RESPONSE_KEYS
 
 
-def with_wire_names(value: object) -> object:
-    """Plain data with the wire's names instead of Python's; bytes are base64, None is left out.
+def rename_keys(value: object) -> object:
+    """Rename Python's keys to the wire's; bytes become base64, None is dropped.
 
-    >>> with_wire_names({"function_call": {"name": "f", "args": {"a_b": 1}, "id": None}})
+    >>> rename_keys({"function_call": {"name": "f", "args": {"a_b": 1}, "id": None}})
     {'functionCall': {'name': 'f', 'args': {'a_b': 1}}}
     """
     if isinstance(value, bytes):
         return base64.b64encode(value).decode()
     if isinstance(value, list):
-        return [with_wire_names(one) for one in value]
+        return [rename_keys(one) for one in value]
     if not isinstance(value, dict):
         return value
     named: Json = {}
     for key, one in value.items():
-        name = _PYTHON.sub(lambda found: found[1].upper(), key) if "_" in key else key
+        name = _UNDERSCORE.sub(lambda found: found[1].upper(), key) if "_" in key else key
         if one is not None:
-            named[name] = one if key in ("args", "response") else with_wire_names(one)
+            named[name] = one if key in ("args", "response") else rename_keys(one)
     return named
 
 
-_PYTHON = re.compile("_([a-z])")
+_UNDERSCORE = re.compile("_([a-z])")
 
 
 def kind_of(part: Json) -> Kind:
-    """What a part is in a layout; a text that is more than text is ``other``."""
+    """Return a part's kind in a layout; a text with further keys is ``other``."""
     if "functionCall" in part:
         return "call"
     return "text" if part.keys() == {"text"} else "other"
 
 
-def spoken(part: Json) -> str:
-    """The text that a part says; nothing if it only thinks or is something else."""
+def spoken_text(part: Json) -> str:
+    """Return the text of a part; empty for a thought or anything else."""
     return "" if part.get("thought") else as_text(part.get("text"))
 
 
 def signature_of(part: Json) -> str:
-    """A part's signature in standard base64, however it was written; empty if there is none."""
-    given = as_text(part.get("thoughtSignature")).replace("-", "+").replace("_", "/")
-    signature = "" if given == SENTINEL.replace("_", "/") else given
+    """Return a part's signature in standard base64; empty if there is none."""
+    listed = as_text(part.get("thoughtSignature")).replace("-", "+").replace("_", "/")
+    signature = "" if listed == SENTINEL.replace("_", "/") else listed
     try:
         base64.b64decode(signature, validate=True)
     except (ValueError, binascii.Error):
@@ -155,8 +162,8 @@ def signature_of(part: Json) -> str:
     return signature
 
 
-def usage_of(usage: Json) -> Usage:
-    """One request's tokens; what was thought counts as output, what tools of the server read as input."""
+def parse_usage(usage: Json) -> Usage:
+    """Convert one request's usage; thoughts count as output, input of server tools as input."""
     thought = as_count(usage.get("thoughtsTokenCount"))
     return Usage(
         1,

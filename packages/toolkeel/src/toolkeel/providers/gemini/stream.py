@@ -1,8 +1,8 @@
-"""Reads Gemini's answers, whole and streamed, as deltas.
+"""Decodes Gemini's answers, complete and streamed, into deltas.
 
-A stream is a row of answers of which each has the next parts; calls come whole. Parts that a
-program does not know or that carry a signature (thoughts, code that the server ran, pictures) are
-kept in the reply's ``provider_options["gemini"]["parts"]``, which says where each stood (``part_order.py``).
+A stream is a sequence of answers, each with the next parts; calls arrive complete. Parts that
+programs do not read or that carry a signature (thoughts, code that the server ran, pictures) are kept
+in the reply's ``provider_options["gemini"]["parts"]``, with their position (``part_order.py``).
 """
 
 from __future__ import annotations
@@ -12,43 +12,43 @@ from collections.abc import Mapping
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.gemini.profile import (
-    LEGACY,
+    NUMBERED_REASONS,
     REASONS,
     WIRE,
     kind_of,
+    parse_usage,
     signature_of,
-    usage_of,
-    wire_form,
+    to_wire_names,
 )
 from toolkeel.providers.wire.decoder import Decoder
-from toolkeel.providers.wire.part_order import layout_of
+from toolkeel.providers.wire.part_order import make_layout
 from toolkeel.providers.wire.plain_json import (
     Json,
     as_dict,
     as_key,
     as_list,
     as_text,
+    complete_arguments_text,
     dumps,
-    extra_under,
-    input_text,
+    parse_response,
     plain,
-    response_of,
+    wire_options,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
 from toolkeel.providers.wire.tools import WireTools
 
 _CALL_KEYS = frozenset({"id", "name", "args"})
 
 
-_GROUNDS = ("groundingMetadata", "urlContextMetadata")
-"""What a candidate says about searches and pages the server looked at."""
+_GROUNDING_KEYS = ("groundingMetadata", "urlContextMetadata")
+"""Keys of a candidate about the server's searches and fetched pages."""
 
 
 class StreamDecoder(Decoder):
-    """Answers in, deltas out, nothing else: feed it from any client, sync or async.
+    """Turns partial answers into deltas; works with any client, sync or async.
 
     Args:
-        tools: The tools as they were sent; then calls carry their own names again.
+        tools: The tools as they were sent; calls get the tools' own names back.
 
     >>> decoder = StreamDecoder()
     >>> decoder.feed({"candidates": [{"content": {"parts": [{"text": "Hi"}]}}]})
@@ -58,39 +58,41 @@ class StreamDecoder(Decoder):
     """
 
     target = WIRE
-    reasons = REASONS
-    usage_of = staticmethod(usage_of)
+    finish_reasons = REASONS
+    parse_usage = staticmethod(parse_usage)
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
         self._parts: list[Json] = []
-        self._pieces = True
-        """Whether texts come in pieces; those of a whole answer are parts, each as it stands."""
-        self._message = ""
-        self._grounds: Json = {}
-        self.empty = True
-        """Whether there was neither a part nor a reason so far: then ask again (quirk Q49)."""
+        self._joins_texts = True
+        """True if texts arrive in pieces; those of a complete answer are separate parts."""
+        self._finish_message = ""
+        self._grounding: Json = {}
+        self.is_empty = True
+        """True if there was neither a part nor a finish reason: retry (quirk Q49)."""
 
-    form = staticmethod(wire_form)
+    normalize = staticmethod(to_wire_names)
 
     def read_response(self, reply: object) -> list[Delta]:
-        """The deltas of a whole answer.
+        """Decode a complete answer into deltas.
 
         Raises:
-            ModelError: if it is an error, or nothing that could be an answer.
+            ModelError: if it is an error, or cannot be an answer.
         """
-        given = plain(reply)
-        data = wire_form(given if isinstance(given, list) else response_of(WIRE, given))
-        self._pieces = False
+        original = plain(reply)
+        data = to_wire_names(
+            original if isinstance(original, list) else parse_response(WIRE, original)
+        )
+        self._joins_texts = False
         deltas = self.feed(data)
-        if self.empty:
+        if self.is_empty:
             raise ModelUnavailable(str(incomplete_response("candidates", data)))
         return deltas
 
-    def take(self, data: Json) -> list[Delta]:
-        """The deltas in one chunk."""
+    def handle_event(self, data: Json) -> list[Delta]:
+        """Return the deltas of one chunk."""
         if data.get("error"):
-            raise sent_error(data)
+            raise reported_error(data)
         self._model = as_text(data.get("modelVersion")) or self._model
         for key, value in as_dict(data.get("usageMetadata")).items():
             if value is not None:
@@ -100,53 +102,53 @@ class StreamDecoder(Decoder):
         candidate = next((one for one in candidates if not one.get("index")), {})
         deltas: list[Delta] = []
         for part in as_list(as_dict(candidate.get("content")).get("parts")):
-            deltas += self._part(dict(as_dict(part)))
-        reason = _reason_of(candidate.get("finishReason"))
+            deltas += self._read_part(dict(as_dict(part)))
+        reason = _finish_word(candidate.get("finishReason"))
         if blocked and not candidate:
-            self._reason, self._message = self._reason or "SAFETY", as_text(blocked)
+            self._reason, self._finish_message = self._reason or "SAFETY", as_text(blocked)
         elif reason and REASONS.get(self._reason, "stop") == "stop":
             self._reason = reason
-            self._message = as_text(candidate.get("finishMessage"))
-        for key in _GROUNDS:
-            self._grounds |= {key: candidate[key]} if candidate.get(key) else {}
-        self.empty = self.empty and not (deltas or self._media or self._reason)
+            self._finish_message = as_text(candidate.get("finishMessage"))
+        for key in _GROUNDING_KEYS:
+            self._grounding |= {key: candidate[key]} if candidate.get(key) else {}
+        self.is_empty = self.is_empty and not (deltas or self._media or self._reason)
         return deltas
 
-    def extra(self) -> Mapping[str, object]:
-        """The parts' order, what was looked at, and a reason that says more than ours."""
-        extra = dict(self._grounds)
-        parts = layout_of([(kind_of(part), part) for part in self._parts])
+    def provider_options(self) -> Mapping[str, object]:
+        """Return the parts' order, the sources, and a finish reason more precise than ours."""
+        extra = dict(self._grounding)
+        parts = make_layout([(kind_of(part), part) for part in self._parts])
         if parts:
             extra["parts"] = parts
         if REASONS.get(self._reason) != "stop":
             extra["finish_reason"] = self._reason
-            if self._message:
-                extra["finish_message"] = self._message
-        return extra_under(WIRE, extra)
+            if self._finish_message:
+                extra["finish_message"] = self._finish_message
+        return wire_options(WIRE, extra)
 
     # — parts —
 
-    def _part(self, part: Json) -> list[Delta]:
+    def _read_part(self, part: Json) -> list[Delta]:
         signature = signature_of(part)
         part.pop("thoughtSignature", None)
         if signature:
             part["thoughtSignature"] = signature
         if "functionCall" in part:
             self._parts.append(part)
-            return [self._call(part, signature)]
+            return [self._read_call(part, signature)]
         if "text" in part:
-            return self._tell(part, signature)
+            return self._read_text(part, signature)
         if part:
             self._parts.append(part)
         made = as_dict(part.get("inlineData"))
         if made and not part.get("thought"):
-            self._show(made.get("data"), made.get("mimeType"))
+            self._add_media(made.get("data"), made.get("mimeType"))
         return []
 
-    def _tell(self, part: Json, signature: str) -> list[Delta]:
-        """Text, said or thought; pieces without signatures are one part."""
+    def _read_text(self, part: Json, signature: str) -> list[Delta]:
+        """Decode text or a thought; pieces without signatures become one part."""
         thought = bool(part.get("thought"))
-        pieces = self._thought if thought else self._text
+        pieces = self._thinking if thought else self._text
         text = pieces.feed(as_text(part["text"]))
         part["text"] = text
         if not thought:
@@ -154,7 +156,7 @@ class StreamDecoder(Decoder):
         if text or signature:
             last = self._parts[-1] if self._parts else {}
             if (
-                self._pieces
+                self._joins_texts
                 and "text" in last
                 and last.keys() == part.keys()
                 and "thoughtSignature" not in part
@@ -166,8 +168,8 @@ class StreamDecoder(Decoder):
             return [ReasoningDelta(text, signature)] if text or signature else []
         return [TextDelta(text)] if text else []
 
-    def _call(self, part: Json, signature: str) -> CallDelta:
-        """A call, which comes whole.
+    def _read_call(self, part: Json, signature: str) -> CallDelta:
+        """Decode a call, which arrives complete.
 
         Raises:
             ModelError: if its arguments come in pieces, which the request must not ask for.
@@ -179,19 +181,21 @@ class StreamDecoder(Decoder):
             )
         name = self._tools.name_of(as_text(call.get("name")))
         id = as_text(call.get("id"))
-        kept = {key: call[key] for key in sorted(call.keys() - _CALL_KEYS)}
-        kept |= {"id": id} if id else {}
-        kept |= {"thoughtSignature": signature} if signature else {}
-        arguments = self._tools.from_wire(name, input_text(call.get("args")))
+        options = {key: call[key] for key in sorted(call.keys() - _CALL_KEYS)}
+        options |= {"id": id} if id else {}
+        options |= {"thoughtSignature": signature} if signature else {}
+        arguments = self._tools.from_wire(name, complete_arguments_text(call.get("args")))
         if name in self._tools.natives:
-            alias, given = as_text(call.get("name")), as_dict(call.get("args"))
-            arguments = dumps(self._tools.translated(name, given, alias))
-            kept |= {"name": alias, "args": given}
-        number, self._calls = self._calls, self._calls + 1
-        return CallDelta(number, id, name, arguments, extra_under(WIRE, kept))
+            alias, original = as_text(call.get("name")), as_dict(call.get("args"))
+            arguments = dumps(self._tools.translate_native(name, original, alias))
+            options |= {"name": alias, "args": original}
+        number, self._call_count = self._call_count, self._call_count + 1
+        return CallDelta(number, id, name, arguments, wire_options(WIRE, options))
 
 
-def _reason_of(given: object) -> str:
-    """The word for why an answer ends, which older servers number; empty if it does not yet."""
-    word = as_text(given).removeprefix("FINISH_REASON_") or LEGACY.get(as_key(given), "")
-    return word or (str(given) if given else "")
+def _finish_word(original: object) -> str:
+    """Return the word for a finish reason, which older servers number; empty if there is none yet."""
+    word = as_text(original).removeprefix("FINISH_REASON_") or NUMBERED_REASONS.get(
+        as_key(original), ""
+    )
+    return word or (str(original) if original else "")

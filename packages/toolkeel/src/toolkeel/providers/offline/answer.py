@@ -40,8 +40,8 @@ def result_sentence(language: Language, prompt: str, call: FinishedCall) -> str:
     value = parse_json(call.text)
     if isinstance(value, Mapping):
         fields = {str(key).lower(): item for key, item in value.items()}
-        told = _weather(language, call, fields) or _moment(language, fields)
-        return told or _fields(language, call, value)
+        sentence = _weather(language, call, fields) or _moment(language, fields)
+        return sentence or _fields(language, call, value)
     if isinstance(value, list):
         return _listing(language, call, value)
     return _text(language, call)

@@ -124,8 +124,8 @@ class _Filling:
             pattern = rf"(?<!\w){name}\s*[=＝:：]\s*(?:{_QUOTED})"
             match = re.search(pattern, self.text[:4000], re.IGNORECASE)
             if match and not (parameter.role == "code" and match["word"]):  # a program has quotes
-                said = (match["word"] or match["quoted"] or match["cited"]).strip()
-                self._set(parameter, _parse(parameter, said), match.start(), match.end())
+                written = (match["word"] or match["quoted"] or match["cited"]).strip()
+                self._set(parameter, _parse(parameter, written), match.start(), match.end())
 
     def _choices(self) -> None:
         ideas = ideas_of(self.text)

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from toolkeel._records.record import record
 from toolkeel.content import text_of
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
-from toolkeel.providers.wire.plain_json import parsed_input
+from toolkeel.providers.wire.plain_json import parse_object
 
 
 @record
@@ -87,7 +87,7 @@ def arguments_of(call: ToolCall) -> dict[str, object]:
     """Return a call's arguments; empty if they are not an object."""
     if isinstance(call.arguments, Mapping):
         return dict(call.arguments)
-    return parsed_input(call.arguments)
+    return parse_object(call.arguments)
 
 
 def is_same(name: str, arguments: Mapping[str, object], call: FinishedCall) -> bool:

@@ -15,14 +15,14 @@ and streamed::
 
 Whatever comes in may be a dict, JSON text or an SDK's object. `StreamDecoder` is the same
 decoder without an iterator around it. The wire is described at
-https://platform.openai.com/docs/api-reference/chat; how its imitators depart from it stands at
+https://platform.openai.com/docs/api-reference/chat; the differences of its imitators are described at
 the top of ``call_pieces.py`` and in ``toolkeel.providers.chat_servers``.
 
 call_pieces  which call a streamed piece belongs to
-profile      what the wire takes and says: options, finish reasons, statuses, usage
-stream       reads answers, whole and streamed, as deltas
-decode       reads stored conversations as messages
-encode       makes requests of transcripts, tools and settings
+profile      constants and options of the wire: options, finish reasons, statuses, usage
+stream       decodes answers, complete and streamed, into deltas
+decode       decodes stored conversations into messages
+encode       encodes transcripts, tools and settings
 model        models behind Chat Completions, through OpenAI's official SDK
 """
 

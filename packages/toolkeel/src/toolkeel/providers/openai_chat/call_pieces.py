@@ -1,21 +1,19 @@
-"""Which call a streamed piece belongs to.
+"""Decide which call a streamed piece belongs to.
 
-By the book a piece carries its call's ``index``, and the first one its ``id`` and ``name``.
-Servers that imitate the wire give every call index 0, change the id in mid-call, leave index or
-id out, send the name late, in pieces or every time, put one call under two indexes, use one id
-for two calls, or say everything twice. `CallTracker` looks for the call by what can be trusted
-in each case:
+By the specification a piece has its call's ``index``, and the first one its ``id`` and ``name``.
+Servers that imitate the wire give every call index 0, change the id within a call, omit index or id,
+send the name late, in pieces or every time, put one call under two indexes, use one id for two calls,
+or send everything twice. `CallTracker` finds the call by what can be trusted in each case:
 
-1. an id seen before: that call;
-2. a new id: a new call, except that a piece without a name goes on with the unfinished call at
-   its index, whose id the server only changed its mind about;
-3. no id, but an index seen before: the latest call at that index;
-4. neither: the open call, the last one that got something.
+1. a known id: that call;
+2. a new id: a new call, except that a piece without a name continues the unfinished call at its
+   index, whose id the server only changed;
+3. no id, but a known index: the latest call at that index;
+4. neither: the open call, which got the last piece.
 
-A name then says whether it is another call after all: one that has begun its arguments has its
-name already. Arguments that follow complete arguments without any such sign wait until the next
-call or the end; then those that say the same again are dropped and others become calls of the
-same name.
+A name then shows if it is another call after all: a call with arguments already has its name.
+Arguments that follow complete arguments without any such sign wait until the next call or the end;
+then repeated ones are dropped and others become calls of the same name.
 """
 
 from __future__ import annotations
@@ -26,9 +24,9 @@ from collections.abc import Mapping
 from toolkeel._records.record import NOTHING
 from toolkeel.model_interface import CallDelta
 from toolkeel.providers.wire.plain_json import (
-    Brackets,
+    BracketScanner,
     Json,
-    TextPieces,
+    SurrogateJoiner,
     arguments_text,
     as_dict,
     as_text,
@@ -43,7 +41,7 @@ _decode_one = json.JSONDecoder().raw_decode
 
 
 class _Piece:
-    """One element of ``delta.tool_calls``, whatever types its parts have."""
+    """One element of ``delta.tool_calls``, with parts of any type."""
 
     __slots__ = ("id", "index", "name", "object", "text")
 
@@ -55,55 +53,55 @@ class _Piece:
         self.id = as_text(id)
         self.name = as_text(function.get("name"))
         self.object: Json | None = arguments if isinstance(arguments, dict) else None
-        self.text = "" if self.object is not None else text_of_arguments(arguments)
+        self.text = "" if self.object is not None else arguments_text_of(arguments)
 
     @property
-    def says_nothing(self) -> bool:
+    def is_empty(self) -> bool:
         return not (self.id or self.name or self.text) and self.object is None
 
     @property
-    def begins(self) -> bool:
-        """Whether the text may be the start of an object."""
+    def starts_object(self) -> bool:
+        """True if the text may be the start of an object."""
         return self.text.lstrip().startswith("{")
 
 
 class _OpenCall:
-    """A call whose pieces are still coming."""
+    """A call that is still arriving."""
 
     __slots__ = (
         "_end",
         "_first",
-        "_pairs",
         "_scanned",
+        "_surrogates",
+        "call_index",
         "id",
-        "more",
         "name",
-        "number",
         "object",
         "pieces",
+        "surplus",
     )
 
     def __init__(self, number: int) -> None:
-        self.number = number
+        self.call_index = number
         self.id = ""
         self.name = ""
         self.pieces: list[str] = []
         self.object: Json | None = None
-        self.more: list[str] = []
+        self.surplus: list[str] = []
         """What came after the arguments were complete."""
-        self._pairs = TextPieces(keep_lone=True)
-        self._end = Brackets('"')
+        self._surrogates = SurrogateJoiner(keep_lone=True)
+        self._end = BracketScanner('"')
         self._scanned = 0
         self._first: str | None = ""
         """The arguments without blanks, while they may still be a placeholder."""
 
     @property
-    def started(self) -> bool:
+    def has_arguments(self) -> bool:
         return bool(self.pieces) or bool(self.object)
 
     @property
-    def complete(self) -> bool:
-        """Whether the arguments so far are a whole object. Costs what came since last asked."""
+    def is_complete(self) -> bool:
+        """True if the arguments so far are a complete object; scans only new pieces."""
         if self.object:
             return True
         while self._scanned < len(self.pieces):
@@ -111,20 +109,20 @@ class _OpenCall:
             self._scanned += 1
         return self._end.end > 0
 
-    def take(self, text: str, *, replaces: bool = True) -> str:
-        """Keep a piece of the arguments; return what is certain and new.
+    def append(self, text: str, *, replaces: bool = True) -> str:
+        """Append a piece of the arguments; return what is certain and new.
 
-        A piece after the end of the arguments is no part of them, but arguments that were only a
-        placeholder so far make room for it if it `replaces` them.
+        A piece after the end of the arguments does not belong to them, but arguments that were only a
+        placeholder so far are replaced by it if `replaces` is True.
         """
         begins = text.lstrip()[:1] == "{"
-        if begins and replaces and self.is_placeholder and not self.more:
-            self.pieces, self._pairs = [], TextPieces(keep_lone=True)
-            self._end, self._scanned, self._first = Brackets('"'), 0, ""
-        elif self.more or (self.pieces and begins and self.complete):
-            self.more.append(text)
+        if begins and replaces and self.is_placeholder and not self.surplus:
+            self.pieces, self._surrogates = [], SurrogateJoiner(keep_lone=True)
+            self._end, self._scanned, self._first = BracketScanner('"'), 0, ""
+        elif self.surplus or (self.pieces and begins and self.is_complete):
+            self.surplus.append(text)
             return ""
-        text = self._pairs.feed(text)
+        text = self._surrogates.feed(text)
         self.pieces.append(text)
         if self._first is None:
             return text
@@ -135,16 +133,16 @@ class _OpenCall:
 
     @property
     def is_placeholder(self) -> bool:
-        """Whether the arguments so far may be replaced."""
+        """True if the arguments so far may be replaced."""
         return self._first in _PLACEHOLDERS
 
     def release(self) -> str:
-        """Return the arguments that were held back, which stay as they are from now on."""
-        held, self._first = self._first, None
-        return "" if held is None else "".join(self.pieces)
+        """Return the arguments that were waiting, which are final now."""
+        waiting, self._first = self._first, None
+        return "" if waiting is None else "".join(self.pieces)
 
     def set_name(self, name: str) -> bool:
-        """Take a name, a piece of one, or the same again; True if the name changed."""
+        """Set a name, a piece of one, or the same again; return True if the name changed."""
         if name == self.name:
             return False
         self.name = name if name.startswith(self.name) else self.name + name
@@ -152,112 +150,116 @@ class _OpenCall:
 
 
 class CallTracker:
-    """Sorts the pieces of one reply's calls."""
+    """Assigns the pieces of one reply to its calls."""
 
     def __init__(self) -> None:
         self._calls: list[_OpenCall] = []
         self._by_id: dict[str, _OpenCall] = {}
         self._by_index: dict[int, _OpenCall] = {}
         self._open: _OpenCall | None = None
-        self._overfull: dict[_OpenCall, None] = {}
-        self._heads: dict[int | None, str] = {}
+        self._with_surplus: dict[_OpenCall, None] = {}
+        self._deferred_ids: dict[int | None, str] = {}
 
     def feed(self, entry: Json) -> list[CallDelta]:
-        """Take one element of ``delta.tool_calls``; give what it says that is new."""
-        more = self._more_arguments(entry)
+        """Read one element of ``delta.tool_calls``; return its new deltas."""
+        more = self._continue_arguments(entry)
         if more is not None:
             return [more]
         function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
         piece = _Piece(entry.get("index"), entry.get("id"), function)
-        extra = extra_of(entry)
-        if piece.says_nothing:
+        extra = extra_keys(entry)
+        if piece.is_empty:
             at = self._open if piece.index is None else self._by_index.get(piece.index)
             return (
-                [CallDelta(at.number, provider_options=extra)] if at is not None and extra else []
+                [CallDelta(at.call_index, provider_options=extra)]
+                if at is not None and extra
+                else []
             )
-        if self._waits(piece):
+        if self._defer_id(piece):
             return []
-        call = self._find(piece)
+        call = self._find_call(piece)
         deltas: list[CallDelta] = []
         if call is None:
-            deltas += self._settle_more()
-            call = self._new()
+            deltas += self._split_surplus()
+            call = self._new_call()
         self._open = call
         if piece.index is not None:
             self._by_index[piece.index] = call
-        delta = self._fill(call, piece, extra)
+        delta = self._extend_call(call, piece, extra)
         if delta is not None:
             deltas.append(delta)
         return deltas
 
-    def _more_arguments(self, entry: Json) -> CallDelta | None:
-        """The one case by the book that comes often: arguments at a known index, nothing else."""
+    def _continue_arguments(self, entry: Json) -> CallDelta | None:
+        """Handle the most frequent case: arguments at a known index, and nothing else."""
         index, function = entry.get("index"), entry.get("function")
         if type(index) is not int or type(function) is not dict or entry.get("id"):
             return None
         call, text = self._by_index.get(index), function.get("arguments")
-        if call is None or call.more or type(text) is not str or function.get("name"):
+        if call is None or call.surplus or type(text) is not str or function.get("name"):
             return None
         if not text or text.lstrip()[:1] == "{" or not entry.keys() <= _KNOWN_KEYS:
             return None
         self._open = call
-        return CallDelta(call.number, arguments=call.take(text))
+        return CallDelta(call.call_index, arguments=call.append(text))
 
     def finish(self) -> list[CallDelta]:
-        """What could not be said earlier: arguments sent as objects, and what came too much."""
+        """Return the remaining deltas: arguments sent as objects, and surplus arguments."""
         deltas = []
         for call in self._calls:
             if call.object is not None and (not call.pieces or call.is_placeholder):
                 call.pieces = [dumps(call.object)]
             if text := call.release():
-                deltas.append(CallDelta(call.number, arguments=text))
-        deltas += self._settle_more()
-        deltas += [CallDelta(one.number, arguments="".join(one.more)) for one in self._overfull]
+                deltas.append(CallDelta(call.call_index, arguments=text))
+        deltas += self._split_surplus()
+        deltas += [
+            CallDelta(one.call_index, arguments="".join(one.surplus)) for one in self._with_surplus
+        ]
         return deltas
 
-    def _waits(self, piece: _Piece) -> bool:
-        """Whether `piece` is a bare new id at the index of a complete call.
+    def _defer_id(self, piece: _Piece) -> bool:
+        """Return True, and remember the id, if `piece` is a bare new id at a complete call's index.
 
-        It may be the next call's head, whose name comes late, or the same call's last word; what
-        comes next at that index tells, and gets the id.
+        It may start the next call, whose name comes late, or end the same call; the next piece at that index
+        decides, and gets the id.
         """
         if not piece.id:
-            if piece.index in self._heads and (piece.begins or piece.name):
-                piece.id = self._heads.pop(piece.index)
+            if piece.index in self._deferred_ids and (piece.starts_object or piece.name):
+                piece.id = self._deferred_ids.pop(piece.index)
             return False
         at = self._open if piece.index is None else self._by_index.get(piece.index)
         bare = not (piece.name or piece.text) and piece.object is None
-        if bare and at is not None and at.id and piece.id not in self._by_id and at.complete:
-            self._heads[piece.index] = piece.id
+        if bare and at is not None and at.id and piece.id not in self._by_id and at.is_complete:
+            self._deferred_ids[piece.index] = piece.id
             return True
         return False
 
-    def _find(self, piece: _Piece) -> _OpenCall | None:
-        """The call that `piece` belongs to; None for a new one."""
+    def _find_call(self, piece: _Piece) -> _OpenCall | None:
+        """Return the call that `piece` belongs to; None for a new one."""
         known = self._by_id.get(piece.id) if piece.id else None
         at = self._open if piece.index is None else self._by_index.get(piece.index)
         if known is not None:
-            return None if self._renamed(known, piece) else known
+            return None if self._is_another(known, piece) else known
         if piece.id:
-            return at if at is not None and _goes_on(at, piece) else None
+            return at if at is not None and _continues(at, piece) else None
         if at is not None:
-            return None if self._renamed(at, piece) else at
+            return None if self._is_another(at, piece) else at
         stray = self._open if not piece.name else None
-        return None if stray is None or stray.complete else stray
+        return None if stray is None or stray.is_complete else stray
 
-    def _renamed(self, call: _OpenCall, piece: _Piece) -> bool:
-        """Whether the piece's name shows that it starts another call."""
+    def _is_another(self, call: _OpenCall, piece: _Piece) -> bool:
+        """Return True if the piece's name shows that it starts another call."""
         if not piece.name or not call.name or piece.name == call.name:
             return False
         elsewhere = piece.index is not None and piece.index not in self._by_index
-        return call.started or elsewhere
+        return call.has_arguments or elsewhere
 
-    def _new(self) -> _OpenCall:
+    def _new_call(self) -> _OpenCall:
         call = _OpenCall(len(self._calls))
         self._calls.append(call)
         return call
 
-    def _fill(
+    def _extend_call(
         self, call: _OpenCall, piece: _Piece, extra: Mapping[str, object]
     ) -> CallDelta | None:
         id = name = text = ""
@@ -272,45 +274,47 @@ class CallTracker:
             call.object = {**(call.object or {}), **piece.object}
         if piece.text:
             named = piece.name and piece.index is None and not piece.id
-            text = call.take(piece.text, replaces=not named)
-            if call.more:
-                self._overfull[call] = None
+            text = call.append(piece.text, replaces=not named)
+            if call.surplus:
+                self._with_surplus[call] = None
         if not (id or name or text or extra):
             return None
-        return CallDelta(call.number, id, name, text, extra)
+        return CallDelta(call.call_index, id, name, text, extra)
 
-    def _settle_more(self) -> list[CallDelta]:
-        """Calls out of what came after complete arguments, where it is readable."""
+    def _split_surplus(self) -> list[CallDelta]:
+        """Turn text after complete arguments into further calls, where it is valid."""
         deltas = []
-        for call in tuple(self._overfull):
-            values = _objects("".join(call.more))
+        for call in tuple(self._with_surplus):
+            values = _objects("".join(call.surplus))
             if values is None:
                 continue
-            del self._overfull[call]
-            call.more.clear()
-            said = {arguments_text("".join(call.pieces))}
+            del self._with_surplus[call]
+            call.surplus.clear()
+            known_texts = {arguments_text("".join(call.pieces))}
             for text in map(dumps, values):
-                if text not in said:
-                    said.add(text)
-                    deltas.append(CallDelta(self._new().number, name=call.name, arguments=text))
+                if text not in known_texts:
+                    known_texts.add(text)
+                    deltas.append(
+                        CallDelta(self._new_call().call_index, name=call.name, arguments=text)
+                    )
         return deltas
 
 
-def _goes_on(call: _OpenCall, piece: _Piece) -> bool:
-    """Whether a piece with a new id is one of `call`'s nevertheless."""
+def _continues(call: _OpenCall, piece: _Piece) -> bool:
+    """Return True if a piece with a new id still belongs to `call`."""
     if not call.id:
         same_name = not piece.name or not call.name or piece.name == call.name
-        return same_name and not (piece.text and call.complete)
+        return same_name and not (piece.text and call.is_complete)
     if piece.name:
-        inside = call.started and piece.text != "" and not piece.begins
-        return piece.name == call.name and inside and not call.complete
-    if call.complete:
+        inside = call.has_arguments and piece.text != "" and not piece.starts_object
+        return piece.name == call.name and inside and not call.is_complete
+    if call.is_complete:
         return not piece.text
-    return piece.index is not None or not (call.started and piece.begins)
+    return piece.index is not None or not (call.has_arguments and piece.starts_object)
 
 
 def _objects(text: str) -> list[Json] | None:
-    """The JSON objects that `text` is made of; None if it is made of anything else."""
+    """Return the JSON objects that `text` consists of; None if it has anything else."""
     values: list[Json] = []
     text = text.strip()
     position = 0
@@ -327,15 +331,15 @@ def _objects(text: str) -> list[Json] | None:
     return values
 
 
-def text_of_arguments(arguments: object) -> str:
-    """A call's arguments as text, whatever JSON value the server made of them."""
+def arguments_text_of(arguments: object) -> str:
+    """Return a call's arguments as text, from any JSON value."""
     if isinstance(arguments, str):
         return arguments
     return "" if arguments is None else dumps(arguments)
 
 
-def extra_of(entry: Json) -> Mapping[str, object]:
-    """What a call carries beside the usual: it goes back with the call."""
+def extra_keys(entry: Json) -> Mapping[str, object]:
+    """Return a call's unusual keys, which are sent back with it."""
     extra = {key: entry[key] for key in entry if key not in _KNOWN_KEYS and entry[key] is not None}
     if entry.get("type") not in (None, "", "function"):
         extra["type"] = entry["type"]

@@ -1,4 +1,4 @@
-"""Reads stored conversations of Chat Completions as messages."""
+"""Decodes stored conversations of Chat Completions into messages."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from toolkeel.content import Audio, Block, File, Image, Text
 from toolkeel.messages import Message, UserMessage
 from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.wire.media import inline, unknown_block
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, decoded_base64
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, decode_base64
 from toolkeel.providers.wire.stored_conversations import StoredCalls, StoredConversation
 from toolkeel.providers.wire.tools import WireTools
 
 
 class StoredChat(StoredConversation):
-    """Reads stored conversations of this wire.
+    """Stored conversations of this wire.
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
@@ -26,18 +26,18 @@ class StoredChat(StoredConversation):
     def as_response(self, turn: list[Json]) -> Json:
         return {"message": turn[0], "finish_reason": "stop"}
 
-    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+    def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
         return [as_text(as_dict(one).get("id")) for one in as_list(turn[0].get("tool_calls"))]
 
-    def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
-        content = self.content(wire.get("content"))
+    def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+        content = self.decode_content(wire.get("content"))
         if wire.get("role") in ("tool", "function"):
             id, name = as_text(wire.get("tool_call_id")), as_text(wire.get("name"))
-            yield calls.result(content, id, name=name)
+            yield calls.make_result(content, id, name=name)
         else:
             yield UserMessage(content)
 
-    def block(self, block: Json) -> Block:
+    def decode_block(self, block: Json) -> Block:
         match block.get("type"):
             case "text":
                 return Text(as_text(block.get("text")))
@@ -52,7 +52,7 @@ class StoredChat(StoredConversation):
                     if sound.get("format") == "mp3"
                     else as_text(sound.get("format")) or "wav"
                 )
-                return Audio(decoded_base64(as_text(sound.get("data"))), f"audio/{form}")
+                return Audio(decode_base64(as_text(sound.get("data"))), f"audio/{form}")
             case "file" if as_dict(block.get("file")).get("file_data"):
                 file = as_dict(block["file"])
                 name = as_text(file.get("filename")) or "file"

@@ -1,4 +1,4 @@
-"""Messages as Chat Completions wants them."""
+"""Encodes transcripts, tools and settings for the Chat Completions wire."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ from toolkeel.messages import (
 )
 from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
-from toolkeel.providers.openai_chat.profile import ChatTarget, made_media
+from toolkeel.providers.openai_chat.profile import ChatTarget, media_to_send_back
 from toolkeel.providers.openai_chat.stream import StreamDecoder
 from toolkeel.providers.text_calls.think_tags import CLOSE, OPEN, THINK_KEY
 from toolkeel.providers.wire.media import (
-    ERRORS,
+    ERROR_PREFIXES,
     NO_OUTPUT,
+    block_text,
     inline,
-    kept_block,
-    note,
-    readable,
-    words_alone,
+    omission_note,
+    original_block,
+    text_without_media,
 )
 from toolkeel.providers.wire.plain_json import (
     WIRES,
@@ -36,11 +36,11 @@ from toolkeel.providers.wire.plain_json import (
     arguments_text,
     as_text,
     clean_text,
-    given,
+    without_none,
 )
-from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
+from toolkeel.providers.wire.reasoning_ownership import is_own, is_own_thought
 from toolkeel.providers.wire.request import Encoder, PreparedRequest, WireResults
-from toolkeel.providers.wire.structured_output import compiled_format
+from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 BRIDGE = "(the results are there)"
@@ -48,24 +48,24 @@ BRIDGE = "(the results are there)"
 
 _ID_LENGTH = 40
 _SHORT_ID = re.compile(r"[A-Za-z0-9]{9}")
-_WANTED_BACK = frozenset({"reasoning_details", "extra_content"})
+_SENT_BACK = frozenset({"reasoning_details", "extra_content"})
 _AUDIO_FORMATS = {"audio/wav": "wav", "audio/x-wav": "wav", "audio/mpeg": "mp3", "audio/mp3": "mp3"}
 
 
 def encode_tools(
     tools: Tools, *, strict: bool | None = None, profile: ChatProfile = OPENAI
 ) -> list[Json]:
-    """The body's ``tools``.
+    """Encode the body's ``tools``.
 
     Args:
-        tools: What the model may call. A `Toolset` is encoded once; then the same dicts come
+        tools: The tools that the model may call. A `Toolset` is encoded once; then the same dicts come
             again, so copy them before you change them.
-        strict: Whether the server shall hold arguments to the schema; None: it decides.
-        profile: What the server takes.
+        strict: True if the server must hold arguments to the schema; None: its default.
+        profile: What the server accepts.
 
     Returns:
-        One dict a tool, in order. A name that the wire does not take is sent under an alias,
-        a schema as far as the server understands it (`toolkeel.define.dialect.definition`).
+        One dict a tool, in order. A name that the wire does not accept is replaced by an alias;
+        the schema is limited to the server's dialect (`toolkeel.define.dialect.definition`).
     """
     return list(wire_tools(tools, profile.target, strict).bodies)
 
@@ -73,13 +73,13 @@ def encode_tools(
 def encode(
     request: ModelRequest, model: str, *, stream: bool = False, profile: ChatProfile = OPENAI
 ) -> Json:
-    """The body of a request.
+    """Encode the body of a request.
 
     Args:
         request: Messages, tools and settings.
         model: The model's name on the server.
-        stream: Whether the answer shall be streamed.
-        profile: What the server takes.
+        stream: True to stream the answer.
+        profile: What the server accepts.
 
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``.
@@ -94,16 +94,16 @@ def encode_messages(
     model: str = "",
     profile: ChatProfile = OPENAI,
 ) -> list[Json]:
-    """The body's ``messages``.
+    r"""Encode the body's ``messages``.
 
     Args:
         messages: The transcript.
-        tools: The tools as they are sent; other names are made legal one by one.
-        model: The model asked; reasoning of other models is left out. Empty: none is.
-        profile: What the server takes.
+        tools: The tools as they are sent; names of other tools are made legal one by one.
+        model: The requested model; reasoning of other models is dropped. Empty: none is.
+        profile: What the server accepts.
 
     >>> from toolkeel.messages import UserMessage
-    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
+    >>> call = ToolCall("c1", "weather", '{"city": "\u5317\u4eac"}')
     >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
     >>> user, assistant, tool = encode_messages(turn)
     >>> assistant["tool_calls"][0]["function"]
@@ -112,7 +112,7 @@ def encode_messages(
     {'role': 'tool', 'tool_call_id': 'c1', 'content': '晴'}
     """
     target = ChatTarget(model, server=profile)
-    return ChatEncoder(wire_tools(tools, profile.target), target).transcript(messages)
+    return ChatEncoder(wire_tools(tools, profile.target), target).encode_transcript(messages)
 
 
 def encode_turn(
@@ -122,39 +122,39 @@ def encode_turn(
     tools: Tools = (),
     profile: ChatProfile = OPENAI,
 ) -> list[Json]:
-    """A reply and the results of its calls, to append to your own ``messages``.
+    """Encode a reply and the results of its calls, to append to your own ``messages``.
 
     Args:
-        reply: The answer the calls came from, as `decode` takes it.
+        reply: The answer with the calls, in any form that `decode` accepts.
         results: One for each call, as `Toolset.run` returns them.
         tools: The tools as they were sent.
-        profile: What the server takes.
+        profile: What the server accepts.
 
     Returns:
         The assistant's message, the results in the order of the calls and, if results hold
-        pictures or files, one user message with them. Ids that the server left out or gave
-        twice are made unique on both sides.
+        pictures or files, one user message with them. Missing or repeated ids of the server
+        become unique on both sides.
 
     Raises:
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
     sent = wire_tools(tools, profile.target)
-    return ChatEncoder.turn(reply, results, sent, ChatTarget(server=profile))
+    return ChatEncoder.encode_turn(reply, results, sent, ChatTarget(server=profile))
 
 
 def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) -> Json:
-    """The body of a request without its ``messages``."""
+    """Return the keys of a body without its ``messages``."""
     server = profile.server
     counted = profile.stream and server.stream_usage
     body: Json = {"model": profile.model}
     if tools.bodies:
-        body |= given(
+        body |= without_none(
             tools=list(tools.bodies),
             tool_choice=_tool_choice(settings.tool_choice, tools),
             parallel_tool_calls=settings.parallel_tool_calls if server.parallel else None,
         )
-    body |= given(
+    body |= without_none(
         temperature=settings.temperature,
         **{server.max_tokens_key: settings.max_tokens},
         response_format=settings.output and _response_format(settings.output),
@@ -167,81 +167,81 @@ def encode_options(settings: Settings, tools: WireTools, profile: ChatTarget) ->
 class ChatEncoder(Encoder[ChatTarget]):
     """Encodes a transcript message by message.
 
-    Pictures and files of results wait until the last result of their turn, since nothing may
-    stand between results: they follow in one user message.
+    Pictures and files of results wait until the last result of their turn, since nothing may come
+    between results: they follow in one user message.
 
     Args:
-        tools: The request's.
-        target: The model asked and what its server takes.
+        tools: The request's tools.
+        target: The requested model and what its server accepts.
 
     Attributes:
-        called: Whether any tool was called.
+        has_calls: True if any tool was called.
     """
 
     wire = "openai-chat"
     decoder = StreamDecoder
-    options = staticmethod(encode_options)
+    encode_options = staticmethod(encode_options)
 
     def __init__(self, tools: WireTools, target: ChatTarget) -> None:
         super().__init__(tools, target, _short_id if target.server.short_ids else _long_id)
         self._server = target.server
-        self._last = ""
-        self.called = False
+        self._last_role = ""
+        self.has_calls = False
 
     @classmethod
-    def sent(cls, tools: Tools, strict: bool | None, profile: ChatTarget) -> WireTools:
-        """The tools in the server's dialect."""
+    def make_wire_tools(cls, tools: Tools, strict: bool | None, profile: ChatTarget) -> WireTools:
+        """Convert the tools to the server's dialect."""
         return wire_tools(tools, profile.server.target, strict)
 
-    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """What `message` adds to the body's ``messages``, held back media before it."""
-        wires = self.tail()
-        self.close()
+    def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
+        """Encode a message, after the media that waited for it."""
+        wires = self.encode_tail()
+        self.close_turn()
         if isinstance(message, AssistantMessage):
             wires.extend(self._assistant(message))
         else:
-            last = as_text(wires[-1]["role"]) if wires else self._last
-            wires += self._behind(last, self._prompt(message))
-        self._last = as_text(wires[-1]["role"]) if wires else self._last
+            last = as_text(wires[-1]["role"]) if wires else self._last_role
+            wires += self._following(last, self._prompt(message))
+        self._last_role = as_text(wires[-1]["role"]) if wires else self._last_role
         return wires
 
-    def due(self) -> list[Json]:
-        """The results that can be said by now."""
-        results = super().due()
-        self._last = "tool" if results else self._last
+    def take_ready_results(self) -> list[Json]:
+        """Return the results that can be sent."""
+        results = super().take_ready_results()
+        self._last_role = "tool" if results else self._last_role
         return results
 
-    def tail(self) -> list[Json]:
-        """What stands at the end as long as nothing follows.
+    def encode_tail(self) -> list[Json]:
+        """Return the last messages, which later ones may change.
 
-        Results that wait for others, sentences for the calls without, and the user message with
-        the media of results.
+        Results that wait for others, placeholders for missing ones, and the user message with the media of
+        results.
         """
-        rest = self.rest()
-        media: list[Json] = [{"role": "user", "content": rest.after}] if rest.after else []
-        return rest.blocks + self._behind("tool", *media)
+        rest = self.open_results()
+        media: list[Json] = [{"role": "user", "content": rest.trailing}] if rest.trailing else []
+        return rest.blocks + self._following("tool", *media)
 
-    def head(self, prepared: PreparedRequest) -> Json:
-        """An empty ``tools``, where a server wants one once tools were called."""
-        wanted = self._server.tools_with_calls and self.called
-        return {"tools": []} if wanted and "tools" not in prepared.fixed else {}
+    def encode_head(self, prepared: PreparedRequest) -> Json:
+        """Return an empty ``tools``, where a server requires one after calls."""
+        wanted = self._server.tools_with_calls and self.has_calls
+        return {"tools": []} if wanted and "tools" not in prepared.static_keys else {}
 
-    def _behind(self, last: str, *wires: Json) -> list[Json]:
-        """`wires` behind a message of the role `last`; some servers want the model between."""
+    def _following(self, last: str, *wires: Json) -> list[Json]:
+        """Return `wires` after a message of role `last`; some servers need the model between."""
         if self._server.bridge and last == "tool" and wires and wires[0]["role"] == "user":
             return [{"role": "assistant", "content": BRIDGE}, *wires]
         return list(wires)
 
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
-        """One result, answering the call that has `wire_id`, and its media."""
-        texts, media = self._split(result.content, "shown in the next message")
+        """Encode the result of the call that has `wire_id`, and its media."""
+        texts, media = self._split_media(result.content, "shown in the next message")
         text = "\n".join(text for text in texts if text)
         if media:
             intro = f"Output of {result.name or 'tool'}, call {wire_id}:"
             media = [{"type": "text", "text": clean_text(intro)}, *media]
         if not text.strip():
             text = NO_OUTPUT
-        if result.failed and not text.lower().startswith(ERRORS):
+        if result.failed and not text.lower().startswith(ERROR_PREFIXES):
             text = f"Error: {text}"
         wire: Json = {"role": "tool", "tool_call_id": wire_id, "content": text}
         if self._server.result_name:
@@ -255,21 +255,21 @@ class ChatEncoder(Encoder[ChatTarget]):
         parts: list[Json] = []
         for block in message.content:
             part = self._part(block)
-            parts.append(part or {"type": "text", "text": note(block, "not shown")})
+            parts.append(part or {"type": "text", "text": omission_note(block, "not shown")})
         if all(part["type"] == "text" for part in parts):
             return {"role": role, "content": "\n".join(as_text(part["text"]) for part in parts)}
         return {"role": role, "content": parts}
 
     def _assistant(self, message: AssistantMessage) -> Iterator[Json]:
-        media = made_media(message) if is_own(message, self.wire, self._profile) else {}
-        text = clean_text(words_alone(message) if media else message.text)
+        media = media_to_send_back(message) if is_own(message, self.wire, self._profile) else {}
+        text = clean_text(text_without_media(message) if media else message.text)
         calls = [self._call(call) for call in message.tool_calls]
         if not calls and not text.strip() and not media:
             return
         nothing = None if self._server.null_content else ""
         wire: Json = {"role": "assistant", "content": text or nothing, **media}
         if calls:
-            self.called = True
+            self.has_calls = True
             wire["tool_calls"] = calls
             thoughts = self._reasoning(message)
             if thought := thoughts.pop(THINK_KEY, ""):
@@ -292,7 +292,9 @@ class ChatEncoder(Encoder[ChatTarget]):
         if self._server.reasoning == "never":
             return {}
         own = is_own(message, self.wire, self._profile)
-        ours = [one for one in message.reasoning if owns_thought(one, message, own, self._profile)]
+        ours = [
+            one for one in message.reasoning if is_own_thought(one, message, own, self._profile)
+        ]
         text = clean_text("".join(one.text for one in ours))
         key = as_text(message.provider_options.get("reasoning_key"))
         wire: Json = {}
@@ -300,12 +302,12 @@ class ChatEncoder(Encoder[ChatTarget]):
             wire[key] = text
         elif self._server.reasoning == "always":
             wire["reasoning_content"] = text
-        for key in _WANTED_BACK & message.provider_options.keys() if own else ():
+        for key in _SENT_BACK & message.provider_options.keys() if own else ():
             wire[key] = message.provider_options[key]
         return wire
 
-    def _split(self, content: Content, where: str) -> tuple[list[str], list[Json]]:
-        """The texts of `content`, a note for each other block among them, and those blocks."""
+    def _split_media(self, content: Content, where: str) -> tuple[list[str], list[Json]]:
+        """Return the texts of content, with a note for each other block, and those blocks."""
         if isinstance(content, str):
             return [clean_text(content)], []
         texts: list[str] = []
@@ -313,19 +315,19 @@ class ChatEncoder(Encoder[ChatTarget]):
         for block in content:
             part = self._part(block)
             if part is None:
-                texts.append(note(block, "cannot be shown"))
+                texts.append(omission_note(block, "cannot be shown"))
             elif part["type"] == "text":
                 texts.append(as_text(part["text"]))
             else:
-                texts.append(note(block, where))
+                texts.append(omission_note(block, where))
                 media.append(part)
         return texts, media
 
     def _part(self, block: Block) -> Json | None:
-        """A block as a part of a user message; None if this wire has no form for it."""
-        if kept := kept_block(self.wire, block):
-            return kept
-        text = readable(block)
+        """Encode a block as a part of a user message; None if this wire has no form for it."""
+        if original := original_block(self.wire, block):
+            return original
+        text = block_text(block)
         if text is not None:
             return {"type": "text", "text": clean_text(text)}
         if not self._server.media:
@@ -356,13 +358,13 @@ def _short_id(id: str) -> str:
 
 
 def _response_format(output: OutputFormat) -> Json:
-    compiled = compiled_format(output, "openai-strict")
+    compiled = compile_format(output, "openai-strict")
     form: Json = {"name": output.name, "schema": compiled.schema, "strict": compiled.strict}
-    form |= given(description=output.description or None)
+    form |= without_none(description=output.description or None)
     return {"type": "json_schema", "json_schema": form}
 
 
 def _tool_choice(choice: str | None, tools: WireTools) -> object:
     if choice in (None, "auto", "none", "required"):
         return choice
-    return {"type": "function", "function": {"name": tools.chosen(choice)}}
+    return {"type": "function", "function": {"name": tools.alias_to_call(choice)}}

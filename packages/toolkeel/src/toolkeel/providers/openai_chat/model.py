@@ -31,14 +31,14 @@ from toolkeel.providers.wire.openai_client import OpenAIModel, is_openai, open_c
 
 
 class ChatOptions(ModelOptions, total=False):
-    """How `OpenAIChat` deals with its server, beside `ModelOptions`.
+    """Options of `OpenAIChat`, beside `ModelOptions`.
 
     Attributes:
-        profile: What the server takes; nothing: what OpenAI takes if it is OpenAI's, else what
-            most imitators take.
-        text_calls: ``auto``: calls that stand in the reply's text are calls too, for servers that
-            do not know their model's form (see `toolkeel.providers.text_calls.decoder`); ``never`` if
-            nothing is said.
+        profile: What the server accepts; by default OpenAI's profile for its own server, else
+            that of most imitators.
+        text_calls: ``auto``: calls in the reply's text count too, for servers that do not know
+            their model's form (see `toolkeel.providers.text_calls.decoder`); ``never`` by
+            default.
     """
 
     profile: ChatProfile | None
@@ -55,10 +55,10 @@ class OpenAIChat(OpenAIModel):
     Args:
         model: The model's name on the server.
         base_url: Where the server is, ``/v1`` included; None: OpenAI's.
-        api_key: None: from the environment; a server given by `base_url` may need none.
+        api_key: None: from the environment; a server at `base_url` may need none.
         client: An `openai.AsyncOpenAI` (or Azure's) of your own, which then knows address, key
             and timeout by itself, and how often to send again if `max_retries` does not say.
-        stream: Whether to ask for the answer as a stream.
+        stream: True to request the answer as a stream.
         options: See `ChatOptions`.
 
     Raises:

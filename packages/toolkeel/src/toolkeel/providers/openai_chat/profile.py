@@ -1,4 +1,4 @@
-"""What the Chat Completions wire takes and says: options, finish reasons, statuses, usage."""
+"""Constants and options of the Chat Completions wire: finish reasons, reasoning keys, usage."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from toolkeel._records.record import record
 from toolkeel.content import Audio, Image, data_url
 from toolkeel.messages import AssistantMessage, FinishReason, Usage
 from toolkeel.providers.chat_servers import OPENAI, ChatProfile
-from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, by_word
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.plain_json import Json, as_count, as_dict, invert
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 
 REASONING_KEYS = ("reasoning_content", "reasoning", "reasoning_text")
 """Under which name servers send reasoning; one of them, or the same under several."""
 
-REASONS: Mapping[str, FinishReason] = by_word(
+REASONS: Mapping[str, FinishReason] = invert(
     {
         "stop": "stop end end_turn eos eos_token stop_sequence",
         "tool_calls": "tool_calls tool_call tool_use function_call",
@@ -24,22 +24,22 @@ REASONS: Mapping[str, FinishReason] = by_word(
         "refusal": "refusal",
     }
 )
-"""Every reason seen on this wire; any other is an error, none at all a cut-off reply."""
+"""Known finish reasons; any other is an error, none at all a cut-off reply."""
 
 
 @record
-class ChatTarget(Asked):
+class ChatTarget(ModelProfile):
     """A model behind a server of this wire.
 
     Args:
-        server: What the server takes.
+        server: What the server accepts.
     """
 
     server: ChatProfile = OPENAI
 
 
-def usage_of(usage: Json) -> Usage:
-    """One request's tokens, under whichever names the server counts them."""
+def parse_usage(usage: Json) -> Usage:
+    """Convert one request's usage, under any of the servers' names."""
     details_in = as_dict(usage.get("prompt_tokens_details"))
     details_out = as_dict(usage.get("completion_tokens_details"))
     cached = (
@@ -57,8 +57,8 @@ def usage_of(usage: Json) -> Usage:
     )
 
 
-def made_media(message: AssistantMessage) -> Json:
-    """The pictures and the sound of a reply, as far as its own server takes them back."""
+def media_to_send_back(message: AssistantMessage) -> Json:
+    """Return the pictures and the audio of a reply that its own server accepts back."""
     if isinstance(message.content, str):
         return {}
     wire: Json = {}

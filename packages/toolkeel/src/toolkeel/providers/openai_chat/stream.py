@@ -1,4 +1,4 @@
-"""Reads Chat Completions answers, whole and streamed, as deltas."""
+"""Decodes Chat Completions answers, complete and streamed, into deltas."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from toolkeel._records.messages_json import inline
 from toolkeel.content import Audio, Image, sniff
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import CallDelta, Delta
-from toolkeel.providers.openai_chat.call_pieces import CallTracker, extra_of, text_of_arguments
-from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, usage_of
+from toolkeel.providers.openai_chat.call_pieces import CallTracker, arguments_text_of, extra_keys
+from toolkeel.providers.openai_chat.profile import REASONING_KEYS, REASONS, parse_usage
 from toolkeel.providers.wire.decoder import Decoder
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -17,23 +17,23 @@ from toolkeel.providers.wire.plain_json import (
     as_list,
     as_text,
     clean,
-    decoded_base64,
-    response_of,
+    decode_base64,
+    parse_response,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
 from toolkeel.providers.wire.tools import WireTools
 
-_SILENT = frozenset({"role", "tool_calls"})
-_PLAIN = _SILENT | {"content"}
-_KNOWN = frozenset(
-    {*_SILENT, *REASONING_KEYS, "content", "function_call", "refusal", "reasoning_details"}
+_NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
+_TEXT_KEYS = _NO_TEXT_KEYS | {"content"}
+_KNOWN_KEYS = frozenset(
+    {*_NO_TEXT_KEYS, *REASONING_KEYS, "content", "function_call", "refusal", "reasoning_details"}
     | {"images", "audio"}
 )
-"""Keys of a message that are read; all others are kept."""
+"""Keys of a message that are decoded; all others are saved."""
 
 
 class StreamDecoder(Decoder):
-    """Chunks in, deltas out, nothing else: feed it from any client, sync or async.
+    """Turns chunks of an answer into deltas; works with any client, sync or async.
 
     >>> decoder = StreamDecoder()
     >>> decoder.feed({"choices": [{"delta": {"content": "Hi"}, "finish_reason": "stop"}]})
@@ -43,103 +43,103 @@ class StreamDecoder(Decoder):
     """
 
     target = "openai-chat"
-    reasons = REASONS
-    usage_of = staticmethod(usage_of)
+    finish_reasons = REASONS
+    parse_usage = staticmethod(parse_usage)
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
         self._tracker = CallTracker()
         self._refused = False
-        self._said = False
-        self._kept: Json = {}
-        self._sound = b""
-        self._heard: Json = {}
-        """What stands beside a sound: its id, and when the server forgets it."""
+        self._has_output = False
+        self._unknown_keys: Json = {}
+        self._audio = b""
+        self._audio_extra: Json = {}
+        """Fields beside the audio: its id, and its expiry at the server."""
         self._reasoning_key = ""
         self._details: list[Json] = []
 
-    def take(self, data: Json) -> list[Delta]:
-        """The deltas in one chunk, whose `delta` counts, even beside the message so far."""
-        return self._choice_deltas(self._open_chunk(data), ("delta", "message"))
+    def handle_event(self, data: Json) -> list[Delta]:
+        """Return the deltas of one chunk, whose `delta` counts, even beside the message so far."""
+        return self._read_choice(self._read_chunk(data), ("delta", "message"))
 
-    def _choice_deltas(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
-        """The deltas of a choice, by the first of these keys that has something."""
+    def _read_choice(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
+        """Return the deltas of a choice, by the first of these keys that has content."""
         key = next((key for key in order if choice.get(key)), order[0])
         message = as_dict(choice.get(key))
         if key == "message":
-            return self._message_deltas(message)
-        deltas = self._message(message)
+            return self._read_message(message)
+        deltas = self._read_content(message)
         for entry in _call_entries(message):
             pieces = self._tracker.feed(entry)
-            deltas += self._under_tool_names(pieces)
-            self._calls += bool(pieces)
+            deltas += self._with_own_names(pieces)
+            self._call_count += bool(pieces)
         return deltas
 
     def read_response(self, reply: object) -> list[Delta]:
-        """The deltas of a whole answer: a completion, or its choice or message alone.
+        """Decode a complete answer into deltas: a completion, or its choice or message alone.
 
         Raises:
-            ModelError: if it is an error, or nothing that could be an answer.
+            ModelError: if it is an error, or cannot be an answer.
         """
-        data: Json = response_of("openai_chat", reply)
+        data: Json = parse_response("openai_chat", reply)
         if "choices" not in data:
             if isinstance(data.get("message"), dict):
                 data = {"choices": [data]}
             elif data.get("role") == "assistant":
                 data = {"choices": [{"message": data, "finish_reason": "stop"}]}
-        deltas = self._choice_deltas(self._open_chunk(data), ("message", "delta"))
+        deltas = self._read_choice(self._read_chunk(data), ("message", "delta"))
         if not data.get("choices"):
             raise incomplete_response("choices", data)
-        told = map(as_dict, as_list(data["choices"]))
+        fields = map(as_dict, as_list(data["choices"]))
         if self._reason in ("", "stop") and not any(
-            isinstance(one.get("message"), dict) or "delta" in one for one in told
+            isinstance(one.get("message"), dict) or "delta" in one for one in fields
         ):
             raise incomplete_response("message", data)
-        self._reason = self._reason or "stop"  # what came whole is whole, though nobody says so
+        self._reason = self._reason or "stop"  # a complete answer without a reason ended normally
         return deltas
 
-    def done(self) -> None:
-        """The server says that it said all, if it did not before."""
-        if self._calls or self._said:
+    def mark_done(self) -> None:
+        """Handle ``[DONE]``: the reply is complete, if it has any content."""
+        if self._call_count or self._has_output:
             self._reason = self._reason or "stop"
 
-    def _under_tool_names(self, pieces: list[CallDelta]) -> list[CallDelta]:
-        """Pieces of calls under the tools' own names."""
+    def _with_own_names(self, pieces: list[CallDelta]) -> list[CallDelta]:
+        """Replace wire names in pieces of calls by the tools' own names."""
         own = self._tools.name_of
         return [
             one if own(one.name) == one.name else replace(one, name=own(one.name)) for one in pieces
         ]
 
-    def _message_deltas(self, message: Json) -> list[Delta]:
-        """The deltas of a whole message, where each listed call is one, whatever its id."""
-        deltas = self._message(message)
+    def _read_message(self, message: Json) -> list[Delta]:
+        """Decode a complete message, where each listed call is separate, whatever its id."""
+        deltas = self._read_content(message)
         for index, entry in enumerate(_call_entries(message)):
             function = as_dict(entry.get("function")) or as_dict(entry.get("custom"))
-            text = text_of_arguments(function.get("arguments", function.get("input")))
+            text = arguments_text_of(function.get("arguments", function.get("input")))
             id, name = as_text(entry.get("id")), as_text(function.get("name"))
-            deltas.append(CallDelta(index, id, self._tools.name_of(name), text, extra_of(entry)))
-            self._calls += 1
+            deltas.append(CallDelta(index, id, self._tools.name_of(name), text, extra_keys(entry)))
+            self._call_count += 1
         return deltas
 
-    def rest(self) -> list[CallDelta]:
-        """Arguments that were sent as objects, and what came too much."""
-        if self._sound:
-            kind = sniff(self._sound)
+    def remaining_deltas(self) -> list[CallDelta]:
+        """Return arguments sent as objects, and surplus arguments; complete the audio."""
+        if self._audio:
+            kind = sniff(self._audio)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
-            self._media.append(Audio(self._sound, kind, as_dict(clean(self._heard))))
-        deltas = self._under_tool_names(self._tracker.finish())
-        self._calls += len(deltas)
+            self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
+        deltas = self._with_own_names(self._tracker.finish())
+        self._call_count += len(deltas)
         return deltas
 
-    def why(self) -> FinishReason:
-        """Why the answer ended."""
-        return "refusal" if self._refused else super().why()
+    def finish_reason(self) -> FinishReason:
+        """Return why the answer ended."""
+        return "refusal" if self._refused else super().finish_reason()
 
-    def _open_chunk(self, data: Json) -> Json:
-        """Read what stands beside the message; return the first choice."""
+    def _read_chunk(self, data: Json) -> Json:
+        """Read the fields beside the message; return the first choice."""
         fails = data.get("error") or data.get("object") == "error"
         if fails or ("choices" not in data and data.get("detail")):
-            raise sent_error(data)
+            raise reported_error(data)
         self._model = as_text(data.get("model")) or self._model
         choice: Json = {}
         for one in as_list(data.get("choices")):
@@ -152,64 +152,64 @@ class StreamDecoder(Decoder):
         if usage:
             self._usage = as_dict(usage)
         if choice.get("error"):  # a router's, of the provider behind it
-            raise sent_error(choice)
+            raise reported_error(choice)
         reason = choice.get("finish_reason")
         if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
             self._reason = as_text(reason) or self._reason
         return choice
 
-    def _message(self, message: Json) -> list[Delta]:
-        """What is said and thought in a message or delta."""
-        if _SILENT.issuperset(message):
+    def _read_content(self, message: Json) -> list[Delta]:
+        """Return the text and the reasoning in a message or delta."""
+        if _NO_TEXT_KEYS.issuperset(message):
             return []
         content = message.get("content")
-        if isinstance(content, str) and _PLAIN.issuperset(message):  # most say no more
-            deltas = self._say(content)
+        if isinstance(content, str) and _TEXT_KEYS.issuperset(message):  # most say no more
+            deltas = self._text_delta(content)
         else:
-            deltas = self._all_of(message)
-        self._said = self._said or bool(deltas)
+            deltas = self._read_all_keys(message)
+        self._has_output = self._has_output or bool(deltas)
         return deltas
 
-    def _all_of(self, message: Json) -> list[Delta]:
-        thought, said = _parts(message.get("content"))
-        thought = self._reasoning(message) or thought
+    def _read_all_keys(self, message: Json) -> list[Delta]:
+        thought, spoken = _split_thinking(message.get("content"))
+        thought = self._reasoning_text(message) or thought
         refusal = as_text(message.get("refusal"))
         self._refused = self._refused or bool(refusal)
         for detail in as_list(message.get("reasoning_details")):
             self._add_detail(as_dict(detail))
-        self._look(as_list(message.get("images")))
-        said += self._hear(as_dict(message.get("audio")))
-        for key in message.keys() - _KNOWN:
-            self._keep(key, message[key])
-        return self._think(thought) + self._say(said + refusal)
+        self._add_images(as_list(message.get("images")))
+        spoken += self._add_audio(as_dict(message.get("audio")))
+        for key in message.keys() - _KNOWN_KEYS:
+            self._keep_unknown(key, message[key])
+        return self._thinking_delta(thought) + self._text_delta(spoken + refusal)
 
-    def _look(self, images: list[object]) -> None:
-        """Take pictures, as OpenRouter has them: parts as of a person's message."""
+    def _add_images(self, images: list[object]) -> None:
+        """Keep pictures, which OpenRouter sends as parts like a user message's."""
         for one in map(as_dict, images):
             url = as_text(as_dict(one.get("image_url")).get("url"))
             if url:
                 self._media.append(inline(Image(url=url)))
-                self._kept["images"] = True
+                self._unknown_keys["images"] = True
 
-    def _hear(self, audio: Json) -> str:
-        """Take a sound, which comes whole or in pieces; what is said in it."""
+    def _add_audio(self, audio: Json) -> str:
+        """Keep audio, complete or in pieces; return its transcript."""
         if audio:
-            self._sound += decoded_base64(as_text(audio.get("data")))
-            told = {key: one for key, one in audio.items() if key not in ("data", "transcript")}
-            self._heard |= {key: one for key, one in told.items() if one is not None}
+            self._audio += decode_base64(as_text(audio.get("data")))
+            fields = {key: one for key, one in audio.items() if key not in ("data", "transcript")}
+            self._audio_extra |= {key: one for key, one in fields.items() if one is not None}
         return as_text(audio.get("transcript"))
 
-    def _keep(self, key: str, value: object) -> None:
-        """Keep what a message says under a key that is not the wire's; lists and dicts grow."""
-        before = self._kept.get(key)
+    def _keep_unknown(self, key: str, value: object) -> None:
+        """Keep a value under a key that is not the wire's; lists and dicts grow."""
+        before = self._unknown_keys.get(key)
         if isinstance(before, list) and isinstance(value, list):
-            self._kept[key] = [*before, *value]
+            self._unknown_keys[key] = [*before, *value]
         elif isinstance(before, dict) and isinstance(value, dict):
-            self._kept[key] = {**before, **value}
+            self._unknown_keys[key] = {**before, **value}
         elif value not in (None, "", [], {}):
-            self._kept[key] = value
+            self._unknown_keys[key] = value
 
-    def _reasoning(self, message: Json) -> str:
+    def _reasoning_text(self, message: Json) -> str:
         for key in REASONING_KEYS:
             value = message.get(key)
             if isinstance(value, str):
@@ -220,7 +220,7 @@ class StreamDecoder(Decoder):
         return ""
 
     def _add_detail(self, detail: Json) -> None:
-        """Keep a block of OpenRouter's, which come in pieces of one type, index and id."""
+        """Keep a block of OpenRouter's, whose pieces share type, index and id."""
         last = self._details[-1] if self._details else {}
         same = last and all(last.get(key) == detail.get(key) for key in ("type", "index", "id"))
         if not same or "data" in detail:
@@ -232,9 +232,9 @@ class StreamDecoder(Decoder):
             elif value is not None:
                 last[key] = value
 
-    def extra(self) -> Json:
-        """What the wire wants back: keys that are not its own, and the reasoning."""
-        extra: Json = dict(self._kept)
+    def provider_options(self) -> Json:
+        """Return what the wire needs back: foreign keys, and the reasoning."""
+        extra: Json = dict(self._unknown_keys)
         if self._reasoning_key:
             extra["reasoning_key"] = self._reasoning_key
         if self._details:
@@ -245,7 +245,7 @@ class StreamDecoder(Decoder):
 
 
 def _call_entries(message: Json) -> list[Json]:
-    """The calls in a message or delta, the one of the old ``function_call`` style included."""
+    """Return the calls in a message or delta, with one of the old ``function_call`` style."""
     entries = message.get("tool_calls")
     calls = [one for one in as_list(entries) if isinstance(one, dict) and one] if entries else []
     old = message.get("function_call")
@@ -254,17 +254,17 @@ def _call_entries(message: Json) -> list[Json]:
     return calls
 
 
-def _parts(content: object) -> tuple[str, str]:
-    """What is thought and what is said in content: a string or a list of parts."""
+def _split_thinking(content: object) -> tuple[str, str]:
+    """Return the thinking and the text in content: a string or a list of parts."""
     if isinstance(content, str):
         return "", content
-    thought, said = [], []
+    thought, spoken = [], []
     for part in map(as_dict, as_list(content)):
         if "thinking" in part:
             thought.append(_part_text(part["thinking"]))
         else:
-            said.append(as_text(part.get("text")) or as_text(part.get("refusal")))
-    return "".join(thought), "".join(said)
+            spoken.append(as_text(part.get("text")) or as_text(part.get("refusal")))
+    return "".join(thought), "".join(spoken)
 
 
 def _part_text(parts: object) -> str:

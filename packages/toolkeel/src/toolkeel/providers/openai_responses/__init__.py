@@ -18,12 +18,12 @@ Whatever comes in may be a dict, JSON text or an SDK's object. `StreamDecoder` i
 without an iterator around it. The wire is described at
 https://platform.openai.com/docs/api-reference/responses.
 
-profile       what the wire takes and says: options, reasons, statuses, parts of items, usage
+profile       constants and options of the wire: options, reasons, statuses, parts of items, usage
 native_calls  calls that the Responses API makes of its own tools and the program answers
 item_matching  which streamed item an event or an entry of the final list belongs to
-stream        reads answers, whole and streamed, as deltas
-decode        reads stored conversations as messages
-encode        makes requests of transcripts, tools and settings
+stream        decodes answers, complete and streamed, into deltas
+decode        decodes stored conversations into messages
+encode        encodes transcripts, tools and settings
 model         models behind the Responses API, through OpenAI's official SDK
 """
 

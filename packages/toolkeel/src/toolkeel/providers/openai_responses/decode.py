@@ -1,4 +1,4 @@
-"""Reads stored conversations of the Responses wire as messages."""
+"""Decodes stored conversations of the Responses wire into messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from toolkeel.content import Block, Content, File, Image, Text
 from toolkeel.messages import Message, UserMessage
-from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS, as_function_call
+from toolkeel.providers.openai_responses.native_calls import NATIVE_CALLS, to_function_call
 from toolkeel.providers.openai_responses.profile import CALLS, WIRE
 from toolkeel.providers.openai_responses.stream import StreamDecoder
 from toolkeel.providers.wire.media import data_block, inline, unknown_block
@@ -24,7 +24,7 @@ _OUTPUT_ITEMS = frozenset(
 
 
 class StoredItems(StoredConversation):
-    """Reads stored conversations of this wire.
+    """Stored conversations of this wire.
 
     >>> [message] = decode_messages([{"role": "user", "content": "几点?"}])
     >>> message
@@ -34,19 +34,23 @@ class StoredItems(StoredConversation):
     decoder = StreamDecoder
     key = "input"
 
-    def system(self, request: Json) -> object:
+    def instructions(self, request: Json) -> object:
         return request.get("instructions")
 
-    def turns(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
-        """The items of one reply together, all others alone."""
+    def group_replies(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
+        """Group the items of one reply; every other item is alone."""
         reply: list[Json] = []
         called: set[object] = set()
         for item in wires:
             kind = as_text(item.get("type"))
-            called |= _called(item, kind, tools)
+            called |= _call_ids(item, kind, tools)
             answered = item.get("call_id") or item.get("approval_request_id")
             # An answer to nothing belongs to the reply before it, if there is one.
-            alone = answered in called or not reply if kind in _OUTPUT_ITEMS else _is_said(item)
+            alone = (
+                answered in called or not reply
+                if kind in _OUTPUT_ITEMS
+                else _is_input_message(item)
+            )
             if not alone:
                 reply.append(item)
                 continue
@@ -58,24 +62,24 @@ class StoredItems(StoredConversation):
             yield reply
 
     def is_reply(self, wire: Json) -> bool:
-        return not (_is_said(wire) or wire.get("type") in _OUTPUT_ITEMS)
+        return not (_is_input_message(wire) or wire.get("type") in _OUTPUT_ITEMS)
 
-    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
-        called = (as_function_call(item, tools, whole=False) for item in turn)
+    def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        called = (to_function_call(item, tools, is_complete=False) for item in turn)
         return [as_text(one.get("call_id")) for one in called if one.get("type") in CALLS]
 
     def as_response(self, turn: list[Json]) -> Json:
-        output = [_item(item) for item in turn]
+        output = [_output_item(item) for item in turn]
         return {"object": "response", "status": "completed", "output": output}
 
-    def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+    def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
         if wire.get("type") in _OUTPUT_ITEMS:
             id = as_text(wire.get("call_id")) or as_text(wire.get("approval_request_id"))
-            yield calls.result(self._output(wire), id)
+            yield calls.make_result(self._decode_output(wire), id)
         else:
-            yield UserMessage(self.content(wire.get("content")))
+            yield UserMessage(self.decode_content(wire.get("content")))
 
-    def _output(self, item: Json) -> Content:
+    def _decode_output(self, item: Json) -> Content:
         output = item.get("output")
         match item.get("type"):
             case "computer_call_output":
@@ -83,11 +87,11 @@ class StoredItems(StoredConversation):
             case "shell_call_output":
                 return (data_block(output),)
             case "mcp_approval_response":
-                told = {key: item[key] for key in ("approve", "reason") if key in item}
-                return (data_block(told),)
-        return self.content(output)
+                answer = {key: item[key] for key in ("approve", "reason") if key in item}
+                return (data_block(answer),)
+        return self.decode_content(output)
 
-    def block(self, block: Json) -> Block:
+    def decode_block(self, block: Json) -> Block:
         match block.get("type"):
             case "input_text" | "output_text" | "text":
                 return Text(as_text(block.get("text")))
@@ -99,20 +103,20 @@ class StoredItems(StoredConversation):
         return unknown_block(WIRE, block)
 
 
-def _called(item: Json, kind: str, tools: WireTools) -> set[object]:
-    """The ids of a call; none if it is none that a tool takes."""
+def _call_ids(item: Json, kind: str, tools: WireTools) -> set[object]:
+    """Return the ids of a call; none for a call that no tool takes."""
     native = kind in NATIVE_CALLS and tools.native(NATIVE_CALLS[kind].tools)
     return {item.get("call_id"), item.get("id")} - {None} if native or kind in CALLS else set()
 
 
-def _is_said(item: Json) -> bool:
+def _is_input_message(item: Json) -> bool:
     return item.get("role") in ("user", "system", "developer") and (
         item.get("type") in (None, "message")
     )
 
 
-def _item(item: Json) -> Json:
-    """An output item; a plain message of the model's as one."""
+def _output_item(item: Json) -> Json:
+    """Return an output item; a plain assistant message becomes one."""
     content = item.get("content")
     if item.get("role") != "assistant":
         return item

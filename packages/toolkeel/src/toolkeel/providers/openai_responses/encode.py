@@ -1,4 +1,4 @@
-"""Transcripts and settings as the Responses wire wants them."""
+"""Encodes transcripts, tools and settings for the Responses wire."""
 
 from __future__ import annotations
 
@@ -15,16 +15,20 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.model_interface import ModelRequest, OutputFormat, Settings
-from toolkeel.providers.openai_responses.native_calls import NATIVE, native_item, native_output
+from toolkeel.providers.openai_responses.native_calls import (
+    NATIVE_KEY,
+    encode_native_output,
+    native_item,
+)
 from toolkeel.providers.openai_responses.profile import (
     CALLS,
     WIRE,
+    message_text,
     part_text,
-    spoken,
 )
 from toolkeel.providers.openai_responses.stream import StreamDecoder
-from toolkeel.providers.wire.media import ERRORS, NO_OUTPUT, is_blank, words_alone
-from toolkeel.providers.wire.part_order import arrange
+from toolkeel.providers.wire.media import ERROR_PREFIXES, NO_OUTPUT, is_blank, text_without_media
+from toolkeel.providers.wire.part_order import arrange_blocks
 from toolkeel.providers.wire.plain_json import (
     Json,
     arguments_object,
@@ -34,68 +38,68 @@ from toolkeel.providers.wire.plain_json import (
     as_text,
     clean_text,
     dumps,
-    given,
+    without_none,
 )
-from toolkeel.providers.wire.reasoning_ownership import Asked, is_own, model_family
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile, is_own, model_family
 from toolkeel.providers.wire.request import Encoder, WireResults, encode_block
-from toolkeel.providers.wire.structured_output import compiled_format
+from toolkeel.providers.wire.structured_output import compile_format
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 ENCRYPTED = "reasoning.encrypted_content"
 
 _IMAGES = frozenset({"image/png", "image/jpeg", "image/gif", "image/webp"})
 _FILES = re.compile(r"application/(pdf|rtf|msword|vnd\..+)")
-_THINKS = re.compile(r"o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex")
+_REASONING_MODELS = re.compile(r"o\d|gpt-(?:[5-9]|\d\d)|gpt-oss|codex")
 _ITEM_ID = re.compile(r"(?:fc|ctc|msg)[A-Za-z0-9_-]{0,60}[A-Za-z0-9-]")
 _OUTPUTS = {"function_call": "function_call_output", "custom_tool_call": "custom_tool_call_output"}
 
 
 def encode_tools(tools: Tools, *, strict: bool | None = None) -> list[Json]:
-    """The body's ``tools``.
+    """Encode the body's ``tools``.
 
     Args:
-        tools: What the model may call.
-        strict: Whether the server shall hold arguments to the schema; None: it shall not. The
-            flag is always sent, since its absence means yes here.
+        tools: The tools that the model may call.
+        strict: True if the server must hold arguments to the schema; None: False. The flag is
+            always sent, since its absence means True here.
 
     Returns:
-        One dict a tool, in order. A name that the wire does not take is sent under an alias;
-        `decode` turns it back if it is given the tools.
+        One dict a tool, in order. A name that the wire does not accept is replaced by an
+        alias; `decode` restores it if it gets the tools.
     """
     made = wire_tools(tools, WIRE, strict)
     return [*map(dict, made.bodies), *made.native_bodies]
 
 
 def encode(request: ModelRequest, model: str, *, stream: bool = False) -> Json:
-    """The body of a request.
+    """Encode the body of a request.
 
     Args:
         request: Messages, tools and settings. ``settings.provider_options`` holds further keys of the body;
             its ``tools``, such as the server's own, stand behind the request's, and its
             ``include`` before what is asked for anyway.
         model: The model's name.
-        stream: Whether the answer shall be streamed.
+        stream: True to stream the answer.
 
     Returns:
         The JSON body, to be sent as it is or as keyword arguments of an SDK's ``create``. It says
-        ``store: false``, and asks a model that reasons for its reasoning in encrypted form.
+        ``store: false``, and requests a reasoning model's reasoning in encrypted form.
     """
-    return ResponsesEncoder.encode(request, Asked(model, stream))
+    return ResponsesEncoder.encode(request, ModelProfile(model, stream))
 
 
 def encode_messages(
     messages: Iterable[Message], *, tools: Tools = (), model: str = ""
 ) -> list[Json]:
-    """The body's ``input``.
+    r"""Encode the body's ``input``.
 
     Args:
         messages: The transcript.
-        tools: The tools as they are sent; other names are made legal one by one.
-        model: The model asked; reasoning, item ids and hosted items of other models stay here.
+        tools: The tools as they are sent; names of other tools are made legal one by one.
+        model: The requested model; reasoning, item ids and hosted items of other models are not sent.
             Empty: any.
 
     >>> from toolkeel.messages import UserMessage
-    >>> call = ToolCall("c1", "weather", '{"city": "\\\\u5317\\\\u4eac"}')
+    >>> call = ToolCall("c1", "weather", '{"city": "\\u5317\\u4eac"}')
     >>> turn = [UserMessage("北京?"), AssistantMessage(tool_calls=(call,)), ToolMessage("晴", "c1")]
     >>> user, called, result = encode_messages(turn)
     >>> called
@@ -103,47 +107,53 @@ def encode_messages(
     >>> result
     {'type': 'function_call_output', 'call_id': 'c1', 'output': '晴'}
     """
-    return ResponsesEncoder(wire_tools(tools, WIRE), Asked(model)).transcript(messages)
+    return ResponsesEncoder(wire_tools(tools, WIRE), ModelProfile(model)).encode_transcript(
+        messages
+    )
 
 
 def encode_turn(reply: object, results: Sequence[ToolMessage], *, tools: Tools = ()) -> list[Json]:
-    """A reply and the results of its calls, to append to your own ``input``.
+    """Encode a reply and the results of its calls, to append to your own ``input``.
 
     Args:
-        reply: The answer the calls came from, as `decode` takes it.
+        reply: The answer with the calls, in any form that `decode` accepts.
         results: One for each call, as `Toolset.run` returns them.
         tools: The tools as they were sent, the server's own, such as its shell, among them.
 
     Returns:
-        The reply's items as they came, then one output for each call in call order. Ids that the
-        server left out or gave twice are made unique on both sides.
+        The reply's items as they came, then one output for each call in call order. Missing or
+        repeated ids of the server become unique on both sides.
 
     Raises:
         SetupError: if there is not one result for each call.
         ModelError: as `decode` does.
     """
-    return ResponsesEncoder.turn(reply, results, wire_tools(tools, WIRE), Asked())
+    return ResponsesEncoder.encode_turn(reply, results, wire_tools(tools, WIRE), ModelProfile())
 
 
-def encode_options(settings: Settings, tools: WireTools, profile: Asked) -> Json:
-    """The body of a request without its ``input``.
+def encode_options(settings: Settings, tools: WireTools, profile: ModelProfile) -> Json:
+    """Return the keys of a body without its ``input``.
 
-    Nothing is stored at the server and reasoning is asked for in its encrypted form, unless the
-    settings' extra keys say otherwise: the transcript is all there is.
+    Nothing is stored at the server and reasoning is requested in its encrypted form, unless the settings'
+    extra keys say otherwise: the transcript is complete.
     """
     extra, model = dict(settings.provider_options), profile.model
     body: Json = {**({"model": model} if model else {}), "store": False}
     wires = [*tools.bodies, *tools.native_bodies, *as_list(extra.pop("tools", None))]
     if wires:
-        body |= given(
+        body |= without_none(
             tools=wires,
             tool_choice=_tool_choice(settings.tool_choice, tools),
             parallel_tool_calls=settings.parallel_tool_calls,
         )
     include = [*tools.native_includes, *as_list(extra.pop("include", None))]
-    if _THINKS.match(model_family(model)) and "-chat" not in model and ENCRYPTED not in include:
+    if (
+        _REASONING_MODELS.match(model_family(model))
+        and "-chat" not in model
+        and ENCRYPTED not in include
+    ):
         include = [*include, ENCRYPTED]
-    body |= given(
+    body |= without_none(
         include=include or None,
         temperature=settings.temperature,
         max_output_tokens=settings.max_tokens,
@@ -154,40 +164,40 @@ def encode_options(settings: Settings, tools: WireTools, profile: Asked) -> Json
     return {**body, **extra}
 
 
-class ResponsesEncoder(Encoder[Asked]):
+class ResponsesEncoder(Encoder[ModelProfile]):
     """Encodes a transcript message by message.
 
-    An item's own id stands beside that of its call, and goes only to the model it came from.
+    An item's own id is kept beside that of its call, and is sent only to the model it came from.
     """
 
     wire = WIRE
     key = "input"
     decoder = StreamDecoder
-    options = staticmethod(encode_options)
+    encode_options = staticmethod(encode_options)
 
-    def __init__(self, tools: WireTools, profile: Asked) -> None:
+    def __init__(self, tools: WireTools, profile: ModelProfile) -> None:
         super().__init__(tools, profile)
         self._natives: dict[str, Json] = {}
 
-    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """What `message` adds to the body's ``input``."""
+    def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
+        """Encode a message that is not a result."""
         if isinstance(message, SystemMessage):
             text = clean_text(message.text)
             return [{"role": "system", "content": text}] if text.strip() else []
-        items = self.tail()
-        self.close()
+        items = self.encode_tail()
+        self.close_turn()
         if isinstance(message, UserMessage):
             return [*items, {"role": "user", "content": self._prompt(message.content)}]
         return items + self._reply(message)
 
-    def tail(self) -> list[Json]:
-        """Results that wait for others, and answers for the calls that have none so far."""
-        return self.rest().blocks
+    def encode_tail(self) -> list[Json]:
+        """Return results that wait for others, and placeholders for missing ones."""
+        return self.open_results().blocks
 
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
-        """One result, answering the call that has `wire_id`."""
+        """Encode the result of the call that has `wire_id`."""
         if wire_id in self._natives:
-            return WireResults([native_output(self._natives[wire_id], result, wire_id)], [])
+            return WireResults([encode_native_output(self._natives[wire_id], result, wire_id)], [])
         extra = as_dict(call.provider_options.get(WIRE))
         kind = as_text(extra.get("type")) or "function_call"
         wire: Json = {"type": _OUTPUTS[kind], "call_id": wire_id, "output": self._output(result)}
@@ -205,21 +215,23 @@ class ResponsesEncoder(Encoder[Asked]):
         ours = bool(known) and is_own(message, WIRE, self._profile)
         output = [as_dict(one) or one for one in as_list(extra.get("output"))] if ours else []
         stored = extra.get("store") is True
-        kept = [one for one in output if not isinstance(one, dict) or _goes_back(one, stored)]
-        together = ours and len(kept) == len(output)
+        layout = [one for one in output if not isinstance(one, dict) or _is_sent_back(one, stored)]
+        together = ours and len(layout) == len(output)
         calls = [self._call(call, ours, together) for call in message.tool_calls]
-        text = clean_text(words_alone(message) if output else message.text)
-        said: list[Json] = [{"role": "assistant", "content": text}] if text.strip() else []
-        items = arrange(kept, [], calls, (text, said), _cleaned)
+        text = clean_text(text_without_media(message) if output else message.text)
+        texts: list[Json] = [{"role": "assistant", "content": text}] if text.strip() else []
+        items = arrange_blocks(layout, [], calls, (text, texts), _clean_message_text)
         return [
-            _sent(item, together) for item in items if item.get("type") != "message" or spoken(item)
+            _item_to_send(item, together)
+            for item in items
+            if item.get("type") != "message" or message_text(item)
         ]
 
     def _call(self, call: ToolCall, ours: bool, together: bool) -> Json:
         wire_id = self._open.add(call)
         extra = dict(as_dict(call.provider_options.get(WIRE)))
         item = native_item(extra, wire_id)
-        extra.pop(NATIVE, None)
+        extra.pop(NATIVE_KEY, None)
         if item and ours:
             self._natives[wire_id] = item
             return item
@@ -248,11 +260,11 @@ class ResponsesEncoder(Encoder[Asked]):
         return parts
 
     def _output(self, result: ToolMessage) -> object:
-        """A result's content: text, or parts if there is more in it. There is no error flag."""
+        """Encode a result's content: text, or parts for media. There is no error flag."""
         if is_blank(result.content):
             return f"Error: {NO_OUTPUT}" if result.failed else NO_OUTPUT
         output = self._prompt(result.content)
-        if not result.failed or text_of(result.content).lower().startswith(ERRORS):
+        if not result.failed or text_of(result.content).lower().startswith(ERROR_PREFIXES):
             return output
         if isinstance(output, str):
             return f"Error: {output}"
@@ -279,9 +291,13 @@ def _media_blocks(block: Image | Audio | File) -> list[Json]:
 
 
 def _format(output: OutputFormat) -> Json:
-    compiled = compiled_format(output, "openai-strict")
+    compiled = compile_format(output, "openai-strict")
     form: Json = {"type": "json_schema", "name": output.name, "schema": compiled.schema}
-    return {**form, **given(description=output.description or None), "strict": compiled.strict}
+    return {
+        **form,
+        **without_none(description=output.description or None),
+        "strict": compiled.strict,
+    }
 
 
 def _tool_choice(choice: str | None, tools: WireTools) -> object:
@@ -289,41 +305,41 @@ def _tool_choice(choice: str | None, tools: WireTools) -> object:
         return choice
     native = tools.natives.get(choice)
     if native is None:
-        return {"type": "function", "name": tools.chosen(choice)}
+        return {"type": "function", "name": tools.alias_to_call(choice)}
     label = native.body.get("server_label")
     return {"type": native.type, **({"server_label": label} if label else {})}
 
 
-def _goes_back(item: Json, stored: bool) -> bool:
-    """Whether an item means anything to the server: reasoning does if it is in it or stored."""
+def _is_sent_back(item: Json, stored: bool) -> bool:
+    """Return True if the server can use an item: reasoning needs its content, or storage."""
     if item.get("type") != "reasoning":
         return True
     return stored or bool(item.get("encrypted_content") or item.get("content"))
 
 
-def _cleaned(item: Json) -> str:
-    return clean_text(spoken(item))
+def _clean_message_text(item: Json) -> str:
+    return clean_text(message_text(item))
 
 
 def _is_item_id(id: object) -> bool:
     return isinstance(id, str) and _ITEM_ID.fullmatch(id) is not None
 
 
-def _sent(item: Json, together: bool) -> Json:
-    """An item of the server's as it goes back to it."""
+def _item_to_send(item: Json, together: bool) -> Json:
+    """Return a server's item in the form that is sent back."""
     match item.get("type"):
         case "reasoning":
             return {"summary": [], **_without_nulls(item)}
         case "message":
-            return _message(item, together)
+            return _message_to_send(item, together)
     return {key: value for key, value in item.items() if key != "created_by"}
 
 
-def _message(item: Json, together: bool) -> Json:
-    """A message; without an id that goes with its reasoning it is a plain one."""
+def _message_to_send(item: Json, together: bool) -> Json:
+    """Return a message item; without an id that belongs to its reasoning, a plain message."""
     if not together or not _is_item_id(item.get("id")):
         phase = {"phase": item["phase"]} if item.get("phase") else {}
-        return {"role": "assistant", "content": clean_text(spoken(item)), **phase}
+        return {"role": "assistant", "content": clean_text(message_text(item)), **phase}
     content = [_output_part(as_dict(part)) for part in as_list(item.get("content"))]
     return {"status": "completed", **_without_nulls(item), "content": content}
 

@@ -17,10 +17,10 @@ B = TypeVar("B", bound=Block)
 
 
 def is_same_item(item: Block, wire: Json) -> bool:
-    """Return whether `wire`, which arrived at the index of `item`, is a later form of it."""
+    """Return True if `wire`, which arrived at the index of `item`, is a later form of it."""
     if not _is_compatible(item, wire):
         return False
-    return item.open or item.wire == wire or _has_same_id(item, wire)
+    return item.is_open or item.wire == wire or _has_same_id(item, wire)
 
 
 def find_done_item(
@@ -39,7 +39,7 @@ def find_done_item(
         if known is None or is_same_item(known, wire):
             return known
     for item in items.values():
-        if item.open and _is_compatible(item, wire) and _has_same_id(item, wire):
+        if item.is_open and _is_compatible(item, wire) and _has_same_id(item, wire):
             return item
     repeats = [] if isinstance(index, int) else items.values()
     return next((item for item in repeats if item.wire == wire), None)
@@ -73,7 +73,7 @@ def match_items(items: Mapping[int, B], wires: Sequence[Json]) -> list[B | None]
 
 
 def _is_compatible(item: Block, wire: Json) -> bool:
-    """Return whether two forms can be of one item: same type, and not two different calls."""
+    """Return True if two forms can be of one item: same type, and not two different calls."""
     if item.wire.get("type") != wire.get("type"):
         return False
     before, now = item.wire.get("call_id"), wire.get("call_id")

@@ -10,7 +10,7 @@ from toolkeel.providers.openai_responses.encode import ResponsesEncoder
 from toolkeel.providers.openai_responses.profile import WIRE
 from toolkeel.providers.wire.http import check_options
 from toolkeel.providers.wire.model import ModelOptions
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.structured_output import gpt_has_structured_output
 
 try:
@@ -22,10 +22,10 @@ from toolkeel.providers.wire.openai_client import OpenAIModel, is_openai, open_c
 
 
 class ResponsesOptions(ModelOptions, total=False):
-    """How `OpenAIResponses` deals with its server, beside `ModelOptions`.
+    """Options of `OpenAIResponses`, beside `ModelOptions`.
 
     Attributes:
-        hosts_tools: Whether the server has tools of its own, such as web search; nothing: if it
+        hosts_tools: True if the server has tools of its own, such as web search; by default, if it
             is OpenAI's or Azure's.
     """
 
@@ -44,10 +44,10 @@ class OpenAIResponses(OpenAIModel):
     Args:
         model: The model's name on the server.
         base_url: Where the server is, ``/v1`` included; None: OpenAI's.
-        api_key: None: from the environment; a server given by `base_url` may need none.
+        api_key: None: from the environment; a server at `base_url` may need none.
         client: An `openai.AsyncOpenAI` (or Azure's) of your own, which then knows address, key
             and timeout by itself, and how often to send again if `max_retries` does not say.
-        stream: Whether to ask for the answer as a stream.
+        stream: True to request the answer as a stream.
         options: See `ResponsesOptions`.
 
     Raises:
@@ -75,7 +75,7 @@ class OpenAIResponses(OpenAIModel):
         self._own = is_openai(host)
         hosts = options.get("hosts_tools", self._own)
         self.hosts = WIRE if hosts else ""
-        super().__init__(Asked(model, stream, hosts, host), options, clients)
+        super().__init__(ModelProfile(model, stream, hosts, host), options, clients)
 
     def _has_structured_output(self, tools: bool) -> bool:
         return self._own and gpt_has_structured_output(self.name)

@@ -1,11 +1,11 @@
-"""Calls that the Responses API makes of its own tools and the program answers.
+"""Calls of the Responses API's own tools that the program answers.
 
-A computer, a shell and patches have items of their own instead of ``function_call``. To the rest
-of the library such an item is a call like any other, of the tool that stands for it; its original
-form is kept beside it and goes back unchanged, and its result takes the form that belongs to it.
+A computer, a shell and patches have items of their own instead of ``function_call``. The rest of the
+library sees such an item as a call of the tool that represents it; its original form is kept beside
+it and is sent back unchanged, and its result takes the form that belongs to it.
 
-The result's content says it all: the last picture in it is the screenshot, a `Data` block's list
-is the shell's output, its object the answer about approval.
+The result's content decides: the last picture in it is the screenshot, a `Data` block's list is the
+shell's output, its object the answer about approval.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from toolkeel.messages import ToolMessage
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text, dumps
 from toolkeel.providers.wire.tools import WireTools
 
-NATIVE = "native"
-"""Under which key of a call's extra its item is kept."""
+NATIVE_KEY = "native"
+"""Key of a call's extra that holds its item."""
 WARNINGS = "pending_safety_checks"
-"""Under which key a tool's `inward` is given the safety checks that wait for a person."""
+"""Key under which a tool's `inward` gets the safety checks that wait for a person."""
 CHECKS = "acknowledged_safety_checks"
-"""Under which key of a result's details the safety checks stand that were accepted."""
+"""Key of a result's details that holds the accepted safety checks."""
 
 
 @record
@@ -33,8 +33,8 @@ class NativeCall:
 
     Args:
         tools: Types of the tool in the request.
-        payload: Which key holds the arguments, as an object.
-        output_item: The type of the item that answers it.
+        payload: Key that holds the arguments, as an object.
+        output_item: Type of the item that answers it.
     """
 
     tools: Collection[str]
@@ -56,13 +56,13 @@ NATIVE_CALLS: Mapping[str, NativeCall] = MappingProxyType(
 """Every item of this wire that the program answers, but for functions and free text."""
 
 
-def as_function_call(item: Json, tools: WireTools, *, whole: bool) -> Json:
-    """`item` as the call of a function, if it is a native call of one of `tools`; else unchanged.
+def to_function_call(item: Json, tools: WireTools, *, is_complete: bool) -> Json:
+    """Convert a native call of one of `tools` to a function call; other items stay unchanged.
 
     Args:
         item: Any output item.
-        tools: The request's.
-        whole: Whether the item is as it will stay: until then its arguments are not read.
+        tools: The request's tools.
+        is_complete: True if the item is complete; until then its arguments are not read.
     """
     native = NATIVE_CALLS.get(as_text(item.get("type")))
     if native is None or as_dict(item.get("environment")).get("type", "local") != "local":
@@ -70,38 +70,38 @@ def as_function_call(item: Json, tools: WireTools, *, whole: bool) -> Json:
     name = tools.native(native.tools, as_text(item.get("server_label")))
     if not name:
         return item
-    given = _arguments(item, native)
+    parsed = _arguments(item, native)
     if (checks := as_list(item.get(WARNINGS))) and tools.natives[name].inward is not None:
-        given[WARNINGS] = checks
-    arguments = dumps(tools.translated(name, given)) if whole else ""
+        parsed[WARNINGS] = checks
+    arguments = dumps(tools.translate_native(name, parsed)) if is_complete else ""
     return {
         "type": "function_call",
         "id": item.get("id"),
         "call_id": item.get("call_id") or item.get("id"),
         "name": tools.alias(name),
         "arguments": arguments,
-        **({NATIVE: item} if whole else {}),
+        **({NATIVE_KEY: item} if is_complete else {}),
     }
 
 
 def native_item(extra: Json, wire_id: str) -> Json:
-    """The item that a call came as, to be sent back; empty if it was a call of a function."""
-    item = as_dict(extra.get(NATIVE))
+    """Return the original item of a call, to send back; empty for a function call."""
+    item = as_dict(extra.get(NATIVE_KEY))
     if not item:
         return {}
-    kept = {key: value for key, value in item.items() if key not in ("created_by", "call_id")}
+    sent_keys = {key: value for key, value in item.items() if key not in ("created_by", "call_id")}
     if item.get("type") == "mcp_approval_request":  # it is known by its own id
-        return kept
-    return {**kept, "call_id": wire_id}
+        return sent_keys
+    return {**sent_keys, "call_id": wire_id}
 
 
-def native_output(item: Json, result: ToolMessage, wire_id: str) -> Json:
-    """The result of a native call.
+def encode_native_output(item: Json, result: ToolMessage, wire_id: str) -> Json:
+    """Encode the result of a native call.
 
     Args:
         item: The call's item, as it is sent.
-        result: What the tool gave.
-        wire_id: The call's id on the wire.
+        result: The tool's result.
+        wire_id: Wire id of the call.
     """
     kind = NATIVE_CALLS[as_text(item["type"])].output_item
     wire: Json = {"type": kind, "call_id": wire_id}
@@ -136,7 +136,7 @@ def _arguments(item: Json, native: NativeCall) -> Json:
 
 
 def _screenshot(result: ToolMessage) -> Json:
-    """The last picture. There is no place for words: without a picture there is none to see."""
+    """Return the last picture. There is no place for text."""
     blocks = () if isinstance(result.content, str) else result.content
     url = next((data_url(one) for one in reversed(blocks) if isinstance(one, Image)), "")
     return {"type": "computer_screenshot", "image_url": url}
@@ -148,17 +148,17 @@ def _value(result: ToolMessage) -> object:
 
 
 def _shell_output(result: ToolMessage) -> list[object]:
-    """One entry a command, as the tool gave them; of a failure, its text."""
-    given = as_list(_value(result))
-    if given:
-        return given
+    """Return one entry for each command, from the tool; for a failure, its text."""
+    parsed = as_list(_value(result))
+    if parsed:
+        return parsed
     text = clean_text(text_of(result.content))
-    said = {"stdout": "", "stderr": text} if result.failed else {"stdout": text, "stderr": ""}
-    return [{**said, "outcome": {"type": "exit", "exit_code": int(result.failed)}}]
+    output = {"stdout": "", "stderr": text} if result.failed else {"stdout": text, "stderr": ""}
+    return [{**output, "outcome": {"type": "exit", "exit_code": int(result.failed)}}]
 
 
 def _approval(id: str, result: ToolMessage) -> Json:
-    """Anything but a clear yes means no."""
+    """Encode an approval; anything but a clear yes means no."""
     answer = as_dict(_value(result))
     reason = as_text(answer.get("reason")) or (clean_text(result.text) if result.failed else "")
     wire: Json = {

@@ -1,4 +1,4 @@
-"""What the Responses wire takes and says: options, reasons, statuses, items, usage."""
+"""Constants and options of the Responses wire: items, statuses, reasons, usage."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_list,
     as_text,
-    extra_under,
+    wire_options,
 )
 
 WIRE: Final = "openai-responses"
@@ -33,18 +33,18 @@ INCOMPLETE: Mapping[str, FinishReason] = MappingProxyType(
 )
 """Why a response is incomplete; any other reason counts as ``length``."""
 
-_SAID = frozenset({"type", "call_id", "name", "arguments", "input"})
+_CALL_KEYS = frozenset({"type", "call_id", "name", "arguments", "input"})
 _NOT_SENT = frozenset({"created_by", "parsed_arguments", "status"})
 
 
-def place_of(event: Json) -> int:
-    """Which item of the answer an event is about."""
+def output_index(event: Json) -> int:
+    """Return the index of the item that an event is about."""
     index = event.get("output_index")
     return index if isinstance(index, int) else 0
 
 
-def spoken(item: Json) -> str:
-    """The text of a message item, a refusal's too; nothing of any other item."""
+def message_text(item: Json) -> str:
+    """Return the text of a message item, refusals included; empty for any other item."""
     if item.get("type") != "message":
         return ""
     content = item.get("content")
@@ -52,27 +52,27 @@ def spoken(item: Json) -> str:
 
 
 def part_text(part: object) -> str:
-    """The text of a part of a message or of reasoning."""
+    """Return the text of a part of a message or of reasoning."""
     data = as_dict(part)
     return as_text(data.get("text")) or as_text(data.get("refusal"))
 
 
-def refuses(item: Json) -> bool:
-    """Whether a message item is a refusal, in part at least."""
+def is_refusal(item: Json) -> bool:
+    """Return True if a message item has a refusal."""
     return any(as_dict(part).get("type") == "refusal" for part in as_list(item.get("content")))
 
 
 def call_extra(item: Json) -> Json:
-    """What a call's item says beside the call, such as its own id and its namespace."""
-    keys = item.keys() - _SAID - _NOT_SENT
+    """Return a call item's further keys, such as its own id and its namespace."""
+    keys = item.keys() - _CALL_KEYS - _NOT_SENT
     extra = {key: item[key] for key in sorted(keys) if item[key] is not None}
     if item.get("type") == "custom_tool_call":
-        return {**extra_under(WIRE, {**extra, "type": "custom_tool_call"}), "type": "custom"}
-    return dict(extra_under(WIRE, extra))
+        return {**wire_options(WIRE, {**extra, "type": "custom_tool_call"}), "type": "custom"}
+    return dict(wire_options(WIRE, extra))
 
 
-def usage_of(usage: Json) -> Usage:
-    """One request's tokens."""
+def parse_usage(usage: Json) -> Usage:
+    """Convert one request's usage."""
     details_in = as_dict(usage.get("input_tokens_details"))
     details_out = as_dict(usage.get("output_tokens_details"))
     return Usage(

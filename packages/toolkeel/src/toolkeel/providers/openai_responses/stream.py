@@ -1,14 +1,14 @@
-"""Reads Responses answers, whole and streamed, as deltas.
+"""Decodes Responses answers, complete and streamed, into deltas.
 
-An answer is a list of output items. A stream tells of each item where it begins, piece by piece
-and once more when it is done, and at the end there is the whole answer again; servers leave out
-any of these. Items are told apart by their place, ``output_index``, since they may be interleaved.
-Whatever stands in a later, more complete form and has not been said yet is said then. If the last
-form contradicts the pieces, it counts: then the whole message follows the deltas.
+An answer is a list of output items. A stream sends each item's start, its pieces and once more the
+complete item, and at the end the complete answer again; servers omit any of these. Items are told
+apart by ``output_index``, since they may be interleaved. Content of a later, more complete form that
+was not emitted yet is emitted then. If the last form contradicts the pieces, it counts: then the
+complete message follows the deltas.
 
-What a program does not know (items of the server's own tools, citations, ids, encrypted
-reasoning) is kept in the reply's ``provider_options["openai-responses"]["output"]``, in which ``"call"``
-stands for the message's calls, one by one.
+Data that programs do not read (items of the server's own tools, citations, ids, encrypted reasoning)
+is kept in the reply's ``provider_options["openai-responses"]["output"]``, in which ``"call"`` refers
+to the message's calls, one by one.
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from toolkeel.providers.openai_responses.item_matching import (
     is_same_item,
     match_items,
 )
-from toolkeel.providers.openai_responses.native_calls import NATIVE, as_function_call
+from toolkeel.providers.openai_responses.native_calls import NATIVE_KEY, to_function_call
 from toolkeel.providers.openai_responses.profile import (
     CALLS,
     INCOMPLETE,
     WIRE,
     call_extra,
+    is_refusal,
+    message_text,
+    output_index,
+    parse_usage,
     part_text,
-    place_of,
-    refuses,
-    spoken,
-    usage_of,
 )
 from toolkeel.providers.wire.decoder import BREAK, Block, Decoder
 from toolkeel.providers.wire.part_order import CALL
@@ -43,66 +43,73 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_list,
     as_text,
-    by_word,
     clean_text,
-    extra_under,
-    input_text,
-    response_of,
+    complete_arguments_text,
+    invert,
+    parse_response,
+    wire_options,
 )
-from toolkeel.providers.wire.server_errors import incomplete_response, sent_error
+from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
 from toolkeel.providers.wire.tools import WireTools
 
-_ENDS = frozenset({"failed", "incomplete", "cancelled"})
-_TOLD_FIRST = ("call_id", "name", "namespace", NATIVE)
+_FAILED_STATUSES = frozenset({"failed", "incomplete", "cancelled"})
+_HEAD_KEYS = ("call_id", "name", "namespace", NATIVE_KEY)
 
 
 class OpenItem(Block):
-    """An output item whose pieces are still coming; `number` counts the calls of the reply."""
+    """An output item that is still arriving.
 
-    __slots__ = ("place", "section")
+    Args:
+        wire: Its latest form.
+        number: Index of the call in the reply, if it is one.
+    """
+
+    __slots__ = ("place", "reasoning_part")
 
     def __init__(self, wire: Json, number: int) -> None:
         super().__init__(wire)
-        self.number, self.place = number, 0
-        self.section: object = None
-        """Which part of the reasoning is coming."""
+        self.call_index, self.place = number, 0
+        self.reasoning_part: object = None
+        """The part of the reasoning that is arriving."""
 
     @property
     def type(self) -> str:
         return as_text(self.wire.get("type"))
 
-    def text(self) -> str:
-        """What the item itself says, thinks or argues, once it is whole."""
+    def full_text(self) -> str:
+        """Return the text, reasoning or arguments in the item's own form."""
         if self.type in CALLS:
             value = self.wire.get(CALLS[self.type])
-            return input_text(value) if value else ""
+            return complete_arguments_text(value) if value else ""
         if self.type == "reasoning":
             parts = [*as_list(self.wire.get("summary")), *as_list(self.wire.get("content"))]
             return BREAK.join(text for part in parts if (text := part_text(part)))
-        return spoken(self.wire)
+        return message_text(self.wire)
 
-    def complete(self) -> None:
-        """Put what was only said in pieces into the item's own form."""
-        said = "".join(self.pieces)
-        if said and not self.text():
+    def complete_wire(self) -> None:
+        """Put content that arrived in pieces only into the item's own form."""
+        received = "".join(self.pieces)
+        if received and not self.full_text():
             if self.type in CALLS:
-                self.wire = {**self.wire, CALLS[self.type]: said}
+                self.wire = {**self.wire, CALLS[self.type]: received}
             elif self.type == "message":
-                part = {"type": "output_text", "text": said, "annotations": []}
+                part = {"type": "output_text", "text": received, "annotations": []}
                 self.wire = {**self.wire, "role": "assistant", "content": [part]}
 
     def separator(self, section: object) -> str:
-        """What stands before a piece of reasoning: a blank line if another part begins."""
-        begins = self.section is not None and self.section != section and bool(self.pieces)
-        self.section = section
+        """Return the separator before a piece of reasoning: a blank line if another part starts."""
+        begins = (
+            self.reasoning_part is not None and self.reasoning_part != section and bool(self.pieces)
+        )
+        self.reasoning_part = section
         return BREAK if begins else ""
 
 
 class StreamDecoder(Decoder):
-    """Events in, deltas out, nothing else: feed it from any client, sync or async.
+    """Turns events of an answer into deltas; works with any client, sync or async.
 
     Args:
-        tools: The tools as they were sent; then calls carry their own names again.
+        tools: The tools as they were sent; calls get the tools' own names back.
 
     >>> decoder = StreamDecoder()
     >>> decoder.feed({"type": "response.output_text.delta", "output_index": 0, "delta": "Hi"})
@@ -112,7 +119,7 @@ class StreamDecoder(Decoder):
     """
 
     target = WIRE
-    usage_of = staticmethod(usage_of)
+    parse_usage = staticmethod(parse_usage)
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
@@ -122,275 +129,275 @@ class StreamDecoder(Decoder):
         self._refused = False
         self._contradicted = False
         self._last_place: dict[str, int] = {}
-        self._stored = False
+        self._is_stored = False
 
-    def take(self, data: Json) -> list[Delta]:
-        """The deltas in one event; a whole response is one."""
+    def handle_event(self, data: Json) -> list[Delta]:
+        """Return the deltas of one event; a complete response is one."""
         kind = as_text(data.get("type"))
         if kind == "error":
-            raise sent_error(data)
+            raise reported_error(data)
         if data.get("object") == "response":
-            return self._response(data)
+            return self._read_response(data)
         handler = _HANDLERS.get(kind)
         return handler(self, data) if handler is not None else []
 
     def read_response(self, reply: object) -> list[Delta]:
-        """The deltas of a whole response.
+        """Decode a complete response into deltas.
 
         Raises:
-            ModelError: if it failed, or is nothing that could be an answer.
+            ModelError: if it failed, or cannot be an answer.
         """
-        data = response_of("openai_responses", reply)
+        data = parse_response("openai_responses", reply)
         self._usage = as_dict(data.get("usage"))
         if data.get("error") or data.get("type") == "error":
-            raise sent_error(data)
+            raise reported_error(data)
         if "output" not in data:
             raise incomplete_response("output", data)
-        return self._response(data)
+        return self._read_response(data)
 
     def finish(self) -> list[Delta | AssistantMessage]:
-        """What is left at the end. There is no `Finish` in it if the response did not end."""
-        deltas = super().finish() if self.ended() else []
-        numbers = [item.number for item in self._ordered() if item.type in CALLS]
+        """Return the remaining deltas; without a `Finish` if the response did not end."""
+        deltas = super().finish() if self.is_ended() else []
+        numbers = [item.call_index for item in self._items_in_order() if item.type in CALLS]
         if deltas and (self._contradicted or numbers != sorted(numbers)):
             again = StreamDecoder(self._tools)
             last: list[Delta] = []
-            for index, item in enumerate(self._ordered()):
+            for index, item in enumerate(self._items_in_order()):
                 last += again._end_item({"output_index": index, "item": item.wire})
             deltas.append(assemble([*last, *deltas[-1:]]))
         return deltas
 
-    def _response(self, response: Json) -> list[Delta]:
-        """The deltas of a whole response."""
-        self._begin({"response": response})
+    def _read_response(self, response: Json) -> list[Delta]:
+        """Decode a complete response into deltas."""
+        self._start_response({"response": response})
         self._reason = as_text(as_dict(response.get("incomplete_details")).get("reason"))
         self._status = as_text(response.get("status")) or "completed"
         self._usage = as_dict(response.get("usage")) or self._usage
         if self._status == "failed":
-            raise sent_error(response if response.get("error") else {"message": self._reason})
+            raise reported_error(response if response.get("error") else {"message": self._reason})
         deltas: list[Delta] = []
         output = map(as_dict, as_list(response.get("output")))
-        wires = [as_function_call(one, self._tools, whole=True) for one in output]
+        wires = [to_function_call(one, self._tools, is_complete=True) for one in output]
         found = match_items(self._items, wires)
         for index, (item, wire) in enumerate(zip(found, wires, strict=True)):
-            deltas += self._last_form(index, wire, item)
+            deltas += self._read_final_item(index, wire, item)
         if self._status in ("queued", "in_progress"):  # it is a snapshot
             self._status = ""
         return deltas
 
-    def rest(self) -> list[Delta]:
-        """What was not said yet of items that the server left open."""
-        return [delta for item in self._ordered() for delta in self._close(item)]
+    def remaining_deltas(self) -> list[Delta]:
+        """Close the items that the server left open."""
+        return [delta for item in self._items_in_order() for delta in self._close_item(item)]
 
-    def ended(self) -> bool:
-        """Whether the response is over."""
+    def is_ended(self) -> bool:
+        """Return True if the response is complete."""
         return bool(self._status)
 
-    def why(self) -> FinishReason:
-        """Why the response ended, by its status."""
+    def finish_reason(self) -> FinishReason:
+        """Return why the response ended, by its status."""
         if self._status == "incomplete":
             return INCOMPLETE.get(self._reason, "length")
         if self._status != "completed":
             return "error"
-        return "refusal" if self._refused else "tool_calls" if self._calls else "stop"
+        return "refusal" if self._refused else "tool_calls" if self._call_count else "stop"
 
-    def extra(self) -> Mapping[str, object]:
-        """The items, and a status or reason that says more than ours."""
+    def provider_options(self) -> Mapping[str, object]:
+        """Return the items, and a status or reason more precise than ours."""
         extra: Json = {}
-        output = [CALL if item.type in CALLS else item.wire for item in self._ordered()]
+        output = [CALL if item.type in CALLS else item.wire for item in self._items_in_order()]
         if any(entry != CALL for entry in output):
             extra["output"] = output
-        if self._stored:
+        if self._is_stored:
             extra["store"] = True
         if self._status not in ("completed", "incomplete"):
             extra["status"] = self._status
         if self._reason not in ("", "max_output_tokens"):
             extra["reason"] = self._reason
-        return extra_under(WIRE, extra)
+        return wire_options(WIRE, extra)
 
-    def _ordered(self) -> list[OpenItem]:
+    def _items_in_order(self) -> list[OpenItem]:
         return [self._items[index] for index in sorted(self._items)]
 
     # — events —
 
-    def _begin(self, data: Json) -> list[Delta]:
+    def _start_response(self, data: Json) -> list[Delta]:
         response = as_dict(data.get("response"))
         self._model = as_text(response.get("model")) or self._model
-        self._stored = response.get("store") is True
+        self._is_stored = response.get("store") is True
         return []
 
-    def _end(self, data: Json) -> list[Delta]:
+    def _end_response(self, data: Json) -> list[Delta]:
         response = as_dict(data.get("response"))
         status = as_text(response.get("status"))
-        if status not in _ENDS:
+        if status not in _FAILED_STATUSES:
             status = as_text(data.get("type")).rpartition(".")[2]
-        return self._response({**response, "status": status})
+        return self._read_response({**response, "status": status})
 
     def _start_item(self, data: Json) -> list[Delta]:
-        wire = as_function_call(as_dict(data.get("item")), self._tools, whole=False)
-        return self._open(place_of(data), wire) if wire else []
+        wire = to_function_call(as_dict(data.get("item")), self._tools, is_complete=False)
+        return self._open_item(output_index(data), wire) if wire else []
 
     def _end_item(self, data: Json) -> list[Delta]:
-        wire = as_function_call(as_dict(data.get("item")), self._tools, whole=True)
+        wire = to_function_call(as_dict(data.get("item")), self._tools, is_complete=True)
         item = find_done_item(self._by_index, self._items, data.get("output_index"), wire)
-        return self._last_form(place_of(data), wire, item)
+        return self._read_final_item(output_index(data), wire, item)
 
-    def _say_on(self, data: Json) -> list[Delta]:
-        item, deltas = self._item(data, "message")
+    def _extend_text(self, data: Json) -> list[Delta]:
+        item, deltas = self._item_of(data, "message")
         self._check_order(item)
-        return deltas + self._say(as_text(data.get("delta")), item.pieces)
+        return deltas + self._text_delta(as_text(data.get("delta")), item.pieces)
 
-    def _refuse(self, data: Json) -> list[Delta]:
+    def _extend_refusal(self, data: Json) -> list[Delta]:
         self._refused = True
-        return self._say_on(data)
+        return self._extend_text(data)
 
-    def _think_on(self, data: Json) -> list[Delta]:
-        item, deltas = self._item(data, "reasoning")
+    def _extend_reasoning(self, data: Json) -> list[Delta]:
+        item, deltas = self._item_of(data, "reasoning")
         key = "summary_index" if "summary_index" in data else "content_index"
         self._check_order(item)
         piece = item.separator((key, data.get(key))) + as_text(data.get("delta"))
-        return deltas + self._think(piece, item.pieces)
+        return deltas + self._thinking_delta(piece, item.pieces)
 
-    def _argue(self, data: Json) -> list[Delta]:
+    def _arguments_delta(self, data: Json) -> list[Delta]:
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
-        item, deltas = self._item(data, kind)
+        item, deltas = self._item_of(data, kind)
         text = item.arguments.feed(as_text(data.get("delta")))
         item.pieces.append(text)
         if text and not self._is_renamed(item):
-            deltas.append(CallDelta(item.number, arguments=text))
+            deltas.append(CallDelta(item.call_index, arguments=text))
         return deltas
 
     def _end_arguments(self, data: Json) -> list[Delta]:
-        """The arguments once more, or for the first time."""
+        """Emit the rest of arguments that are sent once more, or for the first time."""
         kind = "custom_tool_call" if "custom_tool_call" in str(data["type"]) else "function_call"
-        item, deltas = self._item(data, kind)
+        item, deltas = self._item_of(data, kind)
         text = data.get(CALLS[item.type]) if item.type in CALLS else None
         if isinstance(text, str) and text:
             item.wire = {**item.wire, CALLS[item.type]: text}
-            deltas += self._missing(item)
+            deltas += self._missing_text(item)
         return deltas
 
     # — items —
 
-    def _item(self, data: Json, kind: str) -> tuple[OpenItem, list[Delta]]:
-        """The item an event is about; one whose start never came begins here."""
+    def _item_of(self, data: Json, kind: str) -> tuple[OpenItem, list[Delta]]:
+        """Return the item of an event; an item whose start never came starts here."""
         index = data.get("output_index")
-        found = self._by_index.get(index) if isinstance(index, int) else self._by_id(data)
+        found = self._by_index.get(index) if isinstance(index, int) else self._item_by_id(data)
         if found is not None:
             return found, []
-        place = place_of(data) if isinstance(index, int) else len(self._items)
-        deltas = self._open(place, {"type": kind, "id": data.get("item_id")})
+        place = output_index(data) if isinstance(index, int) else len(self._items)
+        deltas = self._open_item(place, {"type": kind, "id": data.get("item_id")})
         return self._by_index[place], deltas
 
-    def _by_id(self, data: Json) -> OpenItem | None:
+    def _item_by_id(self, data: Json) -> OpenItem | None:
         id = data.get("item_id")
         named = [one for one in self._items.values() if id and one.wire.get("id") == id]
-        return next((one for one in named if one.open), named[-1] if named else None)
+        return next((one for one in named if one.is_open), named[-1] if named else None)
 
-    def _open(self, index: int, wire: Json) -> list[Delta]:
+    def _open_item(self, index: int, wire: Json) -> list[Delta]:
         known = self._by_index.get(index)
         if known is not None and is_same_item(known, wire):
-            known.wire = {**known.wire, **wire} if known.open else known.wire
-            return self._call(known) if known.open else []
-        return self._add(index, wire)
+            known.wire = {**known.wire, **wire} if known.is_open else known.wire
+            return self._call_delta(known) if known.is_open else []
+        return self._add_item(index, wire)
 
-    def _add(self, index: int, wire: Json) -> list[Delta]:
-        item = self._by_index[index] = OpenItem(dict(wire), self._calls)
+    def _add_item(self, index: int, wire: Json) -> list[Delta]:
+        item = self._by_index[index] = OpenItem(dict(wire), self._call_count)
         item.place = index if index not in self._items else max(self._items) + 1
         self._items[item.place] = item
-        self._calls += item.type in CALLS
-        return self._call(item)
+        self._call_count += item.type in CALLS
+        return self._call_delta(item)
 
-    def _call(self, item: OpenItem) -> list[Delta]:
+    def _call_delta(self, item: OpenItem) -> list[Delta]:
         if item.type not in CALLS:
             return []
         id, name = as_text(item.wire.get("call_id")), as_text(item.wire.get("name"))
         extra = call_extra(item.wire) or NOTHING
-        return [CallDelta(item.number, id, self._tools.name_of(name), "", extra)]
+        return [CallDelta(item.call_index, id, self._tools.name_of(name), "", extra)]
 
-    def _last_form(self, index: int, wire: Json, item: OpenItem | None) -> list[Delta]:
-        """Take an item as it is when done: whatever it says that was not said yet is said now."""
+    def _read_final_item(self, index: int, wire: Json, item: OpenItem | None) -> list[Delta]:
+        """Read the final form of an item and emit content that was not emitted yet."""
         if not wire:
             return []
-        if item is not None and not item.open:
+        if item is not None and not item.is_open:
             return []
         deltas: list[Delta] = []
         if item is None:
-            deltas += self._add(index, wire)
+            deltas += self._add_item(index, wire)
             item = self._by_index[index]
         else:
             before, item.wire = item.wire, dict(wire)
-            if any(before.get(key) != wire.get(key) for key in _TOLD_FIRST):
-                deltas += self._call(item)
-        return deltas + self._close(item)
+            if any(before.get(key) != wire.get(key) for key in _HEAD_KEYS):
+                deltas += self._call_delta(item)
+        return deltas + self._close_item(item)
 
-    def _close(self, item: OpenItem) -> list[Delta]:
-        if not item.open:
+    def _close_item(self, item: OpenItem) -> list[Delta]:
+        if not item.is_open:
             return []
-        deltas = self._missing(item)
-        item.complete()
-        item.open = False
-        self._refused = self._refused or refuses(item.wire)
+        deltas = self._missing_text(item)
+        item.complete_wire()
+        item.is_open = False
+        self._refused = self._refused or is_refusal(item.wire)
         if item.type in CALLS and (self._is_renamed(item) or not "".join(item.pieces).strip()):
             text = "".join(item.pieces)
             if item.type == "function_call":
-                text = self._tools.from_wire(self._name(item), text) if text.strip() else "{}"
-            deltas.append(CallDelta(item.number, arguments=text))
+                text = self._tools.from_wire(self._tool_name(item), text) if text.strip() else "{}"
+            deltas.append(CallDelta(item.call_index, arguments=text))
         if item.type == "image_generation_call":
             form = as_text(item.wire.get("output_format")) or "png"
-            self._show(item.wire.get("result"), f"image/{form}")
+            self._add_media(item.wire.get("result"), f"image/{form}")
         secret = clean_text(as_text(item.wire.get("encrypted_content")))
         if item.type == "reasoning" and secret:
             self._last_thinking = None
             deltas.append(ReasoningDelta("", secret))
         return deltas
 
-    def _missing(self, item: OpenItem) -> list[Delta]:
-        """What an item's own form says beyond its pieces."""
-        text, said = item.text(), "".join(item.pieces)
+    def _missing_text(self, item: OpenItem) -> list[Delta]:
+        """Emit content in an item's own form that its pieces did not have."""
+        text, received = item.full_text(), "".join(item.pieces)
         if item.type not in CALLS:
             text = clean_text(text)
-        if item.type not in {*CALLS, "message", "reasoning"} or not text or text == said:
+        if item.type not in {*CALLS, "message", "reasoning"} or not text or text == received:
             return []
-        if not text.startswith(said):
+        if not text.startswith(received):
             self._contradicted = self._contradicted or item.type != "reasoning"
             return []
         self._check_order(item)
-        rest = text[len(said) :]
+        rest = text[len(received) :]
         if item.type == "reasoning":
-            return self._think(rest, item.pieces)
+            return self._thinking_delta(rest, item.pieces)
         item.pieces.append(rest)
         if item.type == "message":
             return [TextDelta(rest)]
-        return [] if self._is_renamed(item) else [CallDelta(item.number, arguments=rest)]
+        return [] if self._is_renamed(item) else [CallDelta(item.call_index, arguments=rest)]
 
     def _check_order(self, item: OpenItem) -> None:
-        """Note whether text of `item` follows that of an item behind it: calls have numbers."""
+        """Record a contradiction if text of `item` arrives after that of a later item."""
         if item.type not in CALLS:
             last = self._last_place.get(item.type, -1)
             self._contradicted = self._contradicted or item.place < last
             self._last_place[item.type] = max(last, item.place)
 
-    def _name(self, item: OpenItem) -> str:
+    def _tool_name(self, item: OpenItem) -> str:
         return self._tools.name_of(as_text(item.wire.get("name")))
 
     def _is_renamed(self, item: OpenItem) -> bool:
-        """Whether the call's properties have other names on the wire: then it is said whole."""
-        return self._name(item) in self._tools.keys
+        """Return True if the call's properties are renamed; then it is emitted at once."""
+        return self._tool_name(item) in self._tools.keys
 
 
-_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = by_word(
+_HANDLERS: Mapping[str, Callable[[StreamDecoder, Json], list[Delta]]] = invert(
     {
-        StreamDecoder._begin: "response.created response.in_progress",
-        StreamDecoder._end: "response.completed response.incomplete response.failed "
+        StreamDecoder._start_response: "response.created response.in_progress",
+        StreamDecoder._end_response: "response.completed response.incomplete response.failed "
         "response.cancelled",
         StreamDecoder._start_item: "response.output_item.added",
         StreamDecoder._end_item: "response.output_item.done",
-        StreamDecoder._say_on: "response.output_text.delta",
-        StreamDecoder._refuse: "response.refusal.delta",
-        StreamDecoder._think_on: "response.reasoning_summary_text.delta "
+        StreamDecoder._extend_text: "response.output_text.delta",
+        StreamDecoder._extend_refusal: "response.refusal.delta",
+        StreamDecoder._extend_reasoning: "response.reasoning_summary_text.delta "
         "response.reasoning_text.delta",
-        StreamDecoder._argue: "response.function_call_arguments.delta "
+        StreamDecoder._arguments_delta: "response.function_call_arguments.delta "
         "response.custom_tool_call_input.delta",
         StreamDecoder._end_arguments: "response.function_call_arguments.done "
         "response.custom_tool_call_input.done",

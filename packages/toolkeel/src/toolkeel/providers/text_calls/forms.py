@@ -1,8 +1,8 @@
-"""Calls written as text: the forms that models were taught, as one table row each.
+"""Forms of calls written as text, one table row for each.
 
-Each form opens with a marker of its own and holds calls up to its end. A reader takes what stands
-between and gives the calls; it raises if that is not exactly what its form allows. The forms are
-those of the models' own chat templates and of the parsers that model servers document
+Each form starts with a marker and contains calls up to its end. A reader parses the text between and
+returns the calls; it raises if that is not exactly what its form allows. The forms are those of the
+models' own chat templates and of the parsers that model servers document
 (https://docs.vllm.ai/en/latest/features/tool_calling.html).
 """
 
@@ -19,12 +19,12 @@ from toolkeel._records.record import record
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, dumps
 
 Schemas: TypeAlias = Mapping[str, Mapping[str, object]]
-"""The parameters' schema of each tool there is, by its name on the wire."""
+"""Schemas of the parameters, by the tools' names on the wire."""
 
 Call: TypeAlias = tuple[str, str]
 """A tool's name and its arguments as JSON text."""
 
-Read: TypeAlias = tuple[str, Json]
+ParsedCall: TypeAlias = tuple[str, Json]
 """A tool's name and its arguments, as a reader gives them."""
 
 _UNREADABLE = (ValueError, LookupError, TypeError, SyntaxError, RecursionError, MemoryError)
@@ -32,29 +32,31 @@ _UNREADABLE = (ValueError, LookupError, TypeError, SyntaxError, RecursionError, 
 
 @record
 class TextForm:
-    """A way to write calls.
+    """A form of calls in text.
 
     Args:
-        open: What begins it.
-        close: What ends it; empty: the end of the reply.
-        read: Gives the calls in what stands between; raises if anything else is in it.
-        may_end: Whether the end of the reply may stand for `close`.
+        open: Marker at its start.
+        close: Marker at its end; empty: the end of the reply.
+        read: Parses the text between; raises for anything but calls.
+        close_is_optional: True if the end of the reply may replace `close`.
     """
 
     open: str
     close: str
-    read: Callable[[str, Schemas], Iterable[Read]]
-    may_end: bool = True
+    read: Callable[[str, Schemas], Iterable[ParsedCall]]
+    close_is_optional: bool = True
 
     def parse(self, text: str, schemas: Schemas) -> list[Call]:
-        """The calls that `text` consists of; none if there is anything else in it.
+        """Parse the calls that `text` consists of; none if there is anything else in it.
 
         Args:
-            text: What stands between `open` and `close`.
-            schemas: Of the tools there are.
+            text: The text between `open` and `close`.
+            schemas: Schemas of the known tools.
         """
         try:
-            calls = [(name, _text_of(arguments)) for name, arguments in self.read(text, schemas)]
+            calls = [
+                (name, _arguments_text(arguments)) for name, arguments in self.read(text, schemas)
+            ]
         except _UNREADABLE:
             return []
         return calls if all(name in schemas for name, _ in calls) else []
@@ -63,9 +65,9 @@ class TextForm:
 _NAMES = ("name", "tool_name", "function")
 _ARGUMENTS = ("arguments", "parameters", "args")
 _BEGIN = re.compile(r"[^\s;,]")
-_MARK = secrets.token_hex(8)
-"""Before a number that stands in a value as it was written, since it would be written otherwise."""
-_MARKED = re.compile(f'"{_MARK}([^"]*)"')
+_EXACT_NUMBER = secrets.token_hex(8)
+"""Prefix of a number that must be written exactly as it was read."""
+_MARKED = re.compile(f'"{_EXACT_NUMBER}([^"]*)"')
 _CODE = re.compile(r"```(?:json)?\s*(.*?)\s*```", re.DOTALL)
 _PARAMETER = re.compile(r"<parameter=([^>\s]+)>\n?(.*?)\n?</parameter>\s*", re.DOTALL)
 _FUNCTION = re.compile(r"<function=([^>\s]+)>\s*(.*?)\s*</function>\s*", re.DOTALL)
@@ -85,23 +87,23 @@ _MISTRAL = re.compile(r"\s*([^\s\[\]{}]+?)\s*(?:\[CALL_ID\]\S*?)?\s*(?:\[ARGS\])
 
 
 def _number(text: str) -> object:
-    """A number, or what must stand for it until it is written again as it was.
+    """Parse a number, or mark it to be written again exactly as it was.
 
-    ``7786572e5565681`` is infinite in Python, ``-0`` is 0, and an integer of five thousand digits
-    is an error: the tool shall see and refuse what the model wrote.
+    ``7786572e5565681`` is infinite in Python, ``-0`` is 0, and an integer of five thousand digits is an
+    error: the tool must see and refuse the model's own text.
     """
     try:
         value = int(text) if text.lstrip("-").isdecimal() else float(text)
     except ValueError:
-        return _MARK + text
-    return value if dumps(value) == text else _MARK + text
+        return _EXACT_NUMBER + text
+    return value if dumps(value) == text else _EXACT_NUMBER + text
 
 
-def _once(pairs: Iterable[tuple[str, object]]) -> Json:
-    """An object whose keys stand there once.
+def _reject_repeated_keys(pairs: Iterable[tuple[str, object]]) -> Json:
+    """Build an object from pairs.
 
     Raises:
-        ValueError: if one is repeated: which of its values is meant, nobody knows.
+        ValueError: if a key is repeated: its value would be ambiguous.
     """
     pairs = list(pairs)
     if len(made := dict(pairs)) < len(pairs):
@@ -109,17 +111,20 @@ def _once(pairs: Iterable[tuple[str, object]]) -> Json:
     return made
 
 
-def _text_of(arguments: Json) -> str:
+def _arguments_text(arguments: Json) -> str:
     return _MARKED.sub(r"\1", dumps(arguments))
 
 
 _DECODER = json.JSONDecoder(
-    parse_float=_number, parse_int=_number, parse_constant=_number, object_pairs_hook=_once
+    parse_float=_number,
+    parse_int=_number,
+    parse_constant=_number,
+    object_pairs_hook=_reject_repeated_keys,
 )
 
 
-def json_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """One JSON object, or several, or a list of them: ``{"name": …, "arguments": {…}}``.
+def json_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse one JSON object, or several, or a list of them: ``{"name": …, "arguments": {…}}``.
 
     >>> [*json_calls('{"name": "f", "arguments": {"a": 1}}', {})]
     [('f', {'a': 1})]
@@ -129,15 +134,17 @@ def json_calls(text: str, schemas: Schemas) -> Iterator[Read]:
         raise ValueError("no call")
     for value in map(as_dict, values):
         call = as_dict(value["function"]) if isinstance(value.get("function"), dict) else value
-        [given] = [call[key] for key in _ARGUMENTS if key in call] or [{}]
-        arguments = _values(given)[0] if isinstance(given, str) else given  # text: written twice
+        [arguments_given] = [call[key] for key in _ARGUMENTS if key in call] or [{}]
+        arguments = (
+            _values(arguments_given)[0] if isinstance(arguments_given, str) else arguments_given
+        )  # text: written twice
         if not isinstance(arguments, dict):
             raise ValueError("no arguments")
         yield next((as_text(call[key]) for key in _NAMES if key in call), ""), arguments
 
 
 def _values(text: str) -> list[object]:
-    """The JSON values that `text` consists of, with blanks, ``;`` or ``,`` between them."""
+    """Return the JSON values that `text` consists of, separated by blanks, ``;`` or ``,``."""
     values: list[object] = []
     at = 0
     while begin := _BEGIN.search(text, at):
@@ -146,8 +153,8 @@ def _values(text: str) -> list[object]:
     return values
 
 
-def python_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """A Python list of calls with literal keyword arguments: ``[f(a=1), g(b="x")]``.
+def python_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse a Python list of calls with literal keyword arguments: ``[f(a=1), g(b="x")]``.
 
     >>> [*python_calls('[f(a=1, b=[True, null]), g()]', {})]
     [('f', {'a': 1, 'b': [True, None]}), ('g', {})]
@@ -156,7 +163,7 @@ def python_calls(text: str, schemas: Schemas) -> Iterator[Read]:
     for node in tree.elts if isinstance(tree, ast.List) else [tree]:
         if not isinstance(node, ast.Call) or node.args or any(not one.arg for one in node.keywords):
             raise ValueError("no call with keyword arguments alone")
-        arguments = _once(
+        arguments = _reject_repeated_keys(
             (str(one.arg), ast.literal_eval(_Constants().visit(one.value))) for one in node.keywords
         )
         json.dumps(arguments, allow_nan=False)  # what JSON cannot hold is no argument
@@ -164,19 +171,19 @@ def python_calls(text: str, schemas: Schemas) -> Iterator[Read]:
 
 
 class _Constants(ast.NodeTransformer):
-    """Makes JSON's ``true``, ``false`` and ``null``, which models mix in, Python's."""
+    """Replaces JSON's ``true``, ``false`` and ``null``, which models mix in, by Python's."""
 
     def visit_Name(self, node: ast.Name) -> ast.expr:
         names = {"true": True, "false": False, "null": None}
         return ast.Constant(names[node.id]) if node.id in names else node
 
 
-def tagged_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """What stands in ``<tool_call>``: JSON (Hermes, Qwen), XML (Qwen-Coder) or pairs (GLM).
+def tagged_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    r"""Parse the content of ``<tool_call>``: JSON (Hermes, Qwen), XML (Qwen-Coder) or pairs (GLM).
 
-    >>> [*tagged_calls("<function=f>\\n<parameter=a>\\nx\\n</parameter>\\n</function>", {"f": {}})]
+    >>> [*tagged_calls("<function=f>\n<parameter=a>\nx\n</parameter>\n</function>", {"f": {}})]
     [('f', {'a': 'x'})]
-    >>> [*tagged_calls("f\\n<arg_key>a</arg_key>\\n<arg_value>1</arg_value>",
+    >>> [*tagged_calls("f\n<arg_key>a</arg_key>\n<arg_value>1</arg_value>",
     ...                {"f": {"properties": {"a": {"type": "integer"}}}})]
     [('f', {'a': 1})]
     """
@@ -186,36 +193,39 @@ def tagged_calls(text: str, schemas: Schemas) -> Iterator[Read]:
         yield from function_calls(text, schemas)
     else:
         name, mark, rest = text.strip().partition("<arg_key>")
-        yield name.strip(), _typed(schemas[name.strip()], _full_matches(_ARG, rest and mark + rest))
+        yield (
+            name.strip(),
+            _convert_arguments(schemas[name.strip()], _full_matches(_ARG, rest and mark + rest)),
+        )
 
 
-def function_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """``<function=f>…</function>``, in it JSON (Llama) or ``<parameter=a>…</parameter>``."""
+def function_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse ``<function=f>…</function>`` with JSON (Llama) or ``<parameter=a>…</parameter>``."""
     for name, body in _full_matches(_FUNCTION, text):
         if body.startswith("{"):
             yield from _named(name, body, schemas)
         else:
-            yield name, _typed(schemas[name], _full_matches(_PARAMETER, body))
+            yield name, _convert_arguments(schemas[name], _full_matches(_PARAMETER, body))
 
 
-def invoked_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """``<invoke name="f"><parameter name="a">…</parameter></invoke>`` (MiniMax, DeepSeek V3.2).
+def invoked_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse ``<invoke name="f"><parameter name="a">…</parameter></invoke>`` (MiniMax, DeepSeek V3.2).
 
-    A parameter that says ``string="true"`` is text, one that says ``string="false"`` is JSON.
+    A parameter with ``string="true"`` is text, one with ``string="false"`` is JSON.
     """
     kinds = {'string="true"': "string", 'string="false"': "json"}
     for name, body in _full_matches(_INVOKE, text):
         yield (
             name,
-            _once(
-                (key, _value(value, _schema(schemas[name], key), kinds.get(said.strip(), "")))
-                for key, said, value in _full_matches(_INVOKED, body)
+            _reject_repeated_keys(
+                (key, _value(value, _schema(schemas[name], key), kinds.get(output.strip(), "")))
+                for key, output, value in _full_matches(_INVOKED, body)
             ),
         )
 
 
-def mistral_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """Behind ``[TOOL_CALLS]``: a JSON list, or ``f[ARGS]{…}`` and further markers like it.
+def mistral_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse text after ``[TOOL_CALLS]``: a JSON list, or ``f[ARGS]{…}`` and further such markers.
 
     >>> [*mistral_calls('f[ARGS]{"a": 1}[TOOL_CALLS]g{}', {})]
     [('f', {'a': 1}), ('g', {})]
@@ -228,8 +238,8 @@ def mistral_calls(text: str, schemas: Schemas) -> Iterator[Read]:
             yield from json_calls(part, schemas)
 
 
-def deepseek_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """Between DeepSeek's tokens: ``function<sep>f`` and a block of code (V3, R1), or ``f<sep>{…}``."""
+def deepseek_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse text between DeepSeek's tokens: ``function<sep>f`` and code (V3, R1), or ``f<sep>{…}``."""
     for (body,) in _full_matches(_DEEPSEEK, text):
         name, arguments = _SEPARATOR.split(body, maxsplit=1)
         if name.strip() == "function":
@@ -239,42 +249,44 @@ def deepseek_calls(text: str, schemas: Schemas) -> Iterator[Read]:
         yield from _named(name.strip(), arguments, schemas)
 
 
-def kimi_calls(text: str, schemas: Schemas) -> Iterator[Read]:
-    """Between Kimi's tokens: ``functions.f:0<|tool_call_argument_begin|>{…}``."""
+def kimi_calls(text: str, schemas: Schemas) -> Iterator[ParsedCall]:
+    """Parse text between Kimi's tokens: ``functions.f:0<|tool_call_argument_begin|>{…}``."""
     for (body,) in _full_matches(_KIMI, text):
         id, _, arguments = body.partition("<|tool_call_argument_begin|>")
         name = id.strip().rpartition(":")[0].removeprefix("functions.")
         yield from _named(name, arguments, schemas)
 
 
-def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[Read]:
+def _named(name: str, arguments: str, schemas: Schemas) -> Iterator[ParsedCall]:
     return json_calls(f'{{"name": {json.dumps(name)}, "arguments": {arguments}}}', schemas)
 
 
 def _full_matches(pattern: re.Pattern[str], text: str) -> Iterator[tuple[str, ...]]:
-    """The groups of each match of `pattern`, of which `text` must be made."""
+    """Yield the groups of each match of `pattern`, of which `text` must consist."""
     text = text.strip()
     at = 0
     while at < len(text):
         match = pattern.match(text, at)
         if match is None:
-            raise ValueError("something else stands between")
+            raise ValueError("there is other text between the calls")
         yield match.groups()
         at = match.end()
 
 
-def _typed(schema: Mapping[str, object], pairs: Iterable[tuple[str, ...]]) -> Json:
-    """Arguments whose values were written as text; what each means, the tool's schema says."""
-    return _once((key.strip(), _value(text, _schema(schema, key.strip()))) for key, text in pairs)
+def _convert_arguments(schema: Mapping[str, object], pairs: Iterable[tuple[str, ...]]) -> Json:
+    """Convert arguments written as text, by the types in the tool's schema."""
+    return _reject_repeated_keys(
+        (key.strip(), _value(text, _schema(schema, key.strip()))) for key, text in pairs
+    )
 
 
 def _schema(parameters: Mapping[str, object], key: str) -> Mapping[str, object]:
     return as_dict(as_dict(parameters.get("properties")).get(key))
 
 
-def _value(text: str, schema: Mapping[str, object], told: str = "") -> object:
-    """What a value written as text means: text where text may stand, else the JSON it is."""
-    if told == "string" or (not told and "string" in set(_types(schema))):
+def _value(text: str, schema: Mapping[str, object], declared: str = "") -> object:
+    """Convert a value written as text: text where the schema allows it, else JSON."""
+    if declared == "string" or (not declared and "string" in set(_types(schema))):
         return text
     try:
         [value] = _values(text)
@@ -284,7 +296,7 @@ def _value(text: str, schema: Mapping[str, object], told: str = "") -> object:
 
 
 def _types(schema: Mapping[str, object]) -> Iterator[object]:
-    """Every type that `schema` names at its top; text if it names none."""
+    """Yield every type that `schema` names at its top; ``string`` if it names none."""
     kind = schema.get("type")
     among = [*as_list(schema.get("anyOf")), *as_list(schema.get("oneOf"))]
     if isinstance(kind, str):

@@ -1,7 +1,7 @@
 """Reasoning that a server passes on as text between ``<think>`` and ``</think>``.
 
 Servers whose model was not configured with a reasoning parser do so (vLLM, SGLang, llama.cpp), and
-some services do it for every model (MiniMax). `ThinkTags` stands between the decoder and readers of
+some services do it for every model (MiniMax). `ThinkTags` works between the decoder and readers of
 its deltas. A tag counts anywhere except next to a backtick, where the text is about tags, and only
 while the server sends no reasoning of its own. Templates that open the tag in the prompt leave only
 ``</think>`` in the reply: then all text before it was reasoning, and as it was streamed as text
@@ -18,7 +18,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import Text
 from toolkeel.messages import AssistantMessage, Reasoning
 from toolkeel.model_interface import Delta, Finish, ReasoningDelta, TextDelta
-from toolkeel.providers.wire.media import words_alone
+from toolkeel.providers.wire.media import text_without_media
 
 OPEN, CLOSE = "<think>", "</think>"
 THINK_KEY = "think"
@@ -28,7 +28,7 @@ _BREAKS = "\r\n"
 
 
 class ThinkTags:
-    """Deltas in, deltas out, with text between tags as reasoning.
+    """Turns text between tags into reasoning, delta by delta.
 
     >>> tags = ThinkTags()
     >>> tags.feed(TextDelta("<think>Easy.</th"))
@@ -39,7 +39,7 @@ class ThinkTags:
 
     def __init__(self) -> None:
         self._state: Literal["start", "text", "thinking", "inside", "off"] = "start"
-        self._held = ""
+        self._buffer = ""
         self._pieces: list[str] = []
         """Text after an opening tag inside the text, until its closing tag arrives."""
         self._deltas: list[Delta] = []
@@ -47,15 +47,15 @@ class ThinkTags:
         """Characters of the text so far."""
         self._has_thoughts = False
         self._is_blank = True
-        """Whether nothing but line breaks followed the opening tag so far."""
+        """True if only line breaks followed the opening tag so far."""
         self._unopened: int | None = None
         """Length of the text that turned out to be reasoning."""
 
     def feed(self, delta: Delta) -> list[Delta | AssistantMessage]:
-        """Return what is certain after `delta`."""
+        """Return the deltas that are decided after `delta`."""
         new: list[Delta] = []
         if isinstance(delta, TextDelta) and self._state != "off":
-            self._held += delta.text
+            self._buffer += delta.text
             new = self._read(over=False)
         elif isinstance(delta, Finish):
             new = [*self._read(over=True), self._with_key(delta)]
@@ -70,7 +70,7 @@ class ThinkTags:
         return [*new]
 
     def finish(self) -> list[Delta]:
-        """Return what was held back: the reply is over."""
+        """Return the deltas that were waiting; the reply is over."""
         return self._read(over=True)
 
     def _with_key(self, end: Finish) -> Finish:
@@ -81,7 +81,7 @@ class ThinkTags:
     def _corrected(self, length: int) -> AssistantMessage:
         """Return the complete reply, with the text before an unopened closing tag as reasoning."""
         reply = assemble(self._deltas)
-        words = words_alone(reply)
+        words = text_without_media(reply)
         text, thought = words[length:], words[:length].strip(_BREAKS)
         blocks = () if isinstance(reply.content, str) else reply.content
         media = tuple(block for block in blocks if not isinstance(block, Text))
@@ -93,8 +93,8 @@ class ThinkTags:
 
     def _read(self, *, over: bool) -> list[Delta]:
         new: list[Delta] = []
-        while self._held or over:
-            before = self._state, len(self._held)
+        while self._buffer or over:
+            before = self._state, len(self._buffer)
             match self._state:
                 case "start":
                     new += self._read_start(over)
@@ -106,73 +106,73 @@ class ThinkTags:
                     new += self._read_inside(over)
                 case "off":
                     break
-            if before == (self._state, len(self._held)):
+            if before == (self._state, len(self._buffer)):
                 break
         return new
 
     def _read_start(self, over: bool) -> list[Delta]:
         """Read where nothing but blanks came so far, or a closing tag was the last."""
         if self._has_thoughts or self._unopened is not None:
-            self._held = self._held.lstrip(_BREAKS)
-        rest = self._held.lstrip()
+            self._buffer = self._buffer.lstrip(_BREAKS)
+        rest = self._buffer.lstrip()
         if rest.startswith(OPEN):
-            self._held = rest[len(OPEN) :]
+            self._buffer = rest[len(OPEN) :]
             self._state, self._has_thoughts, self._is_blank = "thinking", True, True
         elif over or not OPEN.startswith(rest):
             self._state = "text"
         return []
 
     def _read_text(self, over: bool) -> list[Delta]:
-        found = _TAG.search(self._held)
-        if found is None or (found.end() == len(self._held) and not over):
-            return self._text(len(self._held) if over else _certain(self._held))
-        said = self._text(found.start())
-        self._held = self._held[found.end() - found.start() :]
+        found = _TAG.search(self._buffer)
+        if found is None or (found.end() == len(self._buffer) and not over):
+            return self._text(len(self._buffer) if over else _certain(self._buffer))
+        emitted = self._text(found.start())
+        self._buffer = self._buffer[found.end() - found.start() :]
         if found[0] == OPEN:
             self._state = "inside"
         elif self._has_thoughts or self._unopened is not None:
-            said.append(TextDelta(CLOSE))
+            emitted.append(TextDelta(CLOSE))
         else:
             self._unopened = self._length
             self._state = "start"
-        return said
+        return emitted
 
     def _text(self, end: int) -> list[Delta]:
-        said, self._held = self._held[:end], self._held[end:]
-        self._length += len(said)
-        return [TextDelta(said)] if said else []
+        emitted, self._buffer = self._buffer[:end], self._buffer[end:]
+        self._length += len(emitted)
+        return [TextDelta(emitted)] if emitted else []
 
     def _read_thinking(self, over: bool) -> list[Delta]:
         """Read reasoning that began the reply, piece by piece."""
         if self._is_blank:
-            self._held = self._held.lstrip(_BREAKS)
-            self._is_blank = not self._held
-        thought, tag, rest = self._held.partition(CLOSE)
+            self._buffer = self._buffer.lstrip(_BREAKS)
+            self._is_blank = not self._buffer
+        thought, tag, rest = self._buffer.partition(CLOSE)
         if tag or over:
-            self._held = rest
+            self._buffer = rest
             self._state = "start" if tag else self._state
         else:
             end = _certain(thought)
             end = len(thought[:end].rstrip(_BREAKS))
-            thought, self._held = thought[:end], thought[end:]
+            thought, self._buffer = thought[:end], thought[end:]
         thought = thought.rstrip(_BREAKS) if tag or over else thought
         return [ReasoningDelta(thought)] if thought else []
 
     def _read_inside(self, over: bool) -> list[Delta]:
         """Read behind an opening tag inside the text, which is text if it is never closed."""
-        thought, tag, rest = self._held.partition(CLOSE)
+        thought, tag, rest = self._buffer.partition(CLOSE)
         if tag:
-            whole = "".join([*self._pieces, thought]).strip(_BREAKS)
-            self._pieces, self._held = [], rest
+            joined = "".join([*self._pieces, thought]).strip(_BREAKS)
+            self._pieces, self._buffer = [], rest
             self._state, self._has_thoughts = "start", True
-            return [ReasoningDelta(whole)] if whole else []
+            return [ReasoningDelta(joined)] if joined else []
         end = len(thought) if over else _certain(thought)
         self._pieces.append(thought[:end])
-        self._held = thought[end:]
+        self._buffer = thought[end:]
         if not over:
             return []
-        said, self._pieces, self._state = OPEN + "".join(self._pieces), [], "text"
-        return [TextDelta(said)]
+        emitted, self._pieces, self._state = OPEN + "".join(self._pieces), [], "text"
+        return [TextDelta(emitted)]
 
 
 def _certain(text: str) -> int:

@@ -1,8 +1,8 @@
-"""Requests that cost what the last turn added, not what the whole transcript holds.
+"""Request bodies that cost the last turn's messages, not the complete transcript.
 
-A transcript only grows between the requests of a run, so what a wire makes of it is kept and
-grows with it: a turn encodes its own messages. A transcript is recognised by its messages, one by
-one; one that continues nothing known starts anew.
+A transcript only grows between the requests of a run. So its encoded form is a buffer that grows
+with it: each turn encodes its own messages only. A transcript is recognized by comparing its messages
+one by one; a transcript that continues no known one is encoded from the start.
 """
 
 from __future__ import annotations
@@ -18,64 +18,67 @@ from toolkeel.agent.transcript_media import MEDIA_LIMIT, media_size, within_limi
 from toolkeel.messages import Message
 from toolkeel.model_interface import ModelRequest, Settings, ToolDefinition
 from toolkeel.providers.wire.plain_json import Json, dumps
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.request import Encoder, PreparedRequest
 
 MAX_TRANSCRIPTS = 16
 MAX_BYTES = 64 * 1024 * 1024
 """How many transcripts are remembered, and how many bytes of them, beside the latest."""
 
-P = TypeVar("P", bound=Asked)
+P = TypeVar("P", bound=ModelProfile)
 
 
 @record
-class Media:
-    """What becomes of pictures, sounds and files in requests.
+class MediaPolicy:
+    """Rules for pictures, sounds and files in requests.
 
     Args:
-        shown: Whether the model takes any; else it is told of them.
-        limit: Most bytes of them in a request, as base64; the oldest are told instead. None: any.
+        enabled: True if the model accepts media; else a note replaces each one.
+        limit: Most bytes of media in a request, as base64; notes replace the oldest. None: any.
     """
 
-    shown: bool = True
+    enabled: bool = True
     limit: int | None = MEDIA_LIMIT
 
-    def fit(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """A transcript with room for more media."""
-        if self.limit is None or not self.shown:
+    def trim(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Return the transcript with the oldest media replaced by notes, as far as the limit requires."""
+        if self.limit is None or not self.enabled:
             return messages
         return within_limit(messages, self.limit * 3 // 4)
 
 
-class Transcript:
-    """What a wire makes of a transcript, message by message.
+class EncodedTranscript:
+    """The encoded form of one transcript.
 
     Args:
-        encoder: The wire's; it has seen nothing so far.
-        key: What else it depends on, such as the tools' names.
+        encoder: A new encoder of the wire.
+        key: Everything else the encoding depends on, such as the tools' names.
 
     Attributes:
-        over: The messages that never change any more, as JSON.
+        buffer: JSON of the wire messages that never change any more.
+        media_bytes: Size of the media in it.
     """
 
     def __init__(self, encoder: Encoder[Any], key: object) -> None:
         self.key = key
         self.messages: list[Message] = []
-        self.begin(encoder)
+        self.reset(encoder)
 
-    def begin(self, encoder: Encoder[Any]) -> None:
-        """Forget what the wire made of the messages."""
+    def reset(self, encoder: Encoder[Any]) -> None:
+        """Discard the encoded messages and start with a new encoder."""
         self.encoder = encoder
-        self.over = bytearray()
-        self.media = 0
+        self.buffer = bytearray()
+        self.media_bytes = 0
 
-    def add(self, message: Message, *, shown: bool) -> None:
-        """Encode the next message, with its media or without."""
-        self.media += media_size(message)
-        append_json(self.over, self.encoder.add(message if shown else without_media(message)))
+    def add(self, message: Message, *, with_media: bool) -> None:
+        """Encode the next message, with its media or with notes in their place."""
+        self.media_bytes += media_size(message)
+        append_json(
+            self.buffer, self.encoder.add(message if with_media else without_media(message))
+        )
 
-    def is_begun_by(self, messages: Sequence[Message], key: object) -> bool:
-        """Whether `messages` are these and perhaps more."""
+    def is_continued_by(self, messages: Sequence[Message], key: object) -> bool:
+        """Return True if `messages` begins with the messages encoded here."""
         known = self.messages
         if not known or len(known) > len(messages) or known[-1] is not messages[len(known) - 1]:
             return False
@@ -85,56 +88,56 @@ class Transcript:
             return False
 
 
-class Transcripts:
-    """The transcripts of one model's requests; not safe to use from several threads at once."""
+class EncodedTranscripts:
+    """The encoded transcripts of one model; not thread-safe."""
 
-    def __init__(self, media: Media | None = None) -> None:
-        self._media = media or Media()
-        self._known: list[Transcript] = []
+    def __init__(self, media: MediaPolicy | None = None) -> None:
+        self._media = media or MediaPolicy()
+        self._known: list[EncodedTranscript] = []
 
     def __len__(self) -> int:
         return len(self._known)
 
-    def of(
+    def advance(
         self, messages: Sequence[Message], key: object, new: Callable[[], Encoder[Any]]
-    ) -> Transcript:
-        """What the wire makes of `messages`.
+    ) -> EncodedTranscript:
+        """Encode the new messages of a transcript and return its encoded form.
 
         Args:
             messages: The transcript so far.
-            key: What else it depends on, such as the tools' names.
+            key: Everything else the encoding depends on, such as the tools' names.
             new: Makes an encoder.
         """
         known = self._find(messages, key, new)
         for message in messages[len(known.messages) :]:
-            known.add(message, shown=self._media.shown)
+            known.add(message, with_media=self._media.enabled)
             known.messages.append(message)
         limit = self._media.limit
-        full = self._media.shown and limit is not None and known.media > limit
+        full = self._media.enabled and limit is not None and known.media_bytes > limit
         if full:
-            self._renew(known, self._media.fit(messages), new)
-            known.media = min(known.media, limit or 0)  # or each turn would do it again
-        if known.encoder.late:  # rare: everything is put in order, and grows on from there
-            self._renew(known, repair(self._media.fit(messages) if full else messages), new)
+            self._encode_again(known, self._media.trim(messages), new)
+            known.media_bytes = min(known.media_bytes, limit or 0)  # or each turn would do it again
+        if known.encoder.needs_repair:  # rare: everything is put in order, and grows on from there
+            self._encode_again(known, repair(self._media.trim(messages) if full else messages), new)
         return known
 
-    def _renew(
-        self, known: Transcript, messages: Sequence[Message], new: Callable[[], Encoder[Any]]
+    def _encode_again(
+        self, known: EncodedTranscript, messages: Sequence[Message], new: Callable[[], Encoder[Any]]
     ) -> None:
-        known.begin(new())
+        known.reset(new())
         for message in messages:
-            known.add(message, shown=self._media.shown)
+            known.add(message, with_media=self._media.enabled)
 
     def _find(
         self, messages: Sequence[Message], key: object, new: Callable[[], Encoder[Any]]
-    ) -> Transcript:
-        """The transcript that `messages` continue, or a new one; the latest stands last."""
+    ) -> EncodedTranscript:
+        """Return the encoded transcript that `messages` continues, or a new one, as the most recent."""
         for known in reversed(self._known):
-            if known.is_begun_by(messages, key):
+            if known.is_continued_by(messages, key):
                 self._known.remove(known)
                 break
         else:
-            known = Transcript(new(), key)
+            known = EncodedTranscript(new(), key)
         while self._known and self._is_full():
             del self._known[0]
         self._known.append(known)
@@ -143,73 +146,75 @@ class Transcripts:
     def _is_full(self) -> bool:
         if len(self._known) >= MAX_TRANSCRIPTS:
             return True
-        return sum(len(known.over) for known in self._known) > MAX_BYTES
+        return sum(len(known.buffer) for known in self._known) > MAX_BYTES
 
 
 class BodyCache(Generic[P]):
-    """Bodies of one model's requests, as JSON, each out of the last; safe to use from several threads.
+    """Encodes the bodies of one model's requests, each from the last one; thread-safe.
 
-    Each transcript is a buffer of JSON bytes; a request takes one copy of it for the HTTP client.
+    Each transcript is a buffer of JSON bytes; each request copies it once for the HTTP client.
 
     Args:
-        encoder: The wire's.
-        profile: What the model and its server take.
-        media: What becomes of pictures, sounds and files.
+        encoder: The wire's encoder class.
+        profile: What the model and its server accept.
+        media: Rules for pictures, sounds and files.
     """
 
-    def __init__(self, encoder: type[Encoder[P]], profile: P, media: Media | None = None) -> None:
+    def __init__(
+        self, encoder: type[Encoder[P]], profile: P, media: MediaPolicy | None = None
+    ) -> None:
         self._encoder = encoder
         self._profile = profile
         self._lock = Lock()
-        self._transcripts = Transcripts(media)
-        self._asked: tuple[Sequence[ToolDefinition], Settings] | None = None
+        self._transcripts = EncodedTranscripts(media)
+        self._prepared_for: tuple[Sequence[ToolDefinition], Settings] | None = None
         """Tools and settings of which `_prepared` and `_fixed` are made, again only when they change."""
         self._prepared: PreparedRequest
-        self._fixed = b""
+        self._static_json = b""
 
-    def prepared(self, request: ModelRequest) -> PreparedRequest:
-        """What depends on the request's tools and settings alone."""
+    def prepare(self, request: ModelRequest) -> PreparedRequest:
+        """Return the part of a request that depends on its tools and settings alone."""
         with self._lock:
             return self._prepare(request)
 
     def _prepare(self, request: ModelRequest) -> PreparedRequest:
-        tools, settings = self._asked or ((), None)
+        tools, settings = self._prepared_for or ((), None)
         same = tools is request.tools or (
             len(tools) == len(request.tools) and all(map(is_, tools, request.tools))
         )
         if not same or (settings is not request.settings and settings != request.settings):
             self._prepared = self._encoder.prepare(request, self._profile)
-            self._fixed = dumps(self._prepared.fixed)[1:-1].encode()
-            self._asked = tuple(request.tools), request.settings
+            self._static_json = dumps(self._prepared.static_keys)[1:-1].encode()
+            self._prepared_for = tuple(request.tools), request.settings
         return self._prepared
 
-    def body(self, request: ModelRequest, more: Sequence[Json] = ()) -> bytes:
-        """The JSON of the request's body, as the wire's ``encode`` would give it.
+    def encode(self, request: ModelRequest, more: Sequence[Json] = ()) -> bytes:
+        """Encode the body of a request as JSON.
 
         Args:
             request: Messages, tools and settings.
-            more: Messages behind those of the transcript, as the wire has them.
+            more: Wire messages to append after the transcript.
         """
         with self._lock:
             prepared = self._prepare(request)
             tools = prepared.tools
-            known = self._transcripts.of(
+            known = self._transcripts.advance(
                 request.messages,
                 (tools.names, tools.keys),
                 lambda: self._encoder(tools, self._profile),
             )
             end = bytearray()
-            append_json(end, [*known.encoder.end(), *more])
-            head = known.encoder.head(prepared)
+            append_json(end, [*known.encoder.encode_end(), *more])
+            head = known.encoder.encode_head(prepared)
             keys = dumps(head)[1:-1].encode() if head else b""
-            rest = b",".join(filter(None, (b"]", keys, self._fixed)))
-            comma = b"," if known.over and end else b""
+            rest = b",".join(filter(None, (b"]", keys, self._static_json)))
+            comma = b"," if known.buffer and end else b""
             start = b'{"%s":[' % self._encoder.key.encode()
-            return b"".join((start, known.over, comma, end, rest, b"}"))
+            return b"".join((start, known.buffer, comma, end, rest, b"}"))
 
 
 def append_json(buffer: bytearray, wires: Sequence[Json]) -> None:
-    """Write `wires` behind the items of a JSON list of which `buffer` is the inside."""
+    """Append `wires` to `buffer`, which holds the items of a JSON list without its brackets."""
     for wire in wires:
         if buffer:
             buffer += b","

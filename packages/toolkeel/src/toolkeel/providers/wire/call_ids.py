@@ -1,8 +1,8 @@
-"""Call ids: the transcript's on one side, what a wire takes on the other.
+"""Call ids: the transcript's ids on one side, legal wire ids on the other.
 
-A model's id may be empty, repeated, too long or of letters that another provider refuses. So each
-request gives every call an id of its own: legal, used once, the same for the same transcript, and
-on the call and its result alike. A legal id that nobody used before stays as it is.
+A model's call id may be empty, repeated, too long or contain letters that another provider refuses.
+So each request gives every call a wire id: legal, unique, the same for the same transcript, and the
+same on the call and its result. A legal id without a duplicate stays unchanged.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ _LENGTH = 64
 _DIGITS = 10
 
 
-def common_id(id: str) -> str:
-    """`id` if it is ``[A-Za-z0-9_-]{1,64}``, which Anthropic and Bedrock take; else a name for it.
+def make_legal_id(id: str) -> str:
+    """Return an id that matches ``[A-Za-z0-9_-]{1,64}``, the form Anthropic and Bedrock require.
 
-    >>> common_id("toolu_01A09q90qw90lq917835lq9")
+    >>> make_legal_id("toolu_01A09q90qw90lq917835lq9")
     'toolu_01A09q90qw90lq917835lq9'
-    >>> common_id("functions.weather:0")
+    >>> make_legal_id("functions.weather:0")
     'functions_weather_0_c8cf447133'
     """
     if _LEGAL.fullmatch(id):
@@ -37,65 +37,65 @@ def common_id(id: str) -> str:
 
 
 class OpenCalls:
-    """The calls of a transcript: ids of their own for all, and results for those of the latest reply.
+    """Assigns wire ids to all calls of a transcript and matches results to the open ones.
 
     Args:
-        legal: Gives an id that the wire takes: its argument itself, if it does.
+        legal: Turns an id into a legal one; a legal id stays unchanged.
 
     Attributes:
-        calls: Those of the latest reply, each by its id on the wire, in order.
-        late: Whether a result came when its call had been answered with a sentence already.
+        calls: Calls of the latest reply by wire id, in order.
+        has_late_result: True if a result came after its call had been answered with a placeholder.
     """
 
-    def __init__(self, legal: Callable[[str], str] = common_id) -> None:
-        self._legal = legal
-        self._own: dict[str, str] = {}
-        """The transcript's ids by the wire's, of all calls so far."""
+    def __init__(self, legal: Callable[[str], str] = make_legal_id) -> None:
+        self._make_legal = legal
+        self._own_ids: dict[str, str] = {}
+        """The transcript's ids by wire id, of all calls so far."""
         self._repeats: dict[str, int] = {}
-        self._waiting: dict[str, str] = {}
-        """The same of the calls that have no result yet, in order."""
-        self._by_own: dict[str, deque[str]] = {}
-        self._made_up: set[str] = set()
+        self._unanswered: dict[str, str] = {}
+        """The same for calls without a result, in order."""
+        self._wire_ids: dict[str, deque[str]] = {}
+        self._answered_by_us: set[str] = set()
         self.calls: dict[str, ToolCall] = {}
-        self.late = False
+        self.has_late_result = False
 
     def add(self, call: ToolCall) -> str:
-        """Open a call; gives its id on the wire, which no other call of the transcript has."""
-        base = clean_text(call.id) or f"call_{len(self._own)}"
-        wire_id = self._legal(base)
+        """Register a call and return its wire id, unique in the transcript."""
+        base = clean_text(call.id) or f"call_{len(self._own_ids)}"
+        wire_id = self._make_legal(base)
         number = self._repeats.get(base, 1)
-        while wire_id in self._own:
+        while wire_id in self._own_ids:
             number += 1
-            wire_id = self._legal(f"{base}_{number}")
+            wire_id = self._make_legal(f"{base}_{number}")
         self._repeats[base] = number
-        self._own[wire_id] = self._waiting[wire_id] = call.id
-        self._by_own.setdefault(call.id, deque()).append(wire_id)
+        self._own_ids[wire_id] = self._unanswered[wire_id] = call.id
+        self._wire_ids.setdefault(call.id, deque()).append(wire_id)
         self.calls[wire_id] = call
         return wire_id
 
-    def take(self, result: ToolMessage) -> str:
-        """Id on the wire of the call that a result answers; empty if it answers none.
+    def match_result(self, result: ToolMessage) -> str:
+        """Return the wire id of the call that a result answers; empty if there is none.
 
-        Of several calls with one id it is the first without a result; so it is for a result
-        that names no call.
+        Of several calls with one id, the first without a result is meant, and so it is for a result
+        without a call id.
         """
-        id = result.tool_call_id or next(iter(self._waiting.values()), "")
-        same = self._by_own.get(id)
+        id = result.tool_call_id or next(iter(self._unanswered.values()), "")
+        same = self._wire_ids.get(id)
         if not same:
-            self.late = self.late or id in self._made_up
+            self.has_late_result = self.has_late_result or id in self._answered_by_us
             return ""
         wire_id = same.popleft()
-        del self._waiting[wire_id]
+        del self._unanswered[wire_id]
         return wire_id
 
-    def close(self) -> None:
-        """End the turn: calls without a result were answered with a sentence."""
-        self._made_up.update(self._waiting.values())
-        self._waiting, self._by_own, self.calls = {}, {}, {}
+    def close_turn(self) -> None:
+        """End the turn; its calls without a result have been answered with placeholders."""
+        self._answered_by_us.update(self._unanswered.values())
+        self._unanswered, self._wire_ids, self.calls = {}, {}, {}
 
 
-def paired(calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> list[ToolMessage]:
-    """The results in the order of their calls.
+def pair_results(calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> list[ToolMessage]:
+    """Return the results in the order of their calls.
 
     A call's result is the one with its id, else the next that has no call's id; if ids repeat,
     the order alone counts.

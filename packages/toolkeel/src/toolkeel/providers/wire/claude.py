@@ -1,4 +1,4 @@
-"""What Claude's models take, by generation: through Anthropic's own API and through Bedrock."""
+"""Limits and abilities of Claude models by generation, on Anthropic's API and on Bedrock."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 
 from toolkeel.providers.wire.reasoning_ownership import model_family
 
-# The longest reply of each generation, streamed, and whole: what clients and proxies wait for, ten
-# minutes, is not enough for more (anthropic's SDK refuses to ask for it).
+# The longest reply of each generation, streamed, and complete: clients and proxies wait ten
+# minutes, which is not enough for more (anthropic's SDK refuses to request it).
 _LONGEST = (
     (r"claude-(2|instant|3-(opus|sonnet|haiku))", 4096, 4096),
     (r"claude-3-5", 8192, 8192),
@@ -20,7 +20,7 @@ _UNCACHED = re.compile(r"claude-(2|instant|3-(opus|sonnet|haiku)$|3-5-sonnet)")
 
 
 def longest_reply(model: str, *, stream: bool) -> int:
-    """How many tokens to allow a reply for which nobody said it; the wire needs a number.
+    """Return the default ``max_tokens`` for a model; the wire requires a number.
 
     Too few would cut calls off in the middle (provider quirk Q50).
 
@@ -28,12 +28,12 @@ def longest_reply(model: str, *, stream: bool) -> int:
     (64000, 4096)
     """
     family = model_family(model)
-    streamed, whole = next(most for name, *most in _LONGEST if re.match(name, family))
-    return streamed if stream else whole
+    streamed, unstreamed = next(most for name, *most in _LONGEST if re.match(name, family))
+    return streamed if stream else unstreamed
 
 
 def takes_temperature(model: str) -> bool:
-    """Whether the model may be told one: Claude from Opus 4.7 on refuses it.
+    """Return True if the model accepts a temperature; Claude from Opus 4.7 on refuses it.
 
     >>> takes_temperature("claude-sonnet-4-5-20250929"), takes_temperature("claude-opus-5")
     (True, False)
@@ -43,12 +43,12 @@ def takes_temperature(model: str) -> bool:
 
 
 def is_claude(model: str) -> bool:
-    """Whether it is one of Anthropic's, wherever it runs."""
+    """Return True for a model of Anthropic's, on any cloud."""
     return "claude" in model_family(model)
 
 
 def caches_on_bedrock(model: str) -> bool:
-    """Whether Bedrock takes cache points for it: Claude since 3.7, and 3.5 Haiku; Amazon's Nova.
+    """Return True if Bedrock accepts cache points for a model: Claude since 3.7, 3.5 Haiku, Nova.
 
     >>> caches_on_bedrock("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     True

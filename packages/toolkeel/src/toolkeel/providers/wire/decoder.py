@@ -1,7 +1,7 @@
-"""Answers of every wire, whole and streamed: as deltas, and as one message.
+"""Decoders of answers on every wire, complete and streamed, into deltas or one message.
 
-`Decoder` is what the stream decoders of all wires share, with the functions that a wire's package
-gives to programs; a wire's own says what its events mean.
+`Decoder` is the base of all wires' stream decoders and has the functions that each wire's package
+exports; a subclass per wire interprets its events.
 """
 
 from __future__ import annotations
@@ -15,163 +15,169 @@ from toolkeel.content import Block as Made
 from toolkeel.messages import AssistantMessage, FinishReason, ToolCall, Usage
 from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.wire.media import base64_block
-from toolkeel.providers.wire.part_order import Kind, layout_of
+from toolkeel.providers.wire.part_order import Kind, make_layout
 from toolkeel.providers.wire.plain_json import (
     Json,
-    TextPieces,
+    SurrogateJoiner,
     as_dict,
     as_key,
     as_text,
     clean_text,
-    extra_under,
-    input_text,
+    complete_arguments_text,
     plain,
+    wire_options,
 )
-from toolkeel.providers.wire.server_errors import is_error, sent_error
+from toolkeel.providers.wire.server_errors import is_error, reported_error
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 BREAK = "\n\n"
 """Separates blocks of reasoning."""
-_NOTHING = ("", "[DONE]", b"", b"[DONE]")
-_OF_ERRORS = frozenset({"error", "detail", "message"})
+_NO_EVENT = ("", "[DONE]", b"", b"[DONE]")
+_ERROR_KEYS = frozenset({"error", "detail", "message"})
 
 
 class Decoder:
-    """Events in, deltas out, nothing else: feed it from any client, sync or async.
+    """Turns events of an answer into deltas; works with any client, sync or async.
 
     Args:
-        tools: The tools as they were sent; then calls carry their own names again.
-        model: Which model was asked, for wires that do not say which one answers.
+        tools: The tools as they were sent; calls get the tools' own names back.
+        model: The requested model, for wires that do not report which one answers.
 
     Attributes:
-        target: The wire's name, and whose form its tools have.
-        empty: Whether nothing was said so far that could be an answer: then it is worth asking
-            again.
-        reasons: What the server's words for the end of a reply mean.
-        says_model: Whether the wire says which model answers.
+        target: Name of the wire, and of the dialect of its tools.
+        is_empty: True if nothing in the events so far can be an answer; a retry makes sense.
+        finish_reasons: Our finish reasons by the server's words.
+        reports_model: True if the wire reports which model answers.
     """
 
     target: str = "plain"
-    empty = False
-    reasons: ClassVar[Mapping[str, FinishReason]] = {}
-    says_model = True
+    is_empty = False
+    finish_reasons: ClassVar[Mapping[str, FinishReason]] = {}
+    reports_model = True
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         self._tools = tools or WireTools(target=self.target)
-        self._model = "" if self.says_model else model
-        self._calls = 0
-        """How many there were so far."""
+        self._model = "" if self.reports_model else model
+        self._call_count = 0
+        """Number of calls so far."""
         self._reason = ""
-        """Why the reply ended, in the server's word."""
+        """The server's word for why the reply ended."""
         self._media: list[Made] = []
-        """What it made: pictures, sounds and files."""
-        self._text = TextPieces()
-        self._thought = TextPieces()
+        """Media that the model made."""
+        self._text = SurrogateJoiner()
+        self._thinking = SurrogateJoiner()
         self._last_thinking: list[str] | None = None
-        """The pieces of the block that thought last, unless its signature ended it."""
+        """Pieces of the latest block of reasoning, unless its signature ended it."""
         self._usage: Json = {}
 
     def feed(self, event: object) -> list[Delta]:
-        """The deltas in one event.
+        """Decode one event into deltas.
 
         Args:
-            event: A dict, its JSON text, or an SDK's event. Unknown ones hold nothing; a whole
+            event: A dict, its JSON text, or an SDK's event. Unknown events give nothing; a complete
                 answer is one event, and so is a list of events.
 
         Raises:
-            ModelError: if the event is an error, or no JSON.
+            ModelError: if the event is an error, or not JSON.
         """
-        if isinstance(event, (str, bytes)) and (mark := event.strip()) in _NOTHING:
+        if isinstance(event, (str, bytes)) and (mark := event.strip()) in _NO_EVENT:
             if mark:
-                self.done()
+                self.mark_done()
             return []
-        data = self.form(event)
+        data = self.normalize(event)
         if isinstance(data, list):
             return [delta for one in data for delta in self.feed(one)]
-        said = as_dict(data)
-        if not _OF_ERRORS.isdisjoint(said) and is_error(said):
-            raise sent_error(said)
-        return self.take(said)
+        fields = as_dict(data)
+        if not _ERROR_KEYS.isdisjoint(fields) and is_error(fields):
+            raise reported_error(fields)
+        return self.handle_event(fields)
 
-    form = staticmethod(plain)
-    """An event as plain data, under the wire's names."""
+    normalize = staticmethod(plain)
+    """Convert an event to plain data with the wire's names."""
 
-    def done(self) -> None:
-        """The server's mark of the end, ``[DONE]``, which most wires do not have."""
+    def mark_done(self) -> None:
+        """Handle the server's end mark ``[DONE]``, which most wires do not have."""
 
-    def take(self, data: Json) -> list[Delta]:
-        """The deltas in one event, as plain data."""
+    def handle_event(self, data: Json) -> list[Delta]:
+        """Return the deltas of one event, given as plain data."""
         raise NotImplementedError
 
     def read_response(self, reply: object) -> list[Delta]:
-        """The deltas of a whole answer.
+        """Decode a complete answer into deltas.
 
         Raises:
-            ModelError: if it is an error, or nothing that could be an answer.
+            ModelError: if it is an error, or cannot be an answer.
         """
         raise NotImplementedError
 
-    def unfinished(self) -> list[Json]:
-        """The messages that, sent behind the others, let a model go on that only pauses."""
+    def continuation(self) -> list[Json]:
+        """Return messages to append to the request so that a paused model continues."""
         return []
 
     def finish(self) -> list[Delta | AssistantMessage]:
-        """What is left at the end. There is no `Finish` in it if the reply did not end.
+        """Return the remaining deltas; without a `Finish` if the reply did not end.
 
-        The last is a whole message if what came last contradicts what was said before.
+        The last item is a complete message if the server's final form contradicts earlier deltas.
         """
-        rest: list[Delta | AssistantMessage] = [*self.rest()]
-        if self.ended():
+        rest: list[Delta | AssistantMessage] = [*self.remaining_deltas()]
+        if self.is_ended():
             media = tuple(self._media)
-            rest.append(Finish(self.why(), self.spent(), self._model, self.extra(), media))
+            rest.append(
+                Finish(
+                    self.finish_reason(), self.usage(), self._model, self.provider_options(), media
+                )
+            )
         return rest
 
-    def rest(self) -> Iterable[Delta]:
-        """What could not be said earlier."""
+    def remaining_deltas(self) -> Iterable[Delta]:
+        """Return deltas that could not be emitted earlier."""
         return ()
 
-    def ended(self) -> bool:
-        """Whether the server said that the reply is over."""
+    def is_ended(self) -> bool:
+        """Return True if the server declared the reply complete."""
         return bool(self._reason)
 
-    def why(self) -> FinishReason:
-        """Why the reply ended."""
-        reason = self.reasons.get(self._reason, "error")
-        return "tool_calls" if reason == "stop" and self._calls else reason
+    def finish_reason(self) -> FinishReason:
+        """Return why the reply ended."""
+        reason = self.finish_reasons.get(self._reason, "error")
+        return "tool_calls" if reason == "stop" and self._call_count else reason
 
     @staticmethod
-    def usage_of(usage: Json) -> Usage:
-        """What one answer cost, of what the server says of it."""
+    def parse_usage(usage: Json) -> Usage:
+        """Convert the server's usage of one answer."""
         raise NotImplementedError
 
-    def spent(self) -> Usage:
-        """What the reply cost."""
-        return self.usage_of(self._usage)
+    def usage(self) -> Usage:
+        """Return the usage of the reply."""
+        return self.parse_usage(self._usage)
 
-    def billed(self) -> Usage:
-        """What a reply that broke off cost, as far as the server said so."""
-        return self.spent() if self._usage else Usage()
+    def reported_usage(self) -> Usage:
+        """Return the usage of an interrupted reply, as far as the server reported it."""
+        return self.usage() if self._usage else Usage()
 
-    def extra(self) -> Mapping[str, object]:
-        """What a program does not know and the wire wants back."""
+    def provider_options(self) -> Mapping[str, object]:
+        """Return what the wire needs back and no program reads."""
         return NOTHING
 
-    def _show(self, data: object, media_type: object) -> None:
-        """What the model made, whose bytes stand there as base64."""
+    def _add_media(self, data: object, media_type: object) -> None:
+        """Keep media that the model made, sent as base64."""
         block = base64_block(data, media_type)
         if getattr(block, "data", b""):
             self._media.append(block)
 
-    def _say(self, text: str, pieces: list[str] | None = None) -> list[Delta]:
-        """What is said; kept in `pieces`, too."""
-        said = self._text.feed(text)
+    def _text_delta(self, text: str, pieces: list[str] | None = None) -> list[Delta]:
+        """Return a delta for a piece of text, and append it to `pieces`."""
+        clean = self._text.feed(text)
         if pieces is not None:
-            pieces.append(said)
-        return [TextDelta(said)] if said else []
+            pieces.append(clean)
+        return [TextDelta(clean)] if clean else []
 
-    def _think(self, text: str, pieces: list[str] | None = None) -> list[Delta]:
-        """What is thought; kept in `pieces`, too. A blank line separates blocks without signatures."""
-        thought = self._thought.feed(text)
+    def _thinking_delta(self, text: str, pieces: list[str] | None = None) -> list[Delta]:
+        """Return a delta for a piece of reasoning, and append it to `pieces`.
+
+        A blank line separates blocks without signatures.
+        """
+        thought = self._thinking.feed(text)
         if pieces is not None:
             pieces.append(thought)
         if not thought:
@@ -180,20 +186,20 @@ class Decoder:
         separator = BREAK if last is not None and last is not pieces else ""
         return [ReasoningDelta(separator + thought)]
 
-    # — what a wire's package gives to programs —
+    # — exported by each wire's package —
 
     @classmethod
     def decode(cls, reply: object, *, tools: Tools = (), model: str = "") -> AssistantMessage:
-        """A whole answer as a message.
+        """Decode a complete answer into a message.
 
         Args:
-            reply: What the server sent: dict, JSON text or SDK object. An `AssistantMessage` is
-                only given proper call ids.
-            tools: The tools as they were sent; then calls carry their own names again.
-            model: Which model was asked, for wires that do not say which one answers.
+            reply: The server's answer: dict, JSON text or SDK object. An `AssistantMessage` only gets
+                unique call ids.
+            tools: The tools as they were sent; calls get the tools' own names back.
+            model: The requested model, for wires that do not report which one answers.
 
         Raises:
-            ModelError: if it is an error, or nothing that could be an answer.
+            ModelError: if it is an error, or cannot be an answer.
         """
         if isinstance(reply, AssistantMessage):
             return normalize_reply(reply)
@@ -202,11 +208,11 @@ class Decoder:
 
     @classmethod
     def decode_calls(cls, reply: object, *, tools: Tools = ()) -> list[ToolCall]:
-        """The calls in a whole answer, in order, each with an id of its own.
+        """Decode the calls of a complete answer, in order, with unique ids.
 
         Args:
-            reply: As `decode` takes it.
-            tools: The tools as they were sent; then calls carry their own names again.
+            reply: As for `decode`.
+            tools: The tools as they were sent; calls get the tools' own names back.
         """
         return list(cls.decode(reply, tools=tools).tool_calls)
 
@@ -214,15 +220,15 @@ class Decoder:
     def decode_stream(
         cls, events: Iterable[object], *, tools: Tools = (), model: str = ""
     ) -> Iterator[Delta | AssistantMessage]:
-        """A streamed answer as deltas, each as soon as its event is there.
+        """Decode a streamed answer into deltas, each as soon as its event arrives.
 
         Args:
-            events: What the client's stream yields: event objects, dicts or JSON text.
-            tools: The tools as they were sent; then calls carry their own names again.
-            model: Which model was asked, for wires that do not say which one answers.
+            events: Items of the client's stream: event objects, dicts or JSON text.
+            tools: The tools as they were sent; calls get the tools' own names back.
+            model: The requested model, for wires that do not report which one answers.
 
         Yields:
-            Deltas; then, only if the server's last word contradicts them, the whole message.
+            Deltas; then the complete message, only if the server's final form contradicts them.
 
         Raises:
             ModelError: if the server sends an error.
@@ -236,7 +242,7 @@ class Decoder:
     async def adecode_stream(
         cls, events: AsyncIterable[object], *, tools: Tools = (), model: str = ""
     ) -> AsyncIterator[Delta | AssistantMessage]:
-        """`decode_stream` for an asynchronous client."""
+        """Decode a streamed answer of an async client, as `decode_stream` does."""
         decoder = cls(wire_tools(tools, cls.target), model)
         async for event in events:
             for delta in decoder.feed(event):
@@ -246,31 +252,31 @@ class Decoder:
 
 
 class Block:
-    """A content block whose pieces are still coming.
+    """A content block that is still arriving.
 
     Args:
-        wire: As the wire has it so far.
+        wire: The block as received so far.
     """
 
-    __slots__ = ("arguments", "name", "number", "open", "pieces", "wire")
+    __slots__ = ("arguments", "call_index", "is_open", "name", "pieces", "wire")
 
     def __init__(self, wire: Json) -> None:
         self.wire = wire
         self.name = ""
-        self.number = -1
-        """Of a call, which one of the reply it is."""
+        self.call_index = -1
+        """Index of the call in the reply."""
         self.pieces: list[str] = []
-        """Of what is said, thought or argued."""
-        self.arguments = TextPieces(keep_lone=True)
-        self.open = True
+        """Pieces of text, reasoning or arguments."""
+        self.arguments = SurrogateJoiner(keep_lone=True)
+        self.is_open = True
 
     @property
-    def part(self) -> Kind | None:
-        """What it is in a layout; None if there is nothing in it."""
+    def layout_kind(self) -> Kind | None:
+        """The block's kind in a layout; None if it is empty."""
         raise NotImplementedError
 
-    def back(self) -> Json:
-        """The block as it goes back."""
+    def to_wire(self) -> Json:
+        """Return the block in the form that is sent back."""
         raise NotImplementedError
 
 
@@ -278,48 +284,50 @@ B = TypeVar("B", bound=Block)
 
 
 class BlockDecoder(Decoder, Generic[B]):
-    """What wires share whose answers are content blocks: each has a start, pieces and an end.
+    """Base of decoders whose answers are content blocks, each with a start, pieces and an end.
 
     Attributes:
-        call_keys: What of a call's block a program knows; the rest is kept beside the call.
-        index: Under which key an event says which block it is about.
+        call_keys: Keys of a call's block that become part of `ToolCall`; others are kept beside it.
+        index_key: Key of an event that names its block.
     """
 
     call_keys: ClassVar[frozenset[str]]
-    index: ClassVar[str]
+    index_key: ClassVar[str]
 
     def __init__(self, tools: WireTools | None = None, model: str = "") -> None:
         super().__init__(tools, model)
         self._blocks: list[B] = []
         self._by_index: dict[object, B] = {}
-        self._told: Json = {}
+        self._extra: Json = {}
 
-    def _place(self, event: Json) -> object:
-        """Which block an event is about."""
-        return as_key(event.get(self.index))
+    def _block_key(self, event: Json) -> object:
+        """Return the key of the block that an event is about."""
+        return as_key(event.get(self.index_key))
 
-    def _add(self, place: object, block: B) -> B:
-        """A block that begins."""
+    def _add_block(self, place: object, block: B) -> B:
+        """Register a block that starts."""
         self._blocks.append(block)
         self._by_index[place] = block
         return block
 
     def _end_block(self, event: Json) -> list[Delta]:
-        block = self._by_index.get(self._place(event))
-        return self._close(block) if block is not None else []
+        block = self._by_index.get(self._block_key(event))
+        return self._close_block(block) if block is not None else []
 
-    def rest(self) -> Iterable[Delta]:
-        """The ends of blocks that the server left open."""
-        return [delta for block in self._blocks for delta in self._close(block)]
+    def remaining_deltas(self) -> Iterable[Delta]:
+        """Close the blocks that the server left open."""
+        return [delta for block in self._blocks for delta in self._close_block(block)]
 
-    def extra(self) -> Mapping[str, object]:
-        """What stood beside the blocks, and their order if it is not the plain one."""
-        layout = layout_of([(one.part, one.back()) for one in self._blocks if one.part])
-        told = self._told | ({"content": layout} if layout else {})
-        return extra_under(self.target, told)
+    def provider_options(self) -> Mapping[str, object]:
+        """Return the data beside the blocks, and the blocks' order if it is unusual."""
+        layout = make_layout(
+            [(one.layout_kind, one.to_wire()) for one in self._blocks if one.layout_kind]
+        )
+        beside = self._extra | ({"content": layout} if layout else {})
+        return wire_options(self.target, beside)
 
-    def _sign(self, block: Block, signature: object) -> list[Delta]:
-        """The signature of what was thought."""
+    def _signature_delta(self, block: Block, signature: object) -> list[Delta]:
+        """Return a delta for the signature of reasoning."""
         signed = clean_text(as_text(signature))
         if not signed:
             return []
@@ -327,42 +335,42 @@ class BlockDecoder(Decoder, Generic[B]):
         self._last_thinking = None
         return [ReasoningDelta("", signed)]
 
-    def _begin_call(self, block: Block, id: object) -> list[Delta]:
-        """The call that a block begins."""
-        block.number, self._calls = self._calls, self._calls + 1
+    def _start_call(self, block: Block, id: object) -> list[Delta]:
+        """Return the first delta of the call in a block."""
+        block.call_index, self._call_count = self._call_count, self._call_count + 1
         name = as_text(block.wire.get("name"))
         block.name = self._tools.name_of(name)
-        kept = {key: one for key, one in block.wire.items() if one is not None}
-        kept = {key: one for key, one in kept.items() if key not in self.call_keys}
+        beside = {key: one for key, one in block.wire.items() if one is not None}
+        beside = {key: one for key, one in beside.items() if key not in self.call_keys}
         if block.name in self._tools.natives:
-            kept["name"] = name
-        extra = extra_under(self.target, kept)
-        return [CallDelta(block.number, as_text(id), block.name, "", extra)]
+            beside["name"] = name
+        extra = wire_options(self.target, beside)
+        return [CallDelta(block.call_index, as_text(id), block.name, "", extra)]
 
-    def _argue(self, block: Block, piece: str) -> list[Delta]:
-        """A piece of a call's arguments, or of what a tool of the server's own was given."""
+    def _arguments_delta(self, block: Block, piece: str) -> list[Delta]:
+        """Return a delta for a piece of arguments; none for a server tool's input."""
         text = block.arguments.feed(piece)
         block.pieces.append(text)
-        if block.part != "call" or not text or self._is_rewritten(block.name):
+        if block.layout_kind != "call" or not text or self._is_translated(block.name):
             return []
-        return [CallDelta(block.number, arguments=text)]
+        return [CallDelta(block.call_index, arguments=text)]
 
-    def _close(self, block: Block) -> list[Delta]:
-        """End a block; a call's arguments are said now if they have not been yet."""
-        if not block.open or block.part != "call":
+    def _close_block(self, block: Block) -> list[Delta]:
+        """Close a block, emitting a call's arguments if they were not emitted yet."""
+        if not block.is_open or block.layout_kind != "call":
             return []
-        block.open = False
+        block.is_open = False
         text = "".join(block.pieces)
         if not text.strip():
-            text = input_text(block.wire.get("input"))
-        elif not self._is_rewritten(block.name):
+            text = complete_arguments_text(block.wire.get("input"))
+        elif not self._is_translated(block.name):
             return []
-        return [self._whole_call(block, text)]
+        return [self._complete_call(block, text)]
 
-    def _whole_call(self, block: Block, text: str) -> CallDelta:
-        """The arguments of a call that is said at once."""
-        return CallDelta(block.number, arguments=self._tools.from_wire(block.name, text))
+    def _complete_call(self, block: Block, text: str) -> CallDelta:
+        """Return a delta with all arguments of a call."""
+        return CallDelta(block.call_index, arguments=self._tools.from_wire(block.name, text))
 
-    def _is_rewritten(self, name: str) -> bool:
-        """Whether a call's arguments are others here than on the wire: then it is said whole."""
+    def _is_translated(self, name: str) -> bool:
+        """Return True if a call's arguments differ from the wire's and must be emitted at once."""
         return name in self._tools.keys or name in self._tools.natives

@@ -1,4 +1,4 @@
-"""What models on HTTP clients share: a client for each event loop, and how long to wait."""
+"""Shared parts of models on HTTP clients: options, one client per event loop, reading errors."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from weakref import WeakKeyDictionary, finalize
 from toolkeel._common.checked_arguments import check_values, kind_of
 from toolkeel.agent.transcript_media import MEDIA_LIMIT
 from toolkeel.errors import ModelError, SetupError, describe
-from toolkeel.providers.wire.body_cache import Media
+from toolkeel.providers.wire.body_cache import MediaPolicy
 from toolkeel.providers.wire.plain_json import clean_text
 
 
-class Closing(Protocol):
+class Closable(Protocol):
     """A client that can be closed."""
 
     def close(self) -> Awaitable[None]: ...
 
 
 class CommonOptions(TypedDict, total=False):
-    """How every model deals with its server.
+    """Options of every model for its server.
 
     Attributes:
-        timeout: Seconds to wait for the answer, or for its next bytes; None or nothing: as long
-            as the vendor's SDK does, ten minutes as a rule.
-        max_retries: How often a failed request is sent again; 2 if nothing is said.
-        media: Whether the model takes pictures, sounds and files; False: it is told of them. True
-            if nothing is said.
-        media_limit: Most bytes of media in a request, as base64, the oldest being told instead of
-            shown; None: any number; 18 million if nothing is said.
+        timeout: Seconds to wait for the answer, or for its next bytes; None or absent: the SDK's
+            default, usually ten minutes.
+        max_retries: Times a failed request is sent again; 2 by default.
+        media: False if the model takes no pictures, sounds and files, so notes replace them; True
+            by default.
+        media_limit: Most bytes of media in a request, as base64; notes replace the oldest. None: any
+            number; 18 million by default.
     """
 
     timeout: float | None
@@ -40,42 +40,42 @@ class CommonOptions(TypedDict, total=False):
     media_limit: int | None
 
 
-def media_of(options: CommonOptions) -> Media:
-    """What the options say of media."""
-    return Media(options.get("media", True), options.get("media_limit", MEDIA_LIMIT))
+def media_policy(options: CommonOptions) -> MediaPolicy:
+    """Build the media rules from a model's options."""
+    return MediaPolicy(options.get("media", True), options.get("media_limit", MEDIA_LIMIT))
 
 
-C = TypeVar("C", bound=Closing)
+C = TypeVar("C", bound=Closable)
 
 
-class PerLoop(Generic[C]):
-    """A client for each event loop, since a client's connections live on one.
+class ClientPerLoop(Generic[C]):
+    """One client for each event loop, since a client's connections belong to one loop.
 
-    When it is gone its clients are closed, each on its own loop while that runs.
+    When this object is collected, its clients are closed, each on its own loop while that runs.
 
     Args:
-        make: Makes a client. It must not hold what holds this, or nothing is closed in time.
-        given: A client of the program's own: used on every loop, and never closed.
+        make: Makes a client. It must not reference the owner of this object, or nothing is closed in time.
+        passed: A client of the program's own: used on every loop, and never closed.
     """
 
-    def __init__(self, make: Callable[[], C], given: C | None = None) -> None:
+    def __init__(self, make: Callable[[], C], passed: C | None = None) -> None:
         self._make = make
-        self.given = given
+        self.program_client = passed
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, C] = WeakKeyDictionary()
-        finalize(self, _hang_up, self._clients).atexit = False
-        self.first: C = given or make()
+        finalize(self, _close_clients, self._clients).atexit = False
+        self.first: C = passed or make()
         """The one that is made at once, so that what is wrong with its options shows."""
-        self._fresh: C | None = self.first
+        self._unused: C | None = self.first
 
     def get(self) -> C:
-        """The running loop's client."""
-        if self.given is not None:
-            return self.given
+        """Return the running loop's client."""
+        if self.program_client is not None:
+            return self.program_client
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            client = self._clients[loop] = self._fresh or self._make()
-            self._fresh = None
+            client = self._clients[loop] = self._unused or self._make()
+            self._unused = None
         return client
 
     async def close(self) -> None:
@@ -85,14 +85,14 @@ class PerLoop(Generic[C]):
             await client.close()
 
 
-def _hang_up(clients: Mapping[asyncio.AbstractEventLoop, Closing]) -> None:
+def _close_clients(clients: Mapping[asyncio.AbstractEventLoop, Closable]) -> None:
     for loop, client in list(clients.items()):
         with suppress(RuntimeError):  # the loop has closed meanwhile
             if loop.is_running():
                 loop.call_soon_threadsafe(_close_soon, client)
 
 
-def _close_soon(client: Closing) -> None:
+def _close_soon(client: Closable) -> None:
     task = asyncio.ensure_future(client.close())
     _closing.add(task)
     task.add_done_callback(_closing.discard)
@@ -101,33 +101,33 @@ def _close_soon(client: Closing) -> None:
 _closing: set[asyncio.Future[None]] = set()
 
 
-def check_options(model: str, given: Mapping[str, Any], known: Mapping[str, Any]) -> None:
-    """Refuse options that do not exist, and values that are none.
+def check_options(model: str, passed: Mapping[str, Any], known: Mapping[str, Any]) -> None:
+    """Reject unknown options and values of a wrong type.
 
     Args:
-        model: Its class, for errors.
-        given: The options.
-        known: Annotations of those there are.
+        model: Class of the model, for errors.
+        passed: The options.
+        known: Annotations of the known options.
 
     Raises:
-        SetupError: naming them and those there are.
+        SetupError: naming the wrong options and the known ones.
     """
-    if unknown := set(given) - {*known}:
+    if unknown := set(passed) - {*known}:
         raise SetupError(
             f"{model}: no option {', '.join(sorted(unknown))}; there are {', '.join(known)}"
         )
-    check_values(model, given, {name: kind_of(known[name], {}) for name in given})
+    check_values(model, passed, {name: kind_of(known[name], {}) for name in passed})
 
 
 @contextmanager
-def unreadable(model: str) -> Iterator[None]:
-    """Turn whatever an SDK stumbles over in an answer into `ModelError`.
+def reading_answer(model: str) -> Iterator[None]:
+    """Turn any exception while an answer is read into `ModelError`.
 
-    SDKs expect what their servers send. A charset that no body has, a number of five thousand
-    digits, an error that is a list: each ends in another exception of Python's own.
+    SDKs expect what their servers send. An unknown charset, a number of five thousand digits, an
+    error that is a list: each raises another of Python's exceptions.
 
     Args:
-        model: Its name.
+        model: Name of the model.
     """
     try:
         yield

@@ -1,4 +1,4 @@
-"""Content blocks as providers can take them and send them: which are text, and the bytes of the others."""
+"""Content blocks on the wire: blocks that become text, notes for others, and media by their bytes."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from toolkeel.providers.wire.plain_json import (
     as_dict,
     as_text,
     clean_text,
-    decoded_base64,
+    decode_base64,
     dumps,
 )
 
 NO_OUTPUT = "(no tool output)"
 """Stands for an empty result: models make one up where they see nothing."""
 
-ERRORS = ("error", "an error")
+ERROR_PREFIXES = ("error", "an error")
 """How a text begins, in small letters, that says by itself that it tells of a failure."""
 
-BELOW = "(the result follows)"
+RESULT_FOLLOWS = "(the result follows)"
 """Stands before pictures and files of a result without words."""
 
 NO_TEXT = "(no text)"
 """Stands for an empty prompt, which some providers refuse."""
 
 
-def readable(block: Block) -> str | None:
-    """The text of a block that is text: said, JSON, or a file of text.
+def block_text(block: Block) -> str | None:
+    r"""Return the text of a block that can be sent as text: text, JSON, or a text file.
 
-    >>> readable(File("a,b".encode(), "t.csv", "text/csv"))
-    't.csv:\\na,b'
+    >>> block_text(File("a,b".encode(), "t.csv", "text/csv"))
+    't.csv:\na,b'
     """
     if isinstance(block, Text | Data):
         return block.text
@@ -46,28 +46,28 @@ def readable(block: Block) -> str | None:
     return None
 
 
-def note(block: Block, where: str) -> str:
-    """What stands in place of a block that is not text.
+def omission_note(block: Block, where: str) -> str:
+    """Return a note that takes the place of a block.
 
     >>> from toolkeel.content import Image
-    >>> note(Image(b"1234"), "cannot be shown")
+    >>> omission_note(Image(b"1234"), "cannot be shown")
     '[image/png, 4 bytes, cannot be shown]'
     """
     return clean_text(f"{text_of((block,))[:-1]}, {where}]")
 
 
-def words_alone(message: AssistantMessage) -> str:
-    """What a reply says in words, where the pictures and sounds in it go back by themselves."""
+def text_without_media(message: AssistantMessage) -> str:
+    """Return the text of a reply whose media are sent back separately."""
     if isinstance(message.content, str):
         return message.content
     return text_of(tuple(block for block in message.content if isinstance(block, Text | Data)))
 
 
 def is_blank(content: Content) -> bool:
-    """Whether there is nothing but blank text in `content`.
+    r"""Return True if content has nothing but blank text.
 
     >>> from toolkeel.content import Image
-    >>> is_blank(" \\0\\n"), is_blank((Text(""), Image(b"1")))
+    >>> is_blank(" \0\n"), is_blank((Text(""), Image(b"1")))
     (True, False)
     """
     if isinstance(content, str):
@@ -75,8 +75,8 @@ def is_blank(content: Content) -> bool:
     return all(isinstance(block, Text) and is_blank(block.text) for block in content)
 
 
-def content_of(blocks: Iterable[Block]) -> Content:
-    """Blocks as content: one plain text is text."""
+def to_content(blocks: Iterable[Block]) -> Content:
+    """Return blocks as content; a single plain text becomes a string."""
     made = tuple(blocks)
     if len(made) == 1 and isinstance(made[0], Text) and not made[0].extra:
         return made[0].text
@@ -84,23 +84,23 @@ def content_of(blocks: Iterable[Block]) -> Content:
 
 
 def unknown_block(wire: str, block: Json) -> Text:
-    """A block that only its wire knows: it goes back there, and others are told of it."""
+    """Wrap a block that only its wire knows: it is sent back there, other wires get a note."""
     kind = as_text(block.get("type")) or next(iter(block), "block")
     return Text(f"[{kind}, which only {wire} knows]", {wire: block})
 
 
-def kept_block(wire: str, block: Block) -> Json:
-    """The wire's own block that `unknown_block` kept; empty if there is none."""
+def original_block(wire: str, block: Block) -> Json:
+    """Return the wire's own block that `unknown_block` wrapped; empty if there is none."""
     return as_dict(block.extra.get(wire)) if isinstance(block, Text) and block.extra else {}
 
 
 def data_block(value: object) -> Data:
-    """A JSON value as a block."""
+    """Wrap a JSON value as a block."""
     return Data(value, dumps(value))
 
 
 def media_block(data: bytes, media_type: str, url: str = "", name: str = "file") -> Block:
-    """A picture, a sound or a file, by its media type."""
+    """Return a picture, a sound or a file, by its media type."""
     kind = media_type.partition("/")[0]
     if kind == "image":
         return inline(Image(data, media_type, url))
@@ -110,6 +110,6 @@ def media_block(data: bytes, media_type: str, url: str = "", name: str = "file")
 
 
 def base64_block(text: object, media_type: object, name: str = "file") -> Block:
-    """A picture, a sound or a file whose bytes stand there as base64."""
+    """Return a picture, a sound or a file from base64 text."""
     kind = as_text(media_type) or "application/octet-stream"
-    return media_block(decoded_base64(as_text(text)), kind, "", name)
+    return media_block(decode_base64(as_text(text)), kind, "", name)

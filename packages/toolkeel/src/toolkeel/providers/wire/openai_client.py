@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from toolkeel.errors import MissingExtraError, SetupError
 from toolkeel.providers.chat_servers import provider_at
-from toolkeel.providers.wire.http import PerLoop
+from toolkeel.providers.wire.http import ClientPerLoop
 
 try:
     import openai
@@ -20,14 +20,14 @@ except ImportError as error:
 
 
 def is_openai(host: str) -> bool:
-    """Whether a server is OpenAI's, or Azure's of theirs."""
+    """Return True for a server of OpenAI's, or for Azure's OpenAI service."""
     return provider_at(host) in ("openai", "azure.ai.openai")
 
 
 def client_options(
     base_url: str | None, api_key: str | None, timeout: float | None
 ) -> dict[str, Any]:
-    """What the SDK's client takes; a server that is not OpenAI's may need no key."""
+    """Return the options of the SDK's client; another server than OpenAI's may need no key."""
     base_url = base_url or os.environ.get("OPENAI_BASE_URL") or None
     if api_key is None and base_url is not None and not os.environ.get("OPENAI_API_KEY"):
         api_key = "none"
@@ -39,7 +39,7 @@ def client_options(
 
 
 def new_client(owner: str, model: str, options: Mapping[str, Any]) -> openai.AsyncOpenAI:
-    """A client for `owner`, the model class that asks for it.
+    """Make a client for `owner`, the model class in error messages.
 
     Raises:
         SetupError: if there is no key.
@@ -57,17 +57,17 @@ def open_clients(
     model: str,
     client: object,
     place: tuple[str | None, str | None, float | None],
-) -> PerLoop[SdkClient]:
-    """The clients of a model of class `owner`, one for each event loop.
+) -> ClientPerLoop[SdkClient]:
+    """Return the clients of a model, one for each event loop.
 
     Args:
-        owner: The model's class.
-        model: The model's name.
+        owner: Class of the model.
+        model: Name of the model.
         client: The program's own, or None.
-        place: Base URL, key and timeout, each as the model was given it.
+        place: Base URL, key and timeout, as passed to the model.
 
     Raises:
-        SetupError: there is no key.
+        SetupError: if there is no key.
     """
     make = partial(new_client, owner.__name__, model)
     new = partial(own_client, openai, owner.path, make, client_options(*place))
@@ -79,5 +79,5 @@ class OpenAIModel(SdkModel):
 
     package: ClassVar[Any] = openai
 
-    def _reads_body(self, sdk: Any) -> bool:
+    def _needs_dict_body(self, sdk: Any) -> bool:
         return isinstance(sdk, openai.AsyncAzureOpenAI)

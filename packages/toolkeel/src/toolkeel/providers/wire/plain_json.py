@@ -1,4 +1,4 @@
-"""What every wire format needs: plain dicts in, clean text out."""
+"""Conversions that every wire needs: plain dicts in, clean JSON text out."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ M = TypeVar("M")
 
 _BRACKETS = re.compile(r"""\\(?:.|$)|[\[\](){}'"]""", re.DOTALL)
 _EXCERPT = 1000
-"""The most characters of unreadable arguments that are shown to the model again."""
+"""Most characters of invalid arguments that are sent back to the model."""
 
 
 def plain(value: object) -> object:
-    """An SDK's object, JSON text or plain data as plain data, with what the server sent and no more.
+    """Convert an SDK's object or JSON text to plain data, with nothing but what the server sent.
 
     Args:
         value: An object with ``model_dump`` (pydantic, so every OpenAI-like SDK), JSON text as
@@ -40,7 +40,7 @@ def plain(value: object) -> object:
         try:
             return from_json(value)  # twice as fast, and the same where it says anything
         except (ValueError, TypeError):  # half a surrogate pair, an old encoding, no JSON
-            return _loaded(value)
+            return _parse_json(value)
     if isinstance(value, (dict, list)) or value is None:
         return value
     dump = getattr(value, "model_dump", None)
@@ -49,7 +49,7 @@ def plain(value: object) -> object:
     return dict(value) if isinstance(value, Mapping) else value
 
 
-def _loaded(text: str | bytes | bytearray) -> object:
+def _parse_json(text: str | bytes | bytearray) -> object:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
@@ -58,23 +58,17 @@ def _loaded(text: str | bytes | bytearray) -> object:
 
 
 def as_dict(value: object) -> Json:
-    """`value` if it is a dict, else an empty one: for optional parts of a reply."""
+    """Return `value` if it is a dict, else an empty one: for optional parts of a reply."""
     return value if isinstance(value, dict) else {}
 
 
-def response_of(wire: str, reply: object) -> Json:
-    """A whole answer, unless it is certainly one of another wire: read as one of this, it would
-    say nothing and call nothing.
+def parse_response(wire: str, reply: object) -> Json:
+    """Parse a complete answer, rejecting one that certainly belongs to another wire.
 
-    Args:
-        wire: Module of this package that reads it.
-        reply: As dict, JSON text or SDK object.
+    Read by the wrong wire, it would have no text and no calls.
 
-    Raises:
-        ModelError: naming the module that can read it.
-
-    >>> said = {"type": "message", "content": [], "stop_reason": "tool_use"}
-    >>> response_of("openai_chat", said)  # doctest: +ELLIPSIS
+    >>> reply = {"type": "message", "content": [], "stop_reason": "tool_use"}
+    >>> parse_response("openai_chat", reply)  # doctest: +ELLIPSIS
     Traceback (most recent call last):
     ...
     toolkeel.errors.ModelError: this answer is read by toolkeel.providers.anthropic, ...
@@ -97,60 +91,60 @@ _SHAPES: Mapping[str, tuple[frozenset[str], Mapping[str, str]]] = {
     "bedrock": (frozenset({"output", "stopReason"}), {}),
     "gemini": (frozenset({"candidates"}), {}),
 }
-"""What tells whole answers apart: keys they have, and values of others. A row for each wire."""
+"""Keys and values that identify complete answers, a row for each wire."""
 
 WIRES = frozenset(module.replace("_", "-") for module in _SHAPES)
-"""Keys in the ``provider_options`` of messages and calls under which one wire keeps what it wants back.
+"""Keys in the ``provider_options`` of messages and calls that hold one wire's own data.
 
-What Chat Completions wants back stands beside them.
+Chat Completions keeps its data beside them.
 """
 
 
-def by_word(rows: Mapping[M, str]) -> Mapping[str, M]:
-    """What each word of a wire stands for.
+def invert(rows: Mapping[M, str]) -> Mapping[str, M]:
+    """Return the meaning of each word.
 
     Args:
-        rows: The words of one meaning, with blanks between them, by what they mean.
+        rows: The words of each meaning, separated by blanks.
 
-    >>> by_word({"stop": "end_turn stop_sequence", "length": "max_tokens"})["stop_sequence"]
+    >>> invert({"stop": "end_turn stop_sequence", "length": "max_tokens"})["stop_sequence"]
     'stop'
     """
     return MappingProxyType({word: one for one, words in rows.items() for word in words.split()})
 
 
-def given(**values: object) -> Json:
-    """The keys of a body that anything is said about.
+def without_none(**values: object) -> Json:
+    """Return the keyword arguments that are not None as a dict.
 
-    >>> given(temperature=0.0, max_tokens=None)
+    >>> without_none(temperature=0.0, max_tokens=None)
     {'temperature': 0.0}
     """
     return {key: value for key, value in values.items() if value is not None}
 
 
 def as_list(value: object) -> list[object]:
-    """`value` if it is a list, else an empty one."""
+    """Return `value` if it is a list, else an empty one."""
     return value if isinstance(value, list) else []
 
 
 def as_text(value: object) -> str:
-    """`value` if it is text, else nothing."""
+    """Return `value` if it is text, else an empty string."""
     return value if isinstance(value, str) else ""
 
 
 def as_key(value: object) -> object:
-    """`value` if it can be looked up, else its text: servers send odd indexes."""
+    """Return `value` if it is a usual dict key, else its text: servers send odd indexes."""
     return value if isinstance(value, int | str | None) else str(value)
 
 
 def as_count(value: object) -> int:
-    """`value` if it is a count, else 0."""
+    """Return `value` if it is a count, else 0."""
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def decoded_base64(text: str) -> bytes:
-    """The bytes of base64 text, whichever alphabet; none if it is not.
+def decode_base64(text: str) -> bytes:
+    """Decode base64 text of either alphabet; empty if it is invalid.
 
-    >>> decoded_base64("YWI="), decoded_base64("?")
+    >>> decode_base64("YWI="), decode_base64("?")
     (b'ab', b'')
     """
     try:
@@ -160,11 +154,11 @@ def decoded_base64(text: str) -> bytes:
 
 
 def clean_text(text: str) -> str:
-    """`text` without what no JSON body survives: lone surrogates and NUL.
+    r"""Remove what no JSON body survives: lone surrogates and NUL.
 
-    Two halves of a surrogate pair become the one character they stand for.
+    Two halves of a surrogate pair become one character.
 
-    >>> clean_text("cat \\ud83d\\udc31, half \\ud83d, end\\x00")
+    >>> clean_text("cat \ud83d\udc31, half \ud83d, end\x00")
     'cat 🐱, half , end'
     """
     if text.isascii():
@@ -177,9 +171,9 @@ def clean_text(text: str) -> str:
 
 
 def clean(value: object) -> object:
-    """`value` as a request can hold it: clean texts, and no numbers that are not JSON.
+    r"""Return `value` as a request can hold it: clean texts, and no numbers that are not JSON.
 
-    >>> clean({"a": ["half \\ud83d", float("inf")]})
+    >>> clean({"a": ["half \ud83d", float("inf")]})
     {'a': ['half ', None]}
     """
     if isinstance(value, str):
@@ -191,16 +185,16 @@ def clean(value: object) -> object:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-def extra_under(wire: str, kept: Json) -> Mapping[str, object]:
-    """The ``provider_options`` of a message or call in which `wire` keeps what it wants back."""
-    return {wire: clean(kept)} if kept else NOTHING
+def wire_options(wire: str, content: Json) -> Mapping[str, object]:
+    """Return ``provider_options`` of a message or call that keep data for one wire."""
+    return {wire: clean(content)} if content else NOTHING
 
 
-class TextPieces:
-    """Text that comes in pieces, where a piece may end inside a surrogate pair.
+class SurrogateJoiner:
+    """Joins text that arrives in pieces, where a piece may end inside a surrogate pair.
 
     Args:
-        keep_lone: Leave lone surrogates and NUL in, for a reader that shall see and refuse them.
+        keep_lone: True to keep lone surrogates and NUL, for a reader that must reject them.
     """
 
     __slots__ = ("_half", "_keep_lone")
@@ -210,7 +204,7 @@ class TextPieces:
         self._keep_lone = keep_lone
 
     def feed(self, text: str) -> str:
-        """`text` with its pairs joined; the first half of one at the end waits for the other."""
+        """Return `text` with pairs joined; half a pair at its end waits for the next piece."""
         if self._half:
             text, self._half = self._half + text, ""
         elif text.isascii() and "\0" not in text:
@@ -224,14 +218,14 @@ class TextPieces:
         return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
 
 
-class Brackets:
-    """Finds where the outermost brackets of a text end that comes in pieces.
+class BracketScanner:
+    """Finds where the outermost brackets of a text end that arrives in pieces.
 
     Args:
-        quotes: What strings in it, which may hold brackets, stand between.
+        quotes: Quotes of strings, which may contain brackets.
 
     Attributes:
-        end: How many characters there are up to the end; 0 as long as it is not there.
+        end: Number of characters up to the end; 0 until it is found.
     """
 
     __slots__ = ("_depth", "_escaping", "_quote", "_quotes", "_read", "end")
@@ -243,7 +237,7 @@ class Brackets:
         self._escaping = ""
 
     def feed(self, piece: str) -> None:
-        """Read on."""
+        """Scan the next piece."""
         start = self._read - len(self._escaping)
         text, self._escaping = self._escaping + piece, ""
         self._read = start + len(text)
@@ -262,7 +256,7 @@ class Brackets:
 
 
 def dumps(value: object) -> str:
-    """`value` as compact JSON text, Unicode as it is, without what `clean_text` removes."""
+    """Serialize `value` as compact JSON text in Unicode, without what `clean_text` removes."""
     text = _ENCODER.encode(value)
     if "\\u0000" in text:
         text = _ENCODER.encode(_without_nul(value))
@@ -280,27 +274,26 @@ def _without_nul(value: object) -> object:
 
 
 def arguments_text(arguments: str | Mapping[str, object]) -> str:
-    """A call's arguments as JSON text of an object, for sending a past call back.
+    r"""Return a call's arguments as JSON text of an object, for sending a past call back.
 
-    What the model wrote is parsed and written anew, since a raw broken text makes servers
-    refuse the whole conversation. Text that is no JSON object is wrapped in one, so that the
-    model still sees what it wrote.
+    The model's text is parsed and written again, since broken text makes servers refuse the complete
+    conversation. Text that is not a JSON object is wrapped in one, so that the model can still read it.
 
-    >>> arguments_text(' {"city" : "\\\\u6771\\\\u4eac"} ')
+    >>> arguments_text(' {"city" : "\\u6771\\u4eac"} ')
     '{"city":"東京"}'
-    >>> arguments_text("null"), arguments_text('"{\\\\"a\\\\": 1}"')
+    >>> arguments_text("null"), arguments_text('"{\\"a\\": 1}"')
     ('{}', '{"a":1}')
     >>> arguments_text('{"city": "Par')
-    '{"malformed_arguments":"{\\\\"city\\\\": \\\\"Par"}'
+    '{"malformed_arguments":"{\\"city\\": \\"Par"}'
     """
     if not isinstance(arguments, str):
         arguments = dumps(dict(arguments))
     if not arguments or arguments.isspace():
         return "{}"
     try:
-        value = _parsed(arguments)
+        value = _parse_strictly(arguments)
         if isinstance(value, str):
-            value = _parsed(value)
+            value = _parse_strictly(value)
         if value is None or isinstance(value, dict):
             return dumps(value or {})
     except (ValueError, RecursionError):
@@ -310,7 +303,7 @@ def arguments_text(arguments: str | Mapping[str, object]) -> str:
 
 
 def arguments_object(arguments: str | Mapping[str, object]) -> Json:
-    """`arguments_text` as the object it is the text of, for wires that carry objects.
+    """Return a call's arguments as an object, for wires that carry objects.
 
     >>> arguments_object('{"city": "Par')
     {'malformed_arguments': '{"city": "Par'}
@@ -319,18 +312,18 @@ def arguments_object(arguments: str | Mapping[str, object]) -> Json:
     return value
 
 
-def parsed_input(text: str) -> Json:
-    """The input of a block that goes back unchanged: an object, whatever was sent."""
+def parse_object(text: str) -> Json:
+    """Parse JSON text to an object; any other text gives an empty one."""
     try:
         return as_dict(plain(text))
     except ModelError:
         return {}
 
 
-def input_text(value: object) -> str:
-    """The arguments of a call that came whole, as text; none at all are an empty object.
+def complete_arguments_text(value: object) -> str:
+    """Return the arguments of a call that arrived complete, as text; none is an empty object.
 
-    >>> input_text({"city": "東京"}), input_text(None)
+    >>> complete_arguments_text({"city": "東京"}), complete_arguments_text(None)
     ('{"city":"東京"}', '{}')
     """
     if isinstance(value, str):
@@ -338,32 +331,32 @@ def input_text(value: object) -> str:
     return "{}" if value is None else dumps(value)
 
 
-def _parsed(text: str) -> object:
-    """The JSON value of `text`.
+def _parse_strictly(text: str) -> object:
+    """Parse JSON text.
 
     Raises:
-        ValueError, RecursionError: if it has none that can be sent.
+        ValueError, RecursionError: if its value cannot be sent.
     """
     return _DECODER.decode(text)
 
 
-def _refuse(constant: str) -> object:
+def _reject_constant(constant: str) -> object:
     raise ValueError(f"{constant} is not JSON")
 
 
-def _finite(text: str) -> float:
+def _parse_finite(text: str) -> float:
     number = float(text)
     if math.isinf(number):
         raise ValueError(f"{text} is too large")
     return number
 
 
-_DECODER = json.JSONDecoder(parse_constant=_refuse, parse_float=_finite)
+_DECODER = json.JSONDecoder(parse_constant=_reject_constant, parse_float=_parse_finite)
 
 
-def _as_text(value: object) -> str:
-    """What JSON has no form for: bytes as base64, all else as Python writes it."""
+def _encode_other(value: object) -> str:
+    """Convert what JSON cannot express: bytes to base64, anything else to its text."""
     return base64.b64encode(value).decode() if isinstance(value, bytes) else str(value)
 
 
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_as_text)
+_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), default=_encode_other)

@@ -1,10 +1,9 @@
-"""Whose reasoning it is.
+"""Decide which model a reply's reasoning belongs to.
 
-Signed and encrypted reasoning goes back to the model that it came from and to no other. Names
-differ for one model: servers answer with a dated or a shorter one, and clouds put a region and
-a vendor in front and a version behind. An alias, a deployment or a router answers under another
-name altogether; so whoever reads a reply notes with it who was asked, and a reply is the model's
-own if either fits.
+Signed and encrypted reasoning is sent back to the model that made it and to no other. One model has
+several names: servers answer with a dated or a shorter one, and clouds put a region and a vendor
+before it and a version after it. An alias, a deployment or a router answers under another name
+altogether. So each reply also records the requested model, and it is the model's own if either fits.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from toolkeel._records.record import NOTHING, record
 from toolkeel.messages import AssistantMessage, Reasoning
 
 ASKED = "asked"
-"""Under which key of a reply's ``provider_options`` stands who was asked for it."""
+"""Key of a reply's ``provider_options`` that holds the requested model."""
 
 _REGION = re.compile(r"(?:us|eu|ap|apac|jp|au|ca|sa|global|us-gov)\.(?=[a-z0-9-]+\.)")
 _VENDOR = re.compile(r"(?:anthropic|amazon|meta|mistral|deepseek|qwen|openai|google)\.")
@@ -26,7 +25,7 @@ _TAIL = re.compile(r"(?:-latest|-\d{8}|-\d{4}(?:-\d{2}-\d{2})?|-v\d+|:\d+|:lates
 
 @lru_cache(maxsize=256)
 def model_family(name: str) -> str:
-    """A model's name without what says where it runs and when it was made.
+    """Return a model's name without its region, vendor, date and version.
 
     >>> model_family("us.anthropic.claude-sonnet-4-5-20250929-v1:0")
     'claude-sonnet-4-5'
@@ -40,12 +39,12 @@ def model_family(name: str) -> str:
     return family
 
 
-def same_model(asked: str, answered: str) -> bool:
-    """Whether two names are of one model; a name that is not known may be any.
+def is_same_model(asked: str, answered: str) -> bool:
+    """Return True if two names mean one model; an empty name matches any.
 
-    >>> same_model("claude-opus-4-1", "claude-opus-4-1-20250805")
+    >>> is_same_model("claude-opus-4-1", "claude-opus-4-1-20250805")
     True
-    >>> same_model("gpt-5", "gpt-5-mini")
+    >>> is_same_model("gpt-5", "gpt-5-mini")
     False
     """
     if not asked or not answered or asked == answered:
@@ -54,14 +53,14 @@ def same_model(asked: str, answered: str) -> bool:
 
 
 @record
-class Asked:
-    """Which model is asked, and what it and its server take; wires add what is theirs.
+class ModelProfile:
+    """The requested model, and what it and its server accept; each wire adds fields.
 
     Args:
-        model: Its name; what is signed by other models does not go to it as it is. Empty: any.
-        stream: Whether the answer shall be streamed.
-        hosting: Whether the server has tools of its own, such as web search.
-        endpoint: Where the server is; empty: wherever.
+        model: Name of the model; other models' signed reasoning is not sent to it. Empty: any.
+        stream: True to stream the answer.
+        hosting: True if the server has tools of its own, such as web search.
+        endpoint: Host of the server; empty: any.
     """
 
     model: str = ""
@@ -70,30 +69,30 @@ class Asked:
     endpoint: str = ""
 
 
-def asked_note(wire: str, asked: Asked, answered: str) -> Mapping[str, object]:
-    """What is noted with a reply of a model that answers under another name than it is asked by.
+def requested_model_note(wire: str, asked: ModelProfile, answered: str) -> Mapping[str, object]:
+    """Return a note of the requested model, if the reply reports another name.
 
     Args:
-        wire: Over which wire.
-        asked: Which model was asked, and where.
-        answered: The name it answers under.
+        wire: Name of the wire.
+        asked: The requested model and its server.
+        answered: The name in the reply.
     """
-    if answered and same_model(asked.model, answered):
+    if answered and is_same_model(asked.model, answered):
         return NOTHING
     return {ASKED: {"wire": wire, "model": asked.model, "endpoint": asked.endpoint}}
 
 
-def is_own(message: AssistantMessage, wire: str, asked: Asked) -> bool:
-    """Whether a reply is of the model that is asked now: by its name, or by who was asked then.
+def is_own(message: AssistantMessage, wire: str, asked: ModelProfile) -> bool:
+    """Return True if a reply is from the requested model: by its name, or by its note.
 
     Args:
         message: The reply.
-        wire: The wire that is spoken.
-        asked: Which model is asked, and where; an empty name: any.
+        wire: Name of the wire.
+        asked: The requested model and its server; an empty name: any.
     """
     note = message.provider_options.get(ASKED)
     if not isinstance(note, Mapping):
-        return same_model(asked.model, message.model)
+        return is_same_model(asked.model, message.model)
     if (note.get("wire"), note.get("model"), note.get("endpoint")) == (
         wire,
         asked.model,
@@ -101,18 +100,20 @@ def is_own(message: AssistantMessage, wire: str, asked: Asked) -> bool:
     ):
         return True
     known = message.model or str(note.get("model") or "")
-    return same_model(asked.model, known) if known else note.get("wire") == wire
+    return is_same_model(asked.model, known) if known else note.get("wire") == wire
 
 
-def owns_thought(thought: Reasoning, message: AssistantMessage, own: bool, asked: Asked) -> bool:
-    """Whether a thought in a reply is of the model that is asked now.
+def is_own_thought(
+    thought: Reasoning, message: AssistantMessage, own: bool, asked: ModelProfile
+) -> bool:
+    """Return True if a part of a reply's reasoning is from the requested model.
 
     Args:
-        thought: One of the reply's.
+        thought: A part of the reply's reasoning.
         message: The reply.
-        own: What `is_own` says of it.
-        asked: Which model is asked.
+        own: Result of `is_own`.
+        asked: The requested model.
     """
     if thought.model in ("", message.model):
         return own
-    return same_model(asked.model, thought.model)
+    return is_same_model(asked.model, thought.model)

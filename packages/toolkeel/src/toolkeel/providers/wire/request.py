@@ -1,8 +1,8 @@
 """Requests of every wire: transcript, tools and settings in, the body out.
 
-A wire is told by its `Encoder`: where its messages stand, what they look like, and what becomes of
-tools and settings. `Encoder.encode` makes one body of that; `toolkeel.providers.wire.body_cache`
-makes those of a run, each out of the last.
+Each wire has an `Encoder`: where messages go, their form, and the form of tools and settings.
+`Encoder.encode` makes one body; `toolkeel.providers.wire.body_cache` makes those of a run, each
+from the last.
 """
 
 from __future__ import annotations
@@ -23,29 +23,29 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.model_interface import ModelRequest, Settings
-from toolkeel.providers.wire.call_ids import OpenCalls, common_id, paired
+from toolkeel.providers.wire.call_ids import OpenCalls, make_legal_id, pair_results
 from toolkeel.providers.wire.decoder import Decoder
-from toolkeel.providers.wire.media import inline, kept_block, note, readable
+from toolkeel.providers.wire.media import block_text, inline, omission_note, original_block
 from toolkeel.providers.wire.plain_json import Json, clean_text
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
-P = TypeVar("P", bound=Asked)
+P = TypeVar("P", bound=ModelProfile)
 
 
 @record
 class PreparedRequest:
-    """What depends on a request's tools and settings alone.
+    """The part of a request that depends on its tools and settings alone.
 
     Args:
         tools: The tools on the wire.
-        settings: The request's.
-        fixed: The keys of the body that they make.
+        settings: The request's settings.
+        static_keys: Keys of the body made from them.
     """
 
     tools: WireTools
     settings: Settings
-    fixed: Json
+    static_keys: Json
 
 
 @record
@@ -53,32 +53,32 @@ class WireResults:
     """Results on the wire.
 
     Args:
-        blocks: The results themselves.
-        after: What they hold that must stand behind all results of the turn.
+        blocks: The results.
+        trailing: Content of theirs that must follow all results of the turn.
     """
 
     blocks: list[Json]
-    after: list[Json]
+    trailing: list[Json]
 
 
 class Encoder(Generic[P]):
     """Encodes a transcript message by message, so that a growing one is encoded once.
 
-    Call ids become unique across the transcript and legal for the server, the same on the call
-    and on its result. Results stand in the order of their calls. A call without one is answered
-    with a sentence that says so, and a result without a call is left out, since servers refuse
-    both (provider quirks Q1 to Q5).
+    Call ids become unique across the transcript and legal for the server, the same on the call and on
+    its result. Results come in the order of their calls. A call without a result is answered with a
+    placeholder, and a result without a call is dropped, since servers refuse both (provider quirks Q1
+    to Q5).
 
     Args:
-        tools: The request's; other names are made legal one by one.
-        profile: What the model and its server take.
-        legal: Gives a call id that the wire takes: its argument itself, if it does.
+        tools: The request's tools; names of other tools are made legal one by one.
+        profile: What the model and its server accept.
+        legal: Turns a call id into a legal one; a legal id stays unchanged.
 
     Attributes:
-        wire: Its name.
-        key: Where the messages stand in the body.
-        decoder: Reads the wire's answers.
-        begun: Whether something stands before what is encoded.
+        wire: Name of the wire.
+        key: Key of the body that holds the messages.
+        decoder: Decodes the wire's answers.
+        has_messages: True if messages come before the encoded ones.
     """
 
     wire: ClassVar[str]
@@ -86,157 +86,159 @@ class Encoder(Generic[P]):
     decoder: ClassVar[type[Decoder]]
 
     def __init__(
-        self, tools: WireTools, profile: P, legal: Callable[[str], str] = common_id
+        self, tools: WireTools, profile: P, legal: Callable[[str], str] = make_legal_id
     ) -> None:
         self._tools = tools
         self._profile = profile
         self._open = OpenCalls(legal)
         self._encoded: dict[str, WireResults] = {}
         self._after: list[Json] = []
-        self.begun = False
+        self.has_messages = False
 
     @property
-    def late(self) -> bool:
-        """Whether a result stood elsewhere than behind its call, which was answered with a
-        sentence: then the transcript must be put in order first (`toolkeel.agent.transcript.repair`)."""
-        return self._open.late
+    def needs_repair(self) -> bool:
+        """True if a result came late, after its call was answered with a placeholder.
+
+        The transcript must then be reordered first (`toolkeel.agent.transcript.repair`).
+        """
+        return self._open.has_late_result
 
     def add(self, message: Message) -> list[Json]:
-        """The wire messages that are over with this one."""
+        """Encode a message and return the wire messages that are complete now."""
         if not isinstance(message, ToolMessage):
-            return self.said(message)
-        if wire_id := self._open.take(message):
+            return self.encode_message(message)
+        if wire_id := self._open.match_result(message):
             self._encoded[wire_id] = self._encode_result(
                 message, self._open.calls[wire_id], wire_id
             )
-        return self.due()
+        return self.take_ready_results()
 
-    def due(self) -> list[Json]:
-        """The results that can be said by now: those of all calls before them are there."""
-        said: list[Json] = []
+    def take_ready_results(self) -> list[Json]:
+        """Return the results that can be sent: all results of earlier calls are present."""
+        make_text: list[Json] = []
         while (first := next(iter(self._open.calls), "")) in self._encoded:
             result = self._encoded.pop(first)
             del self._open.calls[first]
-            said += result.blocks
-            self._after += result.after
-        return said
+            make_text += result.blocks
+            self._after += result.trailing
+        return make_text
 
-    def rest(self) -> WireResults:
-        """What the open calls are answered with so far: results, or a sentence for each without."""
+    def open_results(self) -> WireResults:
+        """Return answers for the open calls: results, or placeholders for missing ones."""
         rest = WireResults([], [*self._after])
         for wire_id, call in self._open.calls.items():
             result = self._encoded.get(wire_id) or self._encode_result(
                 make_missing_result(call), call, wire_id
             )
             rest.blocks.extend(result.blocks)
-            rest.after.extend(result.after)
+            rest.trailing.extend(result.trailing)
         return rest
 
-    def close(self) -> None:
+    def close_turn(self) -> None:
         """End the turn whose calls are open."""
-        self._open.close()
+        self._open.close_turn()
         self._encoded.clear()
         self._after = []
 
     def _encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
-        return self.encode_result(self._tools.told(result), call, wire_id)
+        return self.encode_result(self._tools.with_wire_names(result), call, wire_id)
 
-    def end(self) -> list[Json]:
-        """`tail`, as the end of a request."""
-        return self.tail()
+    def encode_end(self) -> list[Json]:
+        """Return the last wire messages of a request."""
+        return self.encode_tail()
 
-    def transcript(self, messages: Iterable[Message]) -> list[Json]:
-        """All of `messages`, put in order if they are not, as wire messages."""
-        return [*(wire for one in repair(messages) for wire in self.add(one)), *self.end()]
+    def encode_transcript(self, messages: Iterable[Message]) -> list[Json]:
+        """Encode all messages, reordering them if necessary."""
+        return [*(wire for one in repair(messages) for wire in self.add(one)), *self.encode_end()]
 
-    # — what each wire says itself —
+    # — defined by each wire —
 
-    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """The wire messages that are over with this one."""
+    def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
+        """Encode a message that is not a result; return the wire messages that are complete now."""
         raise NotImplementedError
 
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
-        """The result of the call that has `wire_id`."""
+        """Encode the result of the call that has `wire_id`."""
         raise NotImplementedError
 
-    def tail(self) -> list[Json]:
-        """The wire messages that the next message may change."""
+    def encode_tail(self) -> list[Json]:
+        """Return the wire messages that the next message may still change."""
         raise NotImplementedError
 
-    def head(self, prepared: PreparedRequest) -> Json:
-        """The keys of the body, beside the messages, that depend on them."""
+    def encode_head(self, prepared: PreparedRequest) -> Json:
+        """Return keys of the body, beside the messages, that depend on the messages."""
         return {}
 
     @classmethod
-    def sent(cls, tools: Tools, strict: bool | None, profile: P) -> WireTools:
-        """The tools as they are sent."""
+    def make_wire_tools(cls, tools: Tools, strict: bool | None, profile: P) -> WireTools:
+        """Convert the tools to the form in which they are sent."""
         return wire_tools(tools, cls.wire, strict, hosting=profile.hosting)
 
     @staticmethod
-    def options(settings: Settings, tools: WireTools, profile: P) -> Json:
-        """The body of a request without what depends on its messages."""
+    def encode_options(settings: Settings, tools: WireTools, profile: P) -> Json:
+        """Return the keys of a body that do not depend on its messages."""
         raise NotImplementedError
 
-    # — whole requests —
+    # — complete requests —
 
     @classmethod
     def prepare(cls, request: ModelRequest, profile: P) -> PreparedRequest:
-        """What depends on a request's tools and settings alone.
+        """Prepare the part of a request that depends on its tools and settings alone.
 
         Raises:
             DefinitionError: if a tool cannot be put in the provider's form.
             SetupError: if the settings choose a tool that is not there.
         """
-        tools = cls.sent(request.tools, request.settings.strict, profile)
-        fixed = cls.options(request.settings, tools, profile)
+        tools = cls.make_wire_tools(request.tools, request.settings.strict, profile)
+        fixed = cls.encode_options(request.settings, tools, profile)
         return PreparedRequest(tools, request.settings, fixed)
 
     @classmethod
     def encode(cls, request: ModelRequest, profile: P) -> Json:
-        """The body of a request."""
+        """Encode the body of a request."""
         prepared = cls.prepare(request, profile)
         encoder = cls(prepared.tools, profile)
-        messages = encoder.transcript(request.messages)
-        return {cls.key: messages, **encoder.head(prepared), **prepared.fixed}
+        messages = encoder.encode_transcript(request.messages)
+        return {cls.key: messages, **encoder.encode_head(prepared), **prepared.static_keys}
 
     @classmethod
-    def turn(
+    def encode_turn(
         cls, reply: object, results: Sequence[ToolMessage], tools: WireTools, profile: P
     ) -> list[Json]:
-        """A reply and the results of its calls alone, to stand behind what was said before.
+        """Encode a reply and the results of its calls, to append to earlier messages.
 
         Raises:
             SetupError: if there is not one result for each call.
-            ModelError: if the reply is none of this wire.
+            ModelError: if the reply is not of this wire.
         """
         message = cls.decoder.decode(reply, tools=tools)
-        ordered = paired(message.tool_calls, results)
+        ordered = pair_results(message.tool_calls, results)
         encoder = cls(tools, profile)
-        encoder.begun = True
+        encoder.has_messages = True
         wires = encoder.add(message)
         for call, result in zip(message.tool_calls, ordered, strict=True):
             wires += encoder.add(replace(result, tool_call_id=call.id))
-        return wires + encoder.tail()
+        return wires + encoder.encode_tail()
 
 
 def encode_block(
     wire: str,
     block: Block,
-    said: Callable[[str], Json],
-    shown: Callable[[Image | Audio | File], list[Json]],
+    make_text: Callable[[str], Json],
+    make_media: Callable[[Image | Audio | File], list[Json]],
 ) -> list[Json]:
-    """A block of content on a wire; a sentence about it, where the wire has no form for it.
+    """Encode a content block; a note replaces one that the wire has no form for.
 
     Args:
-        wire: Whose own blocks go back as they came.
-        block: Ours.
-        said: The wire's block that says a text.
-        shown: The wire's blocks for a picture, a sound or a file; none if it has no form for it.
+        wire: Name of the wire, whose own blocks are sent back unchanged.
+        block: The block.
+        make_text: Makes the wire's text block.
+        make_media: Makes the wire's blocks for a picture, a sound or a file; none if it has no form for it.
     """
-    if kept := kept_block(wire, block):
-        return [kept]
-    text = readable(block)
+    if original := original_block(wire, block):
+        return [original]
+    text = block_text(block)
     if text is not None or not isinstance(block, Image | Audio | File):
-        return [said(clean_text(text or ""))]
+        return [make_text(clean_text(text or ""))]
     block = inline(block)
-    return shown(block) or [said(note(block, "cannot be shown"))]
+    return make_media(block) or [make_text(omission_note(block, "cannot be shown"))]

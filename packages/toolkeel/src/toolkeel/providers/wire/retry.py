@@ -1,10 +1,10 @@
-"""The one place where a failed request is sent again; the SDKs' own repetitions are switched off.
+"""Retries: the only place where a failed request is sent again; the SDKs' own retries are off.
 
-What is worth repeating follows from the error's kind, which follows from status and headers
-(`toolkeel.errors`). A reply of which anything was given away is never asked for again: whoever
-listens would hear two beginnings. Waits grow exponentially, with jitter so that many who failed at
-once do not return at once (https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter),
-and are never shorter than what the server asked for.
+The kind of an error, derived from status and headers (`toolkeel.errors`), decides whether a retry
+makes sense. A reply is never requested again after its first delta was passed on: readers would get
+two beginnings. Waits grow exponentially, with jitter so that clients that failed together do not
+return together (https://aws.amazon.com/builders-library/timeouts-retries-and-backoff-with-jitter),
+and are never shorter than the server requires.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from toolkeel.messages import AssistantMessage, Usage
 from toolkeel.model_interface import Delta, Finish, RetryDelta
 
 MAX_RETRIES = 2
-FIRST_WAIT = 0.5
-"""Seconds before the first repetition; each further one waits twice as long."""
-LONGEST_WAIT = 8.0
-"""Seconds that the doubling ends at."""
-PATIENCE = 60.0
-"""Most seconds a server may ask to wait; who asks for more gets the request back as an error."""
+FIRST_BACKOFF = 0.5
+"""Seconds before the first retry; each further one waits twice as long."""
+MAX_BACKOFF = 8.0
+"""Longest wait in seconds, unless the server requires more."""
+MAX_RETRY_AFTER = 60.0
+"""Seconds; a longer Retry-After is not honored: the error is raised."""
 
 Deltas: TypeAlias = Sequence[Delta | AssistantMessage]
-"""What of a reply came at once, in order."""
+"""Deltas of a reply that arrived together, in order."""
 
 
 class Retries:
-    """How often and when one model's failed requests are sent again.
+    """Sends failed requests of one model again.
 
-    When the server says that it gets too many, every further request through the same model
-    waits as long as the server asked, not only the one that was told.
+    After a rate limit, all further requests through the same model wait as long as the server required,
+    not only the one that was refused.
 
     Args:
-        model: Its name.
-        limit: How often a request is sent again; None: twice.
+        model: Name of the model.
+        limit: Times a request is sent again; None: twice.
 
     Raises:
-        SetupError: if `limit` is no count.
+        SetupError: if `limit` is negative.
     """
 
     def __init__(self, model: str, limit: int | None = None) -> None:
@@ -54,31 +54,33 @@ class Retries:
         self._limit = MAX_RETRIES if limit is None else limit
         self._not_before = 0.0
 
-    async def of(self, attempt: Callable[[], AsyncGenerator[Deltas]]) -> AsyncGenerator[Deltas]:
-        """The deltas of the first attempt that does not fail before it says something.
+    async def run(self, attempt: Callable[[], AsyncGenerator[Deltas]]) -> AsyncGenerator[Deltas]:
+        """Yield the deltas of the first attempt that does not fail before its first delta.
 
         Args:
-            attempt: Sends the request and gives the reply, in parts as they come.
+            attempt: Sends the request and yields the reply in parts as they arrive.
 
         Raises:
-            ModelError: the last attempt's.
+            ModelError: of the last attempt.
         """
         failed, spent = 0, Usage()
         while True:
             if (early := self._not_before - monotonic()) > 0:
                 await asyncio.sleep(early)
-            said = False
+            has_output = False
             try:
                 async with aclosing(attempt()) as parts:
                     async for deltas in parts:
-                        said = said or bool(deltas)
-                        yield [_added(one, spent) for one in deltas] if spent.requests else deltas
-                if said:
+                        has_output = has_output or bool(deltas)
+                        yield (
+                            [_add_usage(one, spent) for one in deltas] if spent.requests else deltas
+                        )
+                if has_output:
                     return
-                raise ModelUnavailable(f"{self._model}: the answer ended before anything was said")
+                raise ModelUnavailable(f"{self._model}: the answer ended before its first delta")
             except ModelError as error:
                 failed += 1
-                wait = None if said else self._wait(error, failed)
+                wait = None if has_output else self._delay(error, failed)
                 error.usage = spent = spent + error.usage
                 if wait is None:
                     raise
@@ -86,26 +88,26 @@ class Retries:
             yield [retry]
             await asyncio.sleep(wait)
 
-    def _wait(self, error: ModelError, failed: int) -> float | None:
-        """Seconds until the request is sent again; None if it is not.
+    def _delay(self, error: ModelError, failed: int) -> float | None:
+        """Return seconds until the request is sent again; None if it is not.
 
         Args:
-            error: Why it failed.
-            failed: How often it has by now.
+            error: The failure.
+            failed: Number of failures so far.
         """
         asked = error.retry_after
-        if isinstance(error, RateLimited) and asked is not None and asked <= PATIENCE:
+        if isinstance(error, RateLimited) and asked is not None and asked <= MAX_RETRY_AFTER:
             self._not_before = max(self._not_before, monotonic() + asked)
-        if not error.retryable or failed > self._limit or (asked or 0.0) > PATIENCE:
+        if not error.retryable or failed > self._limit or (asked or 0.0) > MAX_RETRY_AFTER:
             return None
-        backoff: float = min(FIRST_WAIT * 2.0 ** min(failed - 1, 10), LONGEST_WAIT)
+        backoff: float = min(FIRST_BACKOFF * 2.0 ** min(failed - 1, 10), MAX_BACKOFF)
         if asked is None:
             return backoff * random.uniform(0.5, 1.0)
         return asked + min(asked, backoff) * random.uniform(0.0, 0.25)
 
 
-def _added(delta: Delta | AssistantMessage, spent: Usage) -> Delta | AssistantMessage:
-    """`delta`, at the end of a reply with what the attempts before it have cost."""
+def _add_usage(delta: Delta | AssistantMessage, spent: Usage) -> Delta | AssistantMessage:
+    """Add the usage of failed attempts to the end of a reply."""
     if isinstance(delta, Finish | AssistantMessage):
         return replace(delta, usage=spent + delta.usage)
     return delta

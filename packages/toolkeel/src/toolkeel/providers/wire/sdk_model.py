@@ -17,13 +17,13 @@ import httpx2
 
 from toolkeel._records.record import record
 from toolkeel.errors import ModelError, ModelUnavailable
-from toolkeel.providers.wire.http import PerLoop
+from toolkeel.providers.wire.http import ClientPerLoop
 from toolkeel.providers.wire.model import ModelOptions, WireModel
 from toolkeel.providers.wire.plain_json import Json
-from toolkeel.providers.wire.reasoning_ownership import Asked
+from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.request import PreparedRequest
-from toolkeel.providers.wire.server_errors import refused
-from toolkeel.providers.wire.sse import parsed
+from toolkeel.providers.wire.server_errors import response_error
+from toolkeel.providers.wire.sse import decode_events
 
 _HARMLESS = ("host", "accept", "content-type", "content-length", "transfer-encoding", "user-agent")
 """Headers that identify neither the program nor its account."""
@@ -73,14 +73,14 @@ class SdkClient:
             await self._close()
 
 
-def sdk_clients(new: Callable[[], SdkClient], given: Any) -> PerLoop[SdkClient]:
+def sdk_clients(new: Callable[[], SdkClient], program_client: Any) -> ClientPerLoop[SdkClient]:
     """Return the clients of a model, one for each event loop.
 
     Args:
         new: Makes one.
-        given: The program's own client, or None.
+        program_client: The program's own client, or None.
     """
-    return PerLoop(new, None if given is None else SdkClient(given))
+    return ClientPerLoop(new, None if program_client is None else SdkClient(program_client))
 
 
 def own_client(
@@ -96,7 +96,7 @@ def own_client(
     """
     http = package.DefaultAsyncHttpxClient(event_hooks={"request": [drop_key_elsewhere]})
     sdk = make({**options, "http_client": http})
-    if not sdk.auth_headers:  # a key that changes: the SDK asks for it at each request
+    if not sdk.auth_headers:  # a key that changes: the SDK gets it for each request
         return SdkClient(sdk, close=sdk.close)
     known = {**http.headers, **httpx2.Headers(_texts(sdk.auth_headers, sdk.default_headers))}
     base = sdk.base_url
@@ -128,13 +128,13 @@ class SdkModel(WireModel):
     """A model behind one of these SDKs.
 
     Args:
-        profile: Which model is asked, and what it and its server take.
-        options: How to deal with the server.
+        profile: The requested model, and what it and its server accept.
+        options: Options for the server.
         sdk: One client for each event loop.
 
     Attributes:
         package: The SDK.
-        path: Where requests go, below the server's base URL.
+        path: Path of the requests, below the server's base URL.
     """
 
     package: ClassVar[Any]
@@ -142,30 +142,34 @@ class SdkModel(WireModel):
 
     def __init__(
         self,
-        profile: Asked,
+        profile: ModelProfile,
         options: ModelOptions,
-        sdk: PerLoop[SdkClient],
+        sdk: ClientPerLoop[SdkClient],
     ) -> None:
         self._sdk = sdk
-        limit = None if sdk.given is None else getattr(sdk.given.sdk, "max_retries", None)
+        limit = (
+            None
+            if sdk.program_client is None
+            else getattr(sdk.program_client.sdk, "max_retries", None)
+        )
         super().__init__(profile, options, sdk, limit)
 
     def _errors(self) -> AbstractContextManager[None]:
         return sdk_errors(self.package, self.name)
 
     def _betas(self, prepared: PreparedRequest) -> str:
-        """What of the server's interface a request needs that is not for everybody yet."""
+        """Return the beta features of the server's API that a request needs, separated by commas."""
         return ""
 
-    def _reads_body(self, sdk: Any) -> bool:
-        """Whether a client looks for the model's name in the body, and so wants it as a dict."""
+    def _needs_dict_body(self, sdk: Any) -> bool:
+        """Return True if a client reads the model's name from the body, and so needs a dict."""
         raise NotImplementedError
 
     async def _events(
         self, body: Any, prepared: PreparedRequest
     ) -> AsyncGenerator[Sequence[object]]:
         client = self._sdk.get()
-        answer = await self._ask(client, body, prepared)
+        answer = await self._post(client, body, prepared)
         try:
             if self._stream:
                 async with aclosing(self._read(client.sdk, answer)) as read:
@@ -177,14 +181,16 @@ class SdkModel(WireModel):
             await answer.aclose()
 
     def _read(self, sdk: Any, answer: httpx2.Response) -> AsyncGenerator[Sequence[object]]:
-        """The events of a streamed answer, read here: the SDKs lose those without a name, and the
-        first one behind a byte order mark."""
-        return parsed(answer.aiter_bytes())
+        """Decode the events of a streamed answer.
 
-    async def _ask(
+        The SDKs lose events without a name, and the first one after a byte order mark.
+        """
+        return decode_events(answer.aiter_bytes())
+
+    async def _post(
         self, client: SdkClient, body: bytes, prepared: PreparedRequest
     ) -> httpx2.Response:
-        """The answer to a request; its body is still to be read."""
+        """Send a request and return the answer, its body still unread."""
         betas = self._betas(prepared)
         headers = {"anthropic-beta": betas} if betas else {}
         if client.http is None or client.template is None:
@@ -195,7 +201,7 @@ class SdkModel(WireModel):
         self, sdk: Any, body: bytes, headers: Mapping[str, str]
     ) -> httpx2.Response:
         """Send a request through the SDK."""
-        sent = {"body": json.loads(body)} if self._reads_body(sdk) else {"content": body}
+        sent = {"body": json.loads(body)} if self._needs_dict_body(sdk) else {"content": body}
         answer: httpx2.Response = await sdk.post(
             self.path,
             cast_to=httpx2.Response,
@@ -235,16 +241,16 @@ class SdkModel(WireModel):
         answer = await http.send(request, stream=self._stream)
         if not answer.is_success:
             await answer.aread()
-            raise _refused(answer)
+            raise _refusal(answer)
         return answer
 
 
-def _refused(response: httpx2.Response) -> ModelError:
+def _refusal(response: httpx2.Response) -> ModelError:
     try:
         text = response.text
     except UnicodeError:  # a proxy's page in another charset than it says
         text = response.content.decode(errors="replace")
-    return refused(response.status_code, text, response.headers)
+    return response_error(response.status_code, text, response.headers)
 
 
 @contextmanager
@@ -254,7 +260,7 @@ def sdk_errors(package: Any, model: str) -> Iterator[None]:
         try:
             yield
         except package.APIStatusError as error:
-            raise _refused(error.response) from error
+            raise _refusal(error.response) from error
 
 
 @contextmanager
@@ -265,8 +271,8 @@ def http_errors(model: str, broken: Any = httpx2.HTTPError) -> Iterator[None]:
     except broken as error:
         url = error.request.url
         why = str(error.__cause__ or error) or type(error).__name__
-        said = f"{model} at {url.scheme}://{url.netloc.decode()}: the answer broke off ({why})"
-        raise ModelUnavailable(said) from error
+        message = f"{model} at {url.scheme}://{url.netloc.decode()}: the answer broke off ({why})"
+        raise ModelUnavailable(message) from error
     except json.JSONDecodeError as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
     except ModelError as error:  # sent in place of an answer, or inside a stream

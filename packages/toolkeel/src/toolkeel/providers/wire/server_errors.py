@@ -1,7 +1,7 @@
-"""Errors as servers send them, over every wire: in place of an answer, inside a stream, by HTTP.
+"""Errors of servers on every wire: instead of an answer, inside a stream, by HTTP status.
 
-What an error means follows from its status, code, type and headers, never from its words; those
-are for people, wherever the server put them.
+An error's status, code, type and headers decide its kind, never its text; the text is for people,
+wherever the server put it.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from contextlib import suppress
 from email.utils import parsedate_to_datetime
 
 from toolkeel.errors import ModelError, model_error
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, by_word, clean_text
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text, invert
 
-STATUS: Mapping[str, int] = by_word(
+STATUS: Mapping[str, int] = invert(
     {
         400: "invalid_request_error context_length_exceeded validationexception",
         401: "authentication_error invalid_api_key",
@@ -32,10 +32,10 @@ STATUS: Mapping[str, int] = by_word(
         529: "overloaded_error",
     }
 )
-"""The HTTP status of an error that has only a code, a type or a name; of ``invalid_…`` it is 400."""
+"""HTTP status of an error that has only a code, a type or a name; ``invalid_…`` is 400."""
 
-NO_MONEY = "insufficient_quota"
-"""The code of a 429 that does not pass by itself."""
+QUOTA_EXHAUSTED = "insufficient_quota"
+"""Code of a 429 that waiting does not solve."""
 
 _STATUS_KEYS = ("originalStatusCode", "code", "status", "status_code", "type")
 _WORDS = (
@@ -44,38 +44,38 @@ _WORDS = (
 )
 
 
-_ALONE = frozenset(
+_ERROR_KEYS = frozenset(
     {*_WORDS, *_STATUS_KEYS, "object", "param", "request_id", "requestId", "instance"}
 )
-"""What an error holds, and an envelope round an answer as well: so it must hold nothing else."""
+"""Keys of an error. An envelope around an answer may have them too, so there must be no others."""
 
 
-def words_of(value: object, depth: int = 4) -> str:
-    """What a server says in an error, wherever it puts it; empty if it says nothing.
+def error_text(value: object, depth: int = 4) -> str:
+    """Return the text of a server's error, wherever it is; empty if there is none.
 
-    >>> words_of({"error": "no such model"}), words_of({"error": {"message": "busy"}})
+    >>> error_text({"error": "no such model"}), error_text({"error": {"message": "busy"}})
     ('no such model', 'busy')
-    >>> words_of({"detail": [{"loc": ["body"], "msg": "field required"}, {"msg": "too long"}]})
+    >>> error_text({"detail": [{"loc": ["body"], "msg": "field required"}, {"msg": "too long"}]})
     'field required; too long'
     """
     if isinstance(value, str):
         return clean_text(value).strip()
     if isinstance(value, list) and depth:
-        return "; ".join(filter(None, (words_of(one, depth - 1) for one in value[:8])))
+        return "; ".join(filter(None, (error_text(one, depth - 1) for one in value[:8])))
     if not isinstance(value, dict) or not depth:
         return ""
-    return next((said for key in _WORDS if (said := words_of(value.get(key), depth - 1))), "")
+    return next((text for key in _WORDS if (text := error_text(value.get(key), depth - 1))), "")
 
 
 def incomplete_response(missing: str, data: object) -> ModelError:
-    """The error that a server's answer is none, in the server's own words if it has any."""
-    said = words_of(data)
-    why = f": {said}" if said else f": {str(data)[:80]!r}"
+    """Build the error for an answer without a required key, with the server's text if it has any."""
+    text = error_text(data)
+    why = f": {text}" if text else f": {str(data)[:80]!r}"
     return ModelError(f"the server's answer has no {missing}{why}")
 
 
 def status_of(error: Mapping[str, object], name: str = "") -> int | None:
-    """The HTTP status that an error's code, status, type or name is or stands for.
+    """Return the HTTP status that an error's code, status, type or name means.
 
     >>> status_of({"code": "429"}), status_of({"type": "server_error", "code": None})
     (429, 500)
@@ -93,70 +93,70 @@ def status_of(error: Mapping[str, object], name: str = "") -> int | None:
 
 
 def is_error(data: Json) -> bool:
-    """Whether an event is an error in the place of one, as proxies and gateways send them on any wire.
+    """Return True if an event is an error in place of an answer, as proxies send them on any wire.
 
     >>> is_error({"detail": "overloaded"}), is_error({"type": "message_start", "message": {}})
     (True, False)
     """
     unnamed = data.get("type", "error") == "error" and data.get("object", "error") == "error"
-    return unnamed and bool(data.get("error") or (data.keys() <= _ALONE and words_of(data)))
+    return unnamed and bool(data.get("error") or (data.keys() <= _ERROR_KEYS and error_text(data)))
 
 
-def sent_error(data: Json, name: str = "") -> ModelError:
-    """The error that a server sent in place of an answer, or of a part of one.
+def reported_error(data: Json, name: str = "") -> ModelError:
+    """Build the error that a server sent instead of an answer, or of a part of one.
 
     Args:
-        data: What it sent.
-        name: What the error is called, if that does not stand in it.
+        data: The server's JSON.
+        name: Name of the error, if it is not in `data`.
     """
     error = as_dict(data.get("error")) or data
     called = (as_text(error.get(key)) for key in ("code", "type", "status"))
-    said = words_of(data) or next(filter(None, called), name) or "the server sent an error"
+    text = error_text(data) or next(filter(None, called), name) or "the server sent an error"
     return model_error(
-        said,
+        text,
         status=status_of(error, name),
         retry_after=retry_delay(error),
-        retryable=False if error.get("code") == NO_MONEY else None,
+        retryable=False if error.get("code") == QUOTA_EXHAUSTED else None,
     )
 
 
-def refused(
+def response_error(
     status: int | None, body: object, headers: Mapping[str, str], words: str = ""
 ) -> ModelError:
-    """The error that an HTTP answer is.
+    """Build the error for an HTTP answer.
 
     Args:
-        status: The answer's.
-        body: As text, or as the JSON it is.
-        headers: The answer's.
-        words: What is said if the body has no words.
+        status: Status of the answer.
+        body: Its body, as text or JSON.
+        headers: Its headers.
+        words: Text for a body without any.
     """
     if isinstance(body, str):
         with suppress(ValueError, RecursionError):
             body = json.loads(body)
     error = as_dict(as_dict(body).get("error")) or as_dict(body)
     after = retry_after(headers)
-    told = headers.get("x-amzn-errortype") or as_text(error.get("__type"))  # AWS's name for it
-    name = told.partition(":")[0].rpartition("#")[2]
+    header = headers.get("x-amzn-errortype") or as_text(error.get("__type"))  # AWS's name for it
+    name = header.partition(":")[0].rpartition("#")[2]
     return model_error(
-        words_of(body)[:1000] or words or name or f"the server answered {status}",
+        error_text(body)[:1000] or words or name or f"the server answered {status}",
         status=status_of({}, name) or status,
         retry_after=retry_delay(error) if after is None else after,
-        retryable=False if error.get("code") == NO_MONEY else retry_advice(headers),
+        retryable=False if error.get("code") == QUOTA_EXHAUSTED else should_retry(headers),
     )
 
 
-def retry_advice(headers: Mapping[str, str]) -> bool | None:
-    """What the server says of sending the request again, with OpenAI's and Anthropic's header.
+def should_retry(headers: Mapping[str, str]) -> bool | None:
+    """Read OpenAI's and Anthropic's header on retries; None if there is none.
 
-    >>> retry_advice({"x-should-retry": "false"})
+    >>> should_retry({"x-should-retry": "false"})
     False
     """
     return {"true": True, "false": False}.get(headers.get("x-should-retry", "").lower())
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """Seconds the server asks to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
+    """Return the seconds to wait: ``retry-after-ms``, or ``Retry-After`` (RFC 9110 10.2.3).
 
     >>> retry_after({"retry-after": "7"})
     7.0
@@ -175,7 +175,7 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
 
 
 def retry_delay(error: Json) -> float | None:
-    """Seconds a server of Google's asks to wait, from the ``RetryInfo`` in an error's details.
+    """Return the seconds to wait from Google's ``RetryInfo`` in an error's details.
 
     >>> retry_delay({"details": [{"@type": "x/google.rpc.RetryInfo", "retryDelay": "7.5s"}]})
     7.5

@@ -1,7 +1,7 @@
-"""Server-sent events, taken apart as the bytes arrive.
+"""Server-sent events, parsed as the bytes arrive.
 
-The format is the HTML standard's "event stream interpretation". Only ``data`` matters to the
-model wires, so event names, ids and retry times are dropped.
+The format is the HTML standard's "event stream interpretation". The model wires use only ``data``,
+so event names, ids and retry times are dropped.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ _BLANK = "\ufeff \t\r\n".encode()
 
 
 class SSEParser:
-    """Bytes in any pieces to the data of whole events.
+    r"""Parses bytes in any pieces into the data of complete events.
 
-    A character or a line break that is cut in two between pieces is put together again. What
-    follows the last blank line waits for its own; `close` says that there is no more.
+    A character or a line break that is cut between pieces is joined again. Data after the last blank
+    line waits for its own; `close` marks the end.
 
     >>> parser = SSEParser()
     >>> parser.feed(b'data: {"a"')
     []
-    >>> parser.feed(b': 1}\\r\\n\\r\\n: a comment\\ndata: [DONE]\\n\\n')
+    >>> parser.feed(b': 1}\r\n\r\n: a comment\ndata: [DONE]\n\n')
     ['{"a": 1}', '[DONE]']
     """
 
@@ -36,32 +36,32 @@ class SSEParser:
         self._decoder = codecs.getincrementaldecoder("utf-8")("replace")
         self._line: list[str] = []
         self._data: list[str] = []
-        self._held = 0
+        self._pending_bytes = 0
         self._skip_newline = False
         self._start = True
 
     def feed(self, piece: bytes) -> list[str]:
-        """The data of every event that `piece` completes, in order.
+        """Return the data of every event that `piece` completes, in order.
 
         Raises:
             ModelError: an event has more than `MAX_EVENT` bytes.
         """
-        events = self._take(self._decoder.decode(piece))
+        events = self._read_lines(self._decoder.decode(piece))
         waits = not events and (self._data or self._line)
-        self._held = len(piece) + (self._held if waits else 0)
-        _check(self._held)
+        self._pending_bytes = len(piece) + (self._pending_bytes if waits else 0)
+        _check(self._pending_bytes)
         return events
 
     def close(self) -> list[str]:
-        """The data of an event of which only the blank line is missing.
+        """Return the data of a last event without its blank line.
 
-        An event whose last line was cut is dropped: it is not what the server meant to say.
+        An event whose last line was cut is dropped: it is incomplete.
         """
         if self._line or self._decoder.getstate()[0]:
             return []
-        return self._take("\n")
+        return self._read_lines("\n")
 
-    def _take(self, text: str) -> list[str]:
+    def _read_lines(self, text: str) -> list[str]:
         if text and self._start:
             text, self._start = text.removeprefix(_BOM), False
         if self._skip_newline and text:
@@ -74,9 +74,9 @@ class SSEParser:
             self._line.clear()
         if rest:
             self._line.append(rest)
-        return self._events(lines)
+        return self._complete_events(lines)
 
-    def _events(self, lines: list[str]) -> list[str]:
+    def _complete_events(self, lines: list[str]) -> list[str]:
         events: list[str] = []
         for line in lines:
             if line:
@@ -94,25 +94,25 @@ def _check(size: int) -> None:
         raise ModelError(f"the server sent an event of more than {MAX_EVENT:,} bytes")
 
 
-async def parsed(pieces: AsyncIterable[bytes]) -> AsyncGenerator[list[str]]:
-    """The data of every event in a body that arrives in pieces, as each piece completes them.
+async def decode_events(pieces: AsyncIterable[bytes]) -> AsyncGenerator[list[str]]:
+    """Yield the data of the events in a body, as each piece completes them.
 
-    A body that is one JSON object is one event: some servers do not stream although they are
-    asked to, and not all of them say so in the content type. No line of an event begins so.
+    A body that is one JSON object is one event: some servers do not stream although they are asked to,
+    and not all of them report it in the content type. No line of an event starts so.
     """
     parser = SSEParser()
     start = b""
-    whole: bool | None = None
+    is_single: bool | None = None
     async for piece in pieces:
-        if whole is None:
+        if is_single is None:
             start += piece
-            begun = start.lstrip(_BLANK)
-            if not begun:
+            body = start.lstrip(_BLANK)
+            if not body:
                 continue
-            whole, piece = begun.startswith(b"{"), start
-        elif whole:
+            is_single, piece = body.startswith(b"{"), start
+        elif is_single:
             start += piece
             _check(len(start))
-        if not whole and (events := parser.feed(piece)):
+        if not is_single and (events := parser.feed(piece)):
             yield events
-    yield [start.lstrip(_BLANK).decode("utf-8", "replace")] if whole else parser.close()
+    yield [start.lstrip(_BLANK).decode("utf-8", "replace")] if is_single else parser.close()

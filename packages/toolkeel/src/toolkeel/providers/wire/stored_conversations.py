@@ -1,8 +1,8 @@
-"""Stored conversations of every wire as messages: what `decode_messages` of the wires shares.
+"""Stored conversations of every wire as messages: the base of the wires' `decode_messages`.
 
-A reply is read by the wire's own decoder, so that signed reasoning, hosted items and the order of
-parts are kept with it, and go back over the same wire as they were; to other wires goes what they
-can say. What only one wire knows of a block of the person's is kept in the block's ``extra``.
+The wire's own decoder reads a reply, so that signed reasoning, hosted items and the order of parts
+stay with it and are sent back over the same wire unchanged; other wires get what they can express.
+Data in a person's block that only one wire knows is kept in the block's ``extra``.
 """
 
 from __future__ import annotations
@@ -23,38 +23,38 @@ from toolkeel.messages import (
     UserMessage,
 )
 from toolkeel.providers.wire.decoder import Decoder
-from toolkeel.providers.wire.media import content_of
-from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, by_word, plain
+from toolkeel.providers.wire.media import to_content
+from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, invert, plain
 from toolkeel.providers.wire.reasoning_ownership import ASKED
 from toolkeel.providers.wire.tools import Tools, WireTools, wire_tools
 
 
 class StoredCalls:
-    """The calls of a stored conversation, and which of them a result answers."""
+    """Matches the results of a stored conversation to its calls."""
 
     def __init__(self) -> None:
         self._open: list[tuple[ToolCall, str]] = []
         self._names: dict[str, str] = {}
 
     def add(self, reply: AssistantMessage, ids: Iterable[str] = ()) -> None:
-        """Take the calls of a reply, with the ids that they had on the wire, if any."""
-        given = [*ids]
+        """Register the calls of a reply, with their wire ids, if there are any."""
+        stored_messages = [*ids]
         self._open = [
-            (call, given[index] if index < len(given) else call.id)
+            (call, stored_messages[index] if index < len(stored_messages) else call.id)
             for index, call in enumerate(reply.tool_calls)
         ]
         self._names |= {call.id: call.name for call in reply.tool_calls}
 
-    def result(
+    def make_result(
         self, content: Content, id: str, *, name: str = "", failed: bool = False
     ) -> ToolMessage:
-        """The result with that content.
+        """Build the result of the open call with this id.
 
         Args:
-            content: What it says.
-            id: Of its call, as the wire has it; empty if it has none.
-            name: Of its call's tool, if the wire says it.
-            failed: Whether the tool failed.
+            content: Content of the result.
+            id: Wire id of the call; empty if it has none.
+            name: Name of the tool, if the wire has it.
+            failed: True if the tool failed.
         """
         status: Status = "error" if failed else "success"
         named = name in {call.name for call, wire_id in self._open if wire_id == id or not id}
@@ -70,155 +70,159 @@ class StoredConversation:
     """Reads stored conversations of a wire.
 
     Attributes:
-        decoder: Reads a reply.
-        key: Where the messages stand in a request.
-        inside: Where a message has what it says.
-        assistant: What the wire calls the model.
+        decoder: Decodes a reply.
+        key: Key of a request that holds the messages.
+        content_key: Key of a message that holds its content.
+        assistant_role: Role of the model on the wire.
     """
 
     decoder: ClassVar[type[Decoder]]
     key: ClassVar[str] = "messages"
-    inside: ClassVar[str] = "content"
-    assistant: ClassVar[str] = "assistant"
+    content_key: ClassVar[str] = "content"
+    assistant_role: ClassVar[str] = "assistant"
 
     def decode_messages(self, body: object, *, tools: Tools = (), model: str = "") -> list[Message]:
-        """A stored conversation of this wire as messages, to go on with over any.
+        """Decode a stored conversation of this wire into messages, to continue over any wire.
 
         Args:
-            body: A request's body, or its messages alone, with an SDK's objects in it or without;
-                or their JSON text. Bytes as bytes, or as base64 text.
-            tools: The tools as they were sent; then calls carry their own names again, and calls
-                of the server's own tools are calls of those that stand for them.
-            model: Which model answered, if the body does not say it: what is signed goes back to
-                that one alone. Unknown, it goes back to any model on this wire.
+            body: A request's body, or its messages alone, with or without an SDK's objects in it; or
+                their JSON text. Bytes as bytes, or as base64 text.
+            tools: The tools as they were sent; calls get the tools' own names back, and calls of the
+                server's own tools become calls of the tools that represent them.
+            model: The model that answered, if the body does not name it: signed reasoning is sent back
+                to that one alone. Unknown: to any model on this wire.
 
         Raises:
-            ModelError: if it is no conversation, or one of another wire.
+            ModelError: if it is not a conversation, or one of another wire.
         """
         wire = self.decoder.target
         request = self._request(body)
         named = model or as_text(request.get("model")) or as_text(request.get("modelId"))
         messages: list[Message] = [
-            SystemMessage(text) for text in texts_of(self.system(request)) if text
+            SystemMessage(text) for text in texts_of(self.instructions(request)) if text
         ]
         made, calls = wire_tools(tools, wire), StoredCalls()
-        for turn in self.turns(map(as_dict, as_list(request[self.key])), made):
+        for turn in self.group_replies(map(as_dict, as_list(request[self.key])), made):
             first = turn[0]
             if self.is_reply(first):
-                said = self.decoder.decode(self.as_response(turn), tools=made)
-                reply = from_wire(said, wire, named)
-                calls.add(reply, self.ids(turn, made))
+                decoded = self.decoder.decode(self.as_response(turn), tools=made)
+                reply = mark_origin(decoded, wire, named)
+                calls.add(reply, self.call_ids(turn, made))
                 messages.append(reply)
             elif first.get("role") in ("system", "developer"):
-                messages.append(SystemMessage("\n".join(texts_of(first.get(self.inside)))))
+                messages.append(SystemMessage("\n".join(texts_of(first.get(self.content_key)))))
             else:
-                messages += self.said(first, calls)
+                messages += self.decode_input(first, calls)
         return messages
 
     def _request(self, body: object) -> Json:
-        """A stored request, or its messages alone, as a request whose messages are a list of dicts.
+        """Return a stored request, or messages alone, as a request with a list of dicts.
 
         Raises:
-            ModelError: if it is no conversation, or one that another wire's module reads.
+            ModelError: if it is not a conversation, or one that another wire's module reads.
         """
         wire, key = self.decoder.target, self.key
         try:
-            stored = _all_plain(self.form(body), self.form)
+            stored = _normalize_deeply(self.normalize(body), self.normalize)
         except (ModelError, RecursionError) as error:
             raise ModelError(f"{wire}: a stored conversation is JSON, and not that deep") from error
         request = stored if isinstance(stored, dict) else {key: stored}
-        given = request.get(key)
-        if isinstance(given, str):
-            given = [{"role": "user", self.inside: given}]
-        if not isinstance(given, list):
+        stored_messages = request.get(key)
+        if isinstance(stored_messages, str):
+            stored_messages = [{"role": "user", self.content_key: stored_messages}]
+        if not isinstance(stored_messages, list):
             other = next((name for name in _READERS if name in request), "")
             hint = f"; {_READERS[other]} reads {other!r}" if other and other != key else ""
             raise ModelError(f"{wire}: a stored conversation has {key!r}, a list of messages{hint}")
         reader = wire.replace("-", "_")
-        for index, item in enumerate(given):
+        for index, item in enumerate(stored_messages):
             if not isinstance(item, dict) or not item:
                 raise ModelError(f"{wire}: {key}[{index}] is no message: {item!r:.80}")
-            owner = _owner(as_dict(item)) if key in _READERS else ""
+            owner = _find_reader(as_dict(item)) if key in _READERS else ""
             if owner not in ("", reader):
                 read = f"toolkeel.providers.{owner}, not by {reader}"
                 raise ModelError(f"{wire}: {key}[{index}] is read by {read}")
-        return {**request, key: given}
+        return {**request, key: stored_messages}
 
-    form = staticmethod(plain)
-    """An SDK's object or JSON text as plain data, under the wire's names."""
+    normalize = staticmethod(plain)
+    """Convert an SDK's object or JSON text to plain data with the wire's names."""
 
-    def system(self, request: Json) -> object:
-        """The instructions."""
+    def instructions(self, request: Json) -> object:
+        """Return the instructions in a request."""
         return request.get("system")
 
-    def turns(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
-        """What is one reply together, all else alone."""
+    def group_replies(self, wires: Iterable[Json], tools: WireTools) -> Iterator[list[Json]]:
+        """Group the wire messages of one reply; every other message is alone."""
         return ([wire] for wire in wires)
 
     def is_reply(self, wire: Json) -> bool:
-        """Whether the model said it."""
-        return wire.get("role") == self.assistant
+        """Return True if the model wrote a message."""
+        return wire.get("role") == self.assistant_role
 
-    def ids(self, turn: list[Json], tools: WireTools) -> list[str]:
-        """The ids of the calls in a reply, where they are not the reply's."""
+    def call_ids(self, turn: list[Json], tools: WireTools) -> list[str]:
+        """Return the wire ids of the calls in a reply, where the decoder changes them."""
         return []
 
-    def content(self, content: object) -> Content:
-        """Content: text, or parts."""
-        return content if isinstance(content, str) else content_of(self.blocks(blocks_of(content)))
+    def decode_content(self, content: object) -> Content:
+        """Decode content: text, or blocks."""
+        return (
+            content
+            if isinstance(content, str)
+            else to_content(self.decode_blocks(blocks_of(content)))
+        )
 
-    def blocks(self, blocks: list[Json]) -> Iterator[Block]:
-        """Our blocks."""
-        return map(self.block, blocks)
+    def decode_blocks(self, blocks: list[Json]) -> Iterator[Block]:
+        """Decode content blocks."""
+        return map(self.decode_block, blocks)
 
-    # — what each wire says itself —
+    # — defined by each wire —
 
     def as_response(self, turn: list[Json]) -> Json:
-        """A reply as a whole answer, as the wire's decoder takes it."""
+        """Return a reply as a complete answer for the wire's decoder."""
         raise NotImplementedError
 
-    def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
-        """What a message says that is neither a reply nor instructions."""
+    def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+        """Decode a message that is neither a reply nor instructions."""
         raise NotImplementedError
 
-    def block(self, block: Json) -> Block:
-        """Ours for one of the wire's."""
+    def decode_block(self, block: Json) -> Block:
+        """Decode one of the wire's content blocks."""
         raise NotImplementedError
 
 
 class StoredTurns(StoredConversation):
-    """Those of a wire that has user and assistant by turns, and results among the person's blocks."""
+    """Stored conversations whose roles alternate, with results among the user's blocks."""
 
-    def said(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
-        """The results in a message of the person's, and what else it says."""
+    def decode_input(self, wire: Json, calls: StoredCalls) -> Iterator[Message]:
+        """Decode the results in a user message, then the rest of it."""
         rest: list[Json] = []
-        for block in blocks_of(wire.get(self.inside)):
-            if (result := self.result(block, calls)) is not None:
+        for block in blocks_of(wire.get(self.content_key)):
+            if (result := self.decode_result(block, calls)) is not None:
                 yield result
             else:
                 rest.append(block)
-        if said := [*self.blocks(rest)]:
-            yield UserMessage(content_of(said))
+        if decoded := [*self.decode_blocks(rest)]:
+            yield UserMessage(to_content(decoded))
 
-    def result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
-        """The result that a block is, if it is one."""
+    def decode_result(self, block: Json, calls: StoredCalls) -> ToolMessage | None:
+        """Decode a block that is a result; None for any other block."""
         raise NotImplementedError
 
 
 def blocks_of(content: object) -> list[Json]:
-    """Content as blocks; a text is one."""
+    """Return content as a list of blocks; a text is one block."""
     if isinstance(content, str):
         return [{"type": "text", "text": content}]
     return [as_dict(block) for block in as_list(content)]
 
 
-def from_wire(reply: AssistantMessage, wire: str, model: str) -> AssistantMessage:
-    """A reply with where it came from, so that what is signed goes to no other wire.
+def mark_origin(reply: AssistantMessage, wire: str, model: str) -> AssistantMessage:
+    """Record a reply's wire and model, so that its signatures are sent to no other.
 
     Args:
-        reply: As the wire's decoder gives it.
-        wire: Which wire that is.
-        model: The model's name, if it is known.
+        reply: As the wire's decoder returns it.
+        wire: Name of the wire.
+        model: Name of the model, if it is known.
     """
     name = model or reply.model
     thoughts = tuple(replace(one, model=one.model or name) for one in reply.reasoning)
@@ -232,15 +236,17 @@ _READERS: Mapping[str, str] = {
     "input": "toolkeel.providers.openai_responses",
     "messages": "toolkeel.providers.openai_chat, .anthropic or .bedrock",
 }
-_BLOCKS: Mapping[str, str] = by_word(
+_BLOCKS: Mapping[str, str] = invert(
     {"anthropic": "tool_use tool_result", "openai_responses": "input_text output_text input_image"}
 )
-"""Whose blocks these are."""
+"""Modules that read blocks of these types."""
 
 
-def _owner(item: Json) -> str:
-    """The one module that reads a message, by where it has its calls, results or blocks; empty if
-    it may be read by several."""
+def _find_reader(item: Json) -> str:
+    """Return the only module that reads a message, by the place of its calls, results or blocks.
+
+    Empty if several can.
+    """
     if "parts" in item:
         return "gemini"
     if item.get("tool_calls") or item.get("role") in ("tool", "function"):
@@ -254,17 +260,17 @@ def _owner(item: Json) -> str:
     return ""
 
 
-def _all_plain(value: object, form: Callable[[object], object]) -> object:
-    """`value` without an SDK's objects, however deep they stand."""
+def _normalize_deeply(value: object, form: Callable[[object], object]) -> object:
+    """Replace SDK objects by plain data, at any depth."""
     if isinstance(value, dict):
-        return {key: _all_plain(one, form) for key, one in value.items()}
+        return {key: _normalize_deeply(one, form) for key, one in value.items()}
     if isinstance(value, list | tuple):
-        return [_all_plain(one, form) for one in value]
+        return [_normalize_deeply(one, form) for one in value]
     return form(value) if callable(getattr(value, "model_dump", None)) else value
 
 
 def texts_of(value: object) -> list[str]:
-    """The texts of instructions, which are a text or a list of blocks of text."""
+    """Return the texts of instructions, which are a text or a list of text blocks."""
     if isinstance(value, str):
         return [value]
     return [as_text(as_dict(one).get("text")) for one in as_list(value)]

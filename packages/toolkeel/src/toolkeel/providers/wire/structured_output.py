@@ -1,4 +1,4 @@
-"""Structured output: which models' servers make replies keep to a schema, and the form they take it in."""
+"""Structured output: which models' servers hold replies to a schema, and the schema's form."""
 
 from __future__ import annotations
 
@@ -14,26 +14,26 @@ _NEW_CLAUDE = re.compile(r"claude-(opus|sonnet|haiku)-(4-[5-9]|[5-9])")
 _GEMINI = re.compile(r"gemini-(\d+)(?:[.-](\d+))?")
 
 
-def compiled_format(output: OutputFormat, target: Target) -> Compiled:
-    """The form of a reply as a wire takes it.
+def compile_format(output: OutputFormat, target: Target) -> Compiled:
+    """Compile the schema of a reply for a wire.
 
     Raises:
-        DefinitionError: its schema is none of an object.
+        DefinitionError: if it is not the schema of an object.
     """
     return compile_schema(output.schema, target)
 
 
 def is_expressible(output: OutputFormat, target: Target) -> bool:
-    """Whether the wire's form says all that must be held: nothing given up, no property renamed."""
+    """Return True if the wire's dialect expresses the complete schema, without renamed properties."""
     try:
-        compiled = compiled_format(output, target)
+        compiled = compile_format(output, target)
     except DefinitionError:
         return False
     return not compiled.keys and (compiled.strict or target == "gemini")
 
 
 def gpt_has_structured_output(model: str) -> bool:
-    """Whether a model of OpenAI's holds its replies to a schema: all since GPT-4o do.
+    """Return True if a model of OpenAI's holds replies to a schema: all since GPT-4o.
 
     >>> gpt_has_structured_output("gpt-5"), gpt_has_structured_output("gpt-4o-mini"), gpt_has_structured_output("gpt-4-turbo")
     (True, True, False)
@@ -42,7 +42,7 @@ def gpt_has_structured_output(model: str) -> bool:
 
 
 def claude_has_structured_output(model: str) -> bool:
-    """Whether a model of Anthropic's does: all since Claude 4.5.
+    """Return True if a model of Anthropic's holds replies to a schema: all since Claude 4.5.
 
     >>> claude_has_structured_output("claude-sonnet-4-5-20250929"), claude_has_structured_output("claude-opus-4-1")
     (True, False)
@@ -51,7 +51,7 @@ def claude_has_structured_output(model: str) -> bool:
 
 
 def gemini_has_structured_output(model: str, *, tools: bool) -> bool:
-    """Whether a Gemini model does: since 2.5, and beside tools to call since 3.
+    """Return True if a Gemini model does: since 2.5, and beside tools since 3.
 
     >>> gemini_has_structured_output("gemini-2.5-flash", tools=False), gemini_has_structured_output("gemini-2.5-flash", tools=True)
     (True, False)

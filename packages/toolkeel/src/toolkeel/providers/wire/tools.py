@@ -1,4 +1,4 @@
-"""Tools as one wire knows them: their JSON, their names there, and their properties' names."""
+"""Tools on one wire: their JSON, their aliases, and the names of their properties."""
 
 from __future__ import annotations
 
@@ -23,21 +23,21 @@ _FORM_OF: Mapping[str, Form] = {form: form for form in FORMS}
 
 
 class WireTools:
-    """The tools of a request.
+    """The tools of a request in the form of one wire.
 
     Args:
-        tools: As the program knows them.
-        target: Which provider's form they take; that of MCP, which says name, description and
-            schema as they are, if it is none of `FORMS`.
-        strict: Whether the provider shall hold arguments to the schema; None: it decides.
-        hosting: Whether the server has tools of its own; else those are functions, too.
+        tools: The program's tools.
+        target: Dialect of the provider; for a name outside `FORMS`, MCP's, which has name, description
+            and schema unchanged.
+        strict: True if the provider must hold arguments to the schema; None: its default.
+        hosting: True if the server has tools of its own; else those are functions, too.
 
     Attributes:
-        bodies: The JSON of each function, in order. Not to be changed: copy it.
-        natives: By the tool's name, those that are the provider's own on this wire.
-        stand_ins: Those that the provider has, and that run here since the server may not.
+        bodies: The JSON of each function, in order. Copy before you change it.
+        natives: The provider's own tools on this wire, by the tool's name.
+        stand_ins: Tools that the provider has, and that run locally since the server may not have them.
         names: Alias on the wire by the tool's name.
-        keys: Wire name by own name of renamed properties, by the tool's name.
+        keys: Renamed properties (wire name by own name) by the tool's name.
     """
 
     def __init__(
@@ -58,19 +58,19 @@ class WireTools:
             if native is not None:
                 self.natives[tool.name] = native
         functions = [tool for tool in tools if tool.name not in self.natives]
-        self.stand_ins = [] if hosting else _stand_ins(functions, target)
+        self.stand_ins = [] if hosting else _find_stand_ins(functions, target)
         self.names = wire_names([tool.name for tool in functions], self._policy)
         self.bodies: list[Json] = []
         self.keys: dict[str, Mapping[str, str]] = {}
         for tool in functions:
             options = dict(tool.provider_options)
-            held = options.pop("strict", strict)
+            tool_strict = options.pop("strict", strict)
             made = definition(
                 self.names[tool.name],
                 tool.description,
                 tool.parameters,
                 form,
-                strict=None if held is None else bool(held),
+                strict=None if tool_strict is None else bool(tool_strict),
                 provider_options=options,
             )
             self.bodies.append(made.body)
@@ -82,10 +82,10 @@ class WireTools:
                 self._claim(alias, name)
 
     def _claim(self, alias: str, name: str) -> None:
-        """Let calls of `alias` be calls of a provider's own tool.
+        """Map calls of `alias` to one of the provider's own tools.
 
         Raises:
-            SetupError: if another tool is called that.
+            SetupError: if another tool has that name.
         """
         if self._by_alias.setdefault(alias, name) != name:
             raise SetupError(
@@ -101,17 +101,17 @@ class WireTools:
 
     @property
     def native_includes(self) -> list[str]:
-        """What the request must ask for so that the results of those come along."""
+        """Values of ``include`` that the results of the provider's own tools require."""
         return list(dict.fromkeys(one for own in self.natives.values() for one in own.include))
 
     @property
     def betas(self) -> list[str]:
-        """The features in test that those need."""
+        """Beta features that the provider's own tools require."""
         return list(dict.fromkeys(one for own in self.natives.values() for one in own.betas))
 
     @property
     def native_lists(self) -> dict[str, list[object]]:
-        """Lists of the request's body that those need beside its tools."""
+        """Lists of the request's body that the provider's own tools require."""
         found: dict[str, list[object]] = {}
         for native in self.natives.values():
             for key, items in native.beside.items():
@@ -119,24 +119,24 @@ class WireTools:
         return found
 
     def native(self, kinds: Collection[str], label: str = "") -> str:
-        """The name of the provider's own tool of one of these types; empty if there is none.
+        """Return the name of the provider's own tool of one of these types; empty if there is none.
 
         Args:
             kinds: Types in the tools' JSON.
-            label: Of an MCP server: which one.
+            label: Label of an MCP server.
         """
         for name, native in self.natives.items():
             if native.type in kinds and label in ("", native.body.get("server_label", "")):
                 return name
         return ""
 
-    def translated(self, name: str, arguments: Json, alias: str = "") -> Json:
-        """A native call's arguments as the tool's own; those that cannot be read stay.
+    def translate_native(self, name: str, arguments: Json, alias: str = "") -> Json:
+        """Translate a native call's arguments to the tool's own; invalid ones stay unchanged.
 
         Args:
-            name: The tool's.
+            name: Name of the tool.
             arguments: As the provider sent them.
-            alias: What the provider called; a member's name is told as ``member``.
+            alias: Name that the provider called; a member's name is passed as ``member``.
         """
         native = self.natives.get(name)
         if native is None or native.inward is None:
@@ -149,28 +149,28 @@ class WireTools:
             return arguments  # validation will tell the model what is wrong with them
 
     def alias(self, name: str) -> str:
-        """What a tool is called on the wire; one that is not there any more gets a legal name."""
+        """Return a tool's name on the wire; a tool that is not in the request gets a legal name."""
         alias = self.names.get(name)
         return wire_name(name, self._policy) if alias is None else alias
 
     def name_of(self, alias: str) -> str:
-        """The tool's name, by what it is called on the wire."""
+        """Return the tool's name for an alias on the wire."""
         return self._by_alias.get(alias, alias)
 
-    def told(self, result: ToolMessage) -> ToolMessage:
-        """A result that calls tools by their names on this wire; see `with_wire_names`."""
-        return with_wire_names(result, self._aliased) if self._aliased else result
+    def with_wire_names(self, result: ToolMessage) -> ToolMessage:
+        """Replace tool names in a result by their names on this wire; see `rename_keys`."""
+        return with_wire_names(result, self._renamed) if self._renamed else result
 
     @cached_property
-    def _aliased(self) -> Mapping[str, str]:
-        """The tools whose names on the wire are others."""
+    def _renamed(self) -> Mapping[str, str]:
+        """Tools whose names differ on the wire."""
         return {name: alias for name, alias in self.names.items() if name != alias}
 
-    def chosen(self, name: str) -> str:
-        """The alias of the tool that must be called.
+    def alias_to_call(self, name: str) -> str:
+        """Return the alias of the tool that `tool_choice` names.
 
         Raises:
-            SetupError: if it is none of these.
+            SetupError: if there is no such tool.
         """
         alias = self.names.get(name)
         if alias is None:
@@ -179,7 +179,7 @@ class WireTools:
         return alias
 
     def to_wire(self, name: str, arguments: Json) -> Json:
-        """A past call's arguments under the properties' names on the wire."""
+        """Rename the properties of a past call's arguments to their names on the wire."""
         keys = self.keys.get(name)
         if not keys:
             return arguments
@@ -187,7 +187,7 @@ class WireTools:
         return renamed
 
     def from_wire(self, name: str, text: str) -> str:
-        """A call's arguments under the tool's own property names; as they are if unreadable."""
+        """Rename the properties of a call's arguments to the tool's own names; unchanged if invalid."""
         keys = self.keys.get(name)
         if not keys:
             return text
@@ -197,15 +197,15 @@ class WireTools:
             return text
 
 
-def _stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[str]:
-    """The functions that the provider has as tools of its own."""
+def _find_stand_ins(functions: Iterable[ToolDefinition], target: str) -> list[str]:
+    """Return the functions that the provider also has as tools of its own."""
     return [tool.name for tool in functions if native_of(tool, target) is not None]
 
 
 def _aliases(name: str, native: Native) -> tuple[str, ...]:
-    """What a provider calls its own tool by."""
-    given = native.body.get("name")
-    return (given if isinstance(given, str) and given else name, *native.aliases)
+    """Return the names under which a provider calls its own tool."""
+    own_name = native.body.get("name")
+    return (own_name if isinstance(own_name, str) and own_name else name, *native.aliases)
 
 
 Tools: TypeAlias = Iterable[ToolDefinition] | WireTools
@@ -218,19 +218,19 @@ _TOOLSETS = WeakKeyDictionary()
 def wire_tools(
     tools: Tools, target: str, strict: bool | None = None, *, hosting: bool = True
 ) -> WireTools:
-    """`WireTools`; those of a `Toolset`, which never changes, are made once.
+    """Convert tools to one wire's form; those of a `Toolset`, which never changes, are cached.
 
     Raises:
-        DefinitionError: if a tool cannot be put in the provider's form.
-        SetupError: if a tool shall run at the provider, which does not have it.
+        DefinitionError: if a tool cannot be expressed in the provider's dialect.
+        SetupError: if a tool must run at the provider, which does not have it.
     """
     if isinstance(tools, WireTools):
         return tools
     if not isinstance(tools, Toolset):
         return WireTools(tools, target, strict, hosting=hosting)
-    kept = _TOOLSETS.setdefault(tools, {})
-    made = kept.get((target, strict, hosting))
+    cached = _TOOLSETS.setdefault(tools, {})
+    made = cached.get((target, strict, hosting))
     if made is None:
         made = WireTools(tools, target, strict, hosting=hosting)
-        kept[target, strict, hosting] = made
+        cached[target, strict, hosting] = made
     return made

@@ -1,11 +1,11 @@
-"""A transcript as turns: user and assistant by turns, all results of a reply in one message.
+"""Transcripts as alternating turns: user and assistant, all results of a reply in one message.
 
-Anthropic, Bedrock and Gemini want what the transcript need not have: roles that alternate, the
-person first, and behind each reply one message that answers all its calls at once. `TurnEncoder`
-makes that of any transcript, message by message; what a block looks like, each wire says.
+Anthropic, Bedrock and Gemini require what a transcript need not have: alternating roles, the user
+first, and after each reply one message with all its results. `TurnEncoder` builds that from any
+transcript, message by message; subclasses define the blocks.
 
-What is over never changes: `add` gives messages as soon as they are. The rest, `tail`, is the
-message that may still grow, with the results that are there so far (provider quirk Q1).
+Complete messages never change: `add` returns them as soon as they are complete. `encode_tail` is the
+last message, which may still grow, with the results received so far (provider quirk Q1).
 """
 
 from __future__ import annotations
@@ -22,98 +22,105 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
-from toolkeel.providers.wire.media import BELOW, NO_OUTPUT, NO_TEXT
-from toolkeel.providers.wire.part_order import arrange
+from toolkeel.providers.wire.media import NO_OUTPUT, NO_TEXT, RESULT_FOLLOWS
+from toolkeel.providers.wire.part_order import arrange_blocks
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text
-from toolkeel.providers.wire.reasoning_ownership import is_own, owns_thought
+from toolkeel.providers.wire.reasoning_ownership import is_own, is_own_thought
 from toolkeel.providers.wire.request import Encoder, P, WireResults, encode_block
 from toolkeel.providers.wire.tools import WireTools
 
 
 class TurnEncoder(Encoder[P]):
-    """Encodes a transcript message by message.
+    """Encodes a transcript as alternating turns.
 
     Args:
-        tools: The request's.
-        profile: What the model and its server take.
+        tools: The request's tools.
+        profile: What the model and its server accept.
 
     Attributes:
-        inside: Under which key a wire message has its blocks.
-        assistant: What the wire calls the model.
-        system: The blocks of all instructions so far; they stand apart on these wires.
-        called: Names of all tools called so far.
+        content_key: Key of a wire message that holds its blocks.
+        assistant_role: Role of the model on the wire.
+        system: Blocks of all instructions so far, which are separate on these wires.
+        called_tools: Names of all tools called so far.
     """
 
-    inside: ClassVar[str] = "content"
-    assistant: ClassVar[str] = "assistant"
+    content_key: ClassVar[str] = "content"
+    assistant_role: ClassVar[str] = "assistant"
 
     def __init__(self, tools: WireTools, profile: P) -> None:
         super().__init__(tools, profile)
-        self._growing: Json | None = None
+        self._last_message: Json | None = None
         self.system: list[Json] = []
-        self.called: dict[str, None] = {}
+        self.called_tools: dict[str, None] = {}
 
-    # — what each wire says itself —
+    # — defined by each wire —
 
-    def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
-        """What the model said and called; `ids` are those of its calls on the wire."""
+    def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
+        """Encode a reply's reasoning, text and calls; `ids` are the wire ids of its calls."""
         raise NotImplementedError
 
     def media_blocks(self, block: Image | Audio | File) -> list[Json]:
-        """The wire's blocks for a picture, a sound or a file; none if it has no form for it."""
+        """Return the wire's blocks for a picture, a sound or a file; none if it has no form for it."""
         raise NotImplementedError
 
-    # — what most say the same way —
+    # — the same for most wires —
 
-    def text(self, text: str) -> Json:
-        """A block of text."""
+    def text_block(self, text: str) -> Json:
+        """Return a block of text."""
         return {"text": text}
 
-    def prompt(self, message: UserMessage) -> list[Json]:
-        """What the person said; none if it is blank."""
-        return self.blocks(message.content)
+    def encode_prompt(self, message: UserMessage) -> list[Json]:
+        """Encode a user message; no blocks if it is blank."""
+        return self.encode_content(message.content)
 
-    def block(self, block: Block) -> list[Json]:
-        """The wire's blocks for one of ours."""
-        return encode_block(self.wire, block, self.text, self.media_blocks)
+    def encode_block(self, block: Block) -> list[Json]:
+        """Encode a content block."""
+        return encode_block(self.wire, block, self.text_block, self.media_blocks)
 
-    def blocks(self, content: Content) -> list[Json]:
-        """Content as blocks, without blank texts."""
+    def encode_content(self, content: Content) -> list[Json]:
+        """Encode content as blocks, without blank texts."""
         if isinstance(content, str):
-            return self.words(content)[1]
-        made = [wire for block in content for wire in self.block(block)]
+            return self.encode_text(content)[1]
+        made = [wire for block in content for wire in self.encode_block(block)]
         return [wire for wire in made if not is_blank_text(wire)]
 
-    def words(self, text: str) -> tuple[str, list[Json]]:
-        """A text, and the blocks that say it; none if it is blank."""
+    def encode_text(self, text: str) -> tuple[str, list[Json]]:
+        """Return a clean text, and its blocks; none if it is blank."""
         text = clean_text(text)
-        return text, [self.text(text)] if text.strip() else []
+        return text, [self.text_block(text)] if text.strip() else []
 
     # — turns —
 
-    def said(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
-        """The wire messages that are over with this one."""
+    def encode_message(self, message: AssistantMessage | SystemMessage | UserMessage) -> list[Json]:
+        """Encode a message; return the wire messages that are complete now."""
         if isinstance(message, SystemMessage):
-            self.system += self.words(message.text)[1]
+            self.system += self.encode_text(message.text)[1]
             return []
         over = self._end_turn()
         if isinstance(message, UserMessage):
-            return over + self._extend("user", self.prompt(message) or [self.text(NO_TEXT)])
+            return over + self._extend(
+                "user", self.encode_prompt(message) or [self.text_block(NO_TEXT)]
+            )
         if not (message.tool_calls or message.content or message.provider_options):
-            return over  # it said nothing
+            return over  # it is empty
         ids = [self._open.add(call) for call in message.tool_calls]
-        self.called |= dict.fromkeys(call.name for call in message.tool_calls)
-        return over + self._extend(self.assistant, self.reply(message, ids))
+        self.called_tools |= dict.fromkeys(call.name for call in message.tool_calls)
+        return over + self._extend(self.assistant_role, self.encode_reply(message, ids))
 
-    def due(self) -> list[Json]:
-        """All results of a turn are one message, which is over with the turn."""
+    def take_ready_results(self) -> list[Json]:
+        """Return nothing: the results of a turn are one message, complete with the turn."""
         return []
 
-    def tail(self) -> list[Json]:
-        """The wire messages that the next message may change. Yours to change, blocks aside."""
+    def encode_tail(self) -> list[Json]:
+        """Return copies of the wire messages that the next message may still change."""
         tail = []
-        if self._growing is not None:
-            tail.append({**self._growing, self.inside: [*as_list(self._growing[self.inside])]})
+        if self._last_message is not None:
+            tail.append(
+                {
+                    **self._last_message,
+                    self.content_key: [*as_list(self._last_message[self.content_key])],
+                }
+            )
         if self._open.calls:
             tail.append(self._message("user", self._results()))
         return tail
@@ -123,114 +130,120 @@ class TurnEncoder(Encoder[P]):
         if not self._open.calls:
             return []
         blocks = self._results()
-        self.close()
+        self.close_turn()
         return self._extend("user", blocks)
 
     def _results(self) -> list[Json]:
-        """All results of the open calls in call order, then what must stand behind them."""
-        rest = self.rest()
-        return rest.blocks + rest.after
+        """Return all results of the open calls in call order, then their trailing content."""
+        rest = self.open_results()
+        return rest.blocks + rest.trailing
 
     def _extend(self, role: str, blocks: list[Json]) -> list[Json]:
-        """Put `blocks` into a message of `role`; the one that ends with that, if any."""
+        """Append `blocks` to a message of `role`; return the message that this completes, if any."""
         if not blocks:
             return []
-        if self._growing is not None and self._growing["role"] == role:
-            as_list(self._growing[self.inside]).extend(blocks)
+        if self._last_message is not None and self._last_message["role"] == role:
+            as_list(self._last_message[self.content_key]).extend(blocks)
             return []
-        over = [] if self._growing is None else [self._growing]
-        if role != "user" and not self.begun:
-            over.append(self._message("user", [self.text(NO_TEXT)]))
-        self.begun = True
-        self._growing = self._message(role, blocks)
+        over = [] if self._last_message is None else [self._last_message]
+        if role != "user" and not self.has_messages:
+            over.append(self._message("user", [self.text_block(NO_TEXT)]))
+        self.has_messages = True
+        self._last_message = self._message(role, blocks)
         return over
 
     def _message(self, role: str, blocks: Sequence[object]) -> Json:
-        return {"role": role, self.inside: list(blocks)}
+        return {"role": role, self.content_key: list(blocks)}
 
 
 class ClaudeEncoder(TurnEncoder[P]):
-    """Blocks as Anthropic's Messages and Bedrock's Converse have them: signed reasoning stands
-    among them, a cache mark behind them, and a reply that shall go on may not end in white space.
+    """Encodes blocks as Anthropic's Messages and Bedrock's Converse have them.
+
+    Signed reasoning is among the blocks, a cache mark after them, and a reply that the model is to
+    continue may not end in white space.
     """
 
-    def call(self, call: ToolCall, wire_id: str) -> Json:
-        """A call that has `wire_id`."""
+    def encode_call(self, call: ToolCall, wire_id: str) -> Json:
+        """Encode a call that has `wire_id`."""
         raise NotImplementedError
 
-    def result(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
-        """The result of a call."""
+    def result_block(self, call: ToolCall, wire_id: str, blocks: list[Json], failed: bool) -> Json:
+        """Build the block of a result."""
         raise NotImplementedError
 
-    def fits(self, block: Json, failed: bool) -> bool:
-        """Whether a result may hold a block, and not only be followed by it."""
+    def fits_in_result(self, block: Json, failed: bool) -> bool:
+        """Return True if a result may contain a block; else the block follows it."""
         raise NotImplementedError
 
-    def signed(self, text: str, signature: str) -> Json:
-        """Reasoning of the asked model's own; empty if it does not go back as such."""
+    def signed_reasoning(self, text: str, signature: str) -> Json:
+        """Build a block of the model's own signed reasoning; empty if it is not sent back so."""
         raise NotImplementedError
 
-    def spoken(self, block: Json) -> str:
-        """The text that a block says."""
+    def text_of_block(self, block: Json) -> str:
+        """Return the text in a block."""
         raise NotImplementedError
 
-    def is_hidden(self, entry: object) -> bool:
-        """Whether a block is reasoning."""
+    def is_reasoning(self, entry: object) -> bool:
+        """Return True if a block is reasoning."""
         raise NotImplementedError
 
-    def marked(self, blocks: Sequence[Json]) -> list[Json]:
-        """`blocks`, marked for the cache if that is wanted; they are not changed."""
+    def mark_for_cache(self, blocks: Sequence[Json]) -> list[Json]:
+        """Return blocks with a cache mark, if the profile wants one; the argument is not changed."""
         raise NotImplementedError
 
-    def unpacked(self, block: Json) -> Json:
-        """A block that was kept, as it came."""
+    def restore_block(self, block: Json) -> Json:
+        """Return a saved block in the wire's own form."""
         return block
 
-    def block(self, block: Block) -> list[Json]:
-        """The wire's blocks for one of ours."""
-        return [self.unpacked(one) for one in super().block(block)]
+    def encode_block(self, block: Block) -> list[Json]:
+        """Encode a content block."""
+        return [self.restore_block(one) for one in super().encode_block(block)]
 
-    def thought(self, thought: Reasoning, own: bool) -> list[Json]:
-        """Reasoning: signed if it is the asked model's own, else as text."""
-        text, plain = self.words(thought.text)
-        signed = self.signed(text, thought.signature) if own else {}
+    def encode_reasoning(self, thought: Reasoning, own: bool) -> list[Json]:
+        """Encode reasoning: signed if it is the model's own, else as text."""
+        text, plain = self.encode_text(thought.text)
+        signed = self.signed_reasoning(text, thought.signature) if own else {}
         return [signed] if signed else plain
 
     def encode_result(self, result: ToolMessage, call: ToolCall, wire_id: str) -> WireResults:
-        """A result, in which some text must stand, and what does not fit in it."""
-        blocks = self.blocks(result.content)
-        inside = [block for block in blocks if self.fits(block, result.failed)]
-        after = [block for block in blocks if not self.fits(block, result.failed)]
+        """Encode a result, which must contain text, and the blocks that must follow it."""
+        blocks = self.encode_content(result.content)
+        inside = [block for block in blocks if self.fits_in_result(block, result.failed)]
+        after = [block for block in blocks if not self.fits_in_result(block, result.failed)]
         if not any("text" in block for block in inside):
-            inside = [self.text(BELOW if blocks else NO_OUTPUT), *inside]
-        return WireResults([self.result(call, wire_id, inside, result.failed)], after)
+            inside = [self.text_block(RESULT_FOLLOWS if blocks else NO_OUTPUT), *inside]
+        return WireResults([self.result_block(call, wire_id, inside, result.failed)], after)
 
-    def reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
-        """What the model thought, said and called, in the order it came in; not thoughts alone."""
+    def encode_reply(self, message: AssistantMessage, ids: Sequence[str]) -> list[Json]:
+        """Encode reasoning, text and calls in their original order; nothing if there is only reasoning."""
         ours = is_own(message, self.wire, self._profile)
-        kept = as_list(as_dict(message.provider_options.get(self.wire)).get("content"))
+        saved = as_list(as_dict(message.provider_options.get(self.wire)).get("content"))
         layout = [
-            self.unpacked(entry) if isinstance(entry, dict) else entry
-            for entry in kept
-            if ours or not self.is_hidden(entry)
+            self.restore_block(entry) if isinstance(entry, dict) else entry
+            for entry in saved
+            if ours or not self.is_reasoning(entry)
         ]
         thoughts = [
-            self.thought(one, owns_thought(one, message, ours, self._profile))
+            self.encode_reasoning(one, is_own_thought(one, message, ours, self._profile))
             for one in message.reasoning
         ]
-        calls = [self.call(call, id) for call, id in zip(message.tool_calls, ids, strict=True)]
-        arranged = arrange(layout, thoughts, calls, self.words(message.text), self.spoken)
+        calls = [
+            self.encode_call(call, id) for call, id in zip(message.tool_calls, ids, strict=True)
+        ]
+        arranged = arrange_blocks(
+            layout, thoughts, calls, self.encode_text(message.text), self.text_of_block
+        )
         blocks = [block for block in arranged if not is_blank_text(block)]
-        return [] if all(map(self.is_hidden, blocks)) else blocks
+        return [] if all(map(self.is_reasoning, blocks)) else blocks
 
-    def end(self) -> list[Json]:
-        """The messages that may still change, marked for the cache if that is wanted."""
-        tail = self.tail()
+    def encode_end(self) -> list[Json]:
+        """Return the last messages, with a cache mark if the profile wants one."""
+        tail = self.encode_tail()
         for message in tail[-1:]:
             blocks = [as_dict(block) for block in as_list(message["content"])]
             last = blocks[-1]
             if message["role"] == "user":
-                blocks = self.marked(blocks)
+                blocks = self.mark_for_cache(blocks)
             elif last.get("type", "text") == "text" and "text" in last:
                 blocks[-1] = {**last, "text": as_text(last["text"]).rstrip()}
             message["content"] = blocks
@@ -238,5 +251,5 @@ class ClaudeEncoder(TurnEncoder[P]):
 
 
 def is_blank_text(block: Json) -> bool:
-    """Whether a block is text and says nothing."""
+    """Return True if a block is blank text."""
     return isinstance(block.get("text"), str) and not as_text(block["text"]).strip()
