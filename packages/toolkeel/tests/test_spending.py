@@ -54,7 +54,7 @@ def test_calls_and_failures_of_a_tool_are_counted_over_the_tree() -> None:
     inner.uncount_call("pay")
     inner.count_failure("look")
     with pytest.raises(LimitReached, match="failed 1 times"):
-        root.count_call("look")
+        root.check_failures("look")
 
 
 def test_a_bound_that_is_no_number_is_refused_by_its_name() -> None:

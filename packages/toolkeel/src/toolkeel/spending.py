@@ -232,20 +232,30 @@ class Spending:
         """
         if self.parent is not None:
             self.parent.count_call(tool)
-        most, failures = self.limits.calls.get(tool), self.limits.failures.get(tool)
+        most = self.limits.calls.get(tool)
         with self._lock:
-            made, failed = self.calls.get(tool, 0), self._failures.get(tool, 0)
+            made = self.calls.get(tool, 0)
             if most is not None and made >= most:
                 raise LimitReached(
                     f"{tool!r} did not run: it may be called {most} times in this run, and that is used up. "
                     "Answer with what you have."
                 )
+            self.calls[tool] = made + 1
+
+    def check_failures(self, tool: str) -> None:
+        """Refuse a call of a tool that has failed too often, also by its arguments.
+
+        Raises:
+            LimitReached: tells the model that this tool is used up.
+        """
+        for pool in self._pools():
+            failures = pool.limits.failures.get(tool)
+            failed = pool._failures.get(tool, 0)
             if failures is not None and failed >= failures:
                 raise LimitReached(
                     f"{tool!r} did not run: its calls have failed {failed} times in this run. "
                     "Try another way, or say that it did not work."
                 )
-            self.calls[tool] = made + 1
 
     def uncount_call(self, tool: str) -> None:
         """Take back the count of a call that did not run because it waits for a person."""

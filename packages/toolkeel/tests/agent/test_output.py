@@ -25,6 +25,8 @@ from toolkeel.call.arguments.partial import PartialValue
 from toolkeel.errors import DefinitionError, OutputError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import CallDelta, Finish, ModelRequest, OutputFormat, TextDelta
+from toolkeel.runs import RunState
+from toolkeel.sessions import Sessions
 from toolkeel.testing.scripted import Scripted, call
 
 
@@ -411,3 +413,31 @@ def test_a_request_is_made_once_for_a_run_that_needs_no_correction() -> None:
 
     Agent(Held(line), output_type=Person).run_sync("x")
     assert len(seen) == 1
+
+
+@pytest.mark.parametrize("route", ["session", "saved state", "same process"])
+def test_an_accepted_answer_is_final_though_a_call_beside_it_waits(route: str) -> None:
+    class Local(BaseModel):
+        name: str
+        age: int
+
+    paid: list[int] = []
+
+    @tool(approval=True)
+    def pay(amount: int) -> str:
+        """Pay."""
+        paid.append(amount)
+        return "paid"
+
+    turn = [call(OUTPUT_TOOL, ADA), call("pay", {"amount": 7})]
+    for kind in (Person, Local):
+        session = Sessions(":memory:")["ada"] if route == "session" else None
+        agent = Agent(Scripted([turn]), [pay], output_type=kind)
+        first = agent.run_sync("go", session=session)
+        assert first.reason == "waiting"
+        state = RunState.from_json(first.state.to_json()) if route == "saved state" else first.state
+        done = agent.run_sync(
+            None if session else state, session=session, decisions=[first.pending[0].approve()]
+        )
+        assert done.reason == "answered" and done.output == kind(**ADA)
+    assert paid == [7, 7]

@@ -287,7 +287,9 @@ def test_a_choice_that_forces_a_call_is_made_once_unless_it_is_to_be_kept() -> N
         assert choices == ["note", *(["note"] * 2 if keep else [None] * 2)]
 
 
-@pytest.mark.parametrize(("finish", "reason"), [("refusal", "refused"), ("length", "cut_off")])
+@pytest.mark.parametrize(
+    ("finish", "reason"), [("refusal", "refused"), ("filtered", "refused"), ("length", "cut_off")]
+)
 def test_a_reply_that_was_refused_or_cut_off_is_told_as_such(finish: Any, reason: str) -> None:
     reply = AssistantMessage("I had beg", finish_reason=finish)
     result = Agent(Scripted([reply])).run_sync("go")

@@ -12,7 +12,7 @@ and is not another loop. A run has four owners, with one arrow between each::
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from typing import Any, Generic
 
@@ -26,9 +26,10 @@ from toolkeel.agent.handoff import find_pending_handoff
 from toolkeel.agent.output import OutputAttempts
 from toolkeel.agent.plan import Plan
 from toolkeel.agent.prompt import Prompt, prompt_to_messages, session_prompt_to_messages
-from toolkeel.agent.result import NO_OUTPUT, RunResult, output_of
+from toolkeel.agent.result import END_REASONS, NO_OUTPUT, RunResult, output_of
 from toolkeel.agent.run_state import RunState
 from toolkeel.agent.session_interface import Conversation, SessionStart, dump_inner_runs
+from toolkeel.agent.transcript import last_turn
 from toolkeel.agent.turn.active_agent import ActiveAgent
 from toolkeel.agent.turn.model_caller import ModelCaller, unanswered_messages
 from toolkeel.agent.turn.run_calls import TurnCalls
@@ -42,7 +43,6 @@ from toolkeel.errors import describe
 from toolkeel.events import EndReason, RunFinished, RunStarted
 from toolkeel.messages import (
     AssistantMessage,
-    FinishReason,
     Message,
     ToolCall,
     ToolMessage,
@@ -50,12 +50,6 @@ from toolkeel.messages import (
 )
 
 T = TypeVar("T", default=str)
-END_REASONS: Mapping[FinishReason, EndReason] = {
-    "refusal": "refused",
-    "length": "cut_off",
-    "incomplete": "cut_off",
-}
-"""End of a run by the finish reason of its last reply; any other reply has answered."""
 
 
 class RunLoop(Generic[T]):
@@ -341,7 +335,7 @@ class RunLoop(Generic[T]):
         if self._caller.forced:
             self._caller.stop_forcing()
         if self._attempts is not None:
-            self._attempts.take_results(calls, results)
+            self._attempts.take_results(*last_turn(self.context.transcript))
             if self._attempts.has_value:
                 return "answered"
         return "returned" if self._calls.end_run(results) else None

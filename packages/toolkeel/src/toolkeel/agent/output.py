@@ -9,12 +9,13 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Container, Sequence
-from typing import Any
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, cast
 
 from typing_extensions import TypeForm
 
 from toolkeel._records.record import record
+from toolkeel._records.typed_values import UnknownValue, UnsavedValue
 from toolkeel.agent.streamed_calls import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
@@ -134,12 +135,20 @@ class OutputAttempts:
             if result.name != name or self.has_value:
                 continue
             if not result.failed:
-                self.has_value, self.value = True, result.artifact
+                self.has_value, self.value = True, self._value(result, said)
             else:
                 errors = result.details.get("errors")
                 given = said.get(result.tool_call_id, "")
                 text = given if isinstance(given, str) else json.dumps(given, ensure_ascii=False)
                 self._count_failure(text, errors if isinstance(errors, tuple) else (), result.text)
+
+    def _value(self, result: ToolMessage, said: Mapping[str, object]) -> object:
+        """Return the accepted answer; made again from its call where it was not saved as it is."""
+        arguments = said.get(result.tool_call_id)
+        if not isinstance(result.artifact, UnsavedValue | UnknownValue) or arguments is None:
+            return result.artifact
+        prepared = prepare(ToolCall("", OUTPUT_TOOL, cast("Any", arguments)), self._plan.form.tool)
+        return self._plan.form.tool.function(**prepared.arguments).artifact
 
     def check_reply(self, reply: AssistantMessage) -> Message | None:
         """Take in a reply that calls nothing; what to say to the model if it is no answer.

@@ -27,6 +27,13 @@ class _NoOutput:
 
 NO_OUTPUT: Final = _NoOutput()
 """Stands for the answer of a run that ended without one."""
+END_REASONS: Mapping[FinishReason, EndReason] = {
+    "refusal": "refused",
+    "filtered": "refused",
+    "length": "cut_off",
+    "incomplete": "cut_off",
+}
+"""End of a run by the finish reason of its last reply; any other reply has answered."""
 _HINTS: Mapping[str, str] = {
     "limit": "; go on from result.state with a higher limit",
     "waiting": "; calls wait in result.pending: run again with result.state and decisions",

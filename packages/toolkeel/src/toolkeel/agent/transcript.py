@@ -120,3 +120,14 @@ def make_missing_result(call: ToolCall) -> ToolMessage:
         "ran is not known."
     )
     return ToolMessage(text, call.id, call.name, "error", "skipped")
+
+
+def last_turn(messages: Sequence[Message]) -> tuple[tuple[ToolCall, ...], list[ToolMessage]]:
+    """Return the calls of the last reply and the results they have so far, in order."""
+    results: list[ToolMessage] = []
+    for message in reversed(messages):
+        if isinstance(message, AssistantMessage):
+            return message.tool_calls, results[::-1]
+        if isinstance(message, ToolMessage):
+            results.append(message)
+    return (), []

@@ -40,7 +40,7 @@ from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stop_errors import not_started_error
 from toolkeel.call.failure_message import failure_message
 from toolkeel.call.result_message import render
-from toolkeel.call.steps.call_limits import record_result, refuse_repeats
+from toolkeel.call.steps.call_limits import record_result, refuse_failing
 from toolkeel.call.steps.compose import Handler
 from toolkeel.call.steps.taint import attach_labels
 from toolkeel.call.truncate import Keeper
@@ -107,8 +107,10 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         tool = entry.tool
         context = ToolContext(call, tool.name, run)
         context.started_at = started
-        if run.loop_state.failed_calls:
-            refuse_repeats(run, call)
+        if run.loop_state.failed_calls or (
+            run.scope.spending is not None and run.scope.spending.counts_calls
+        ):
+            refuse_failing(run, call, tool.name)
         text = argument_text(call, tool)
         if is_large(text):
             prepared = await _prepare_in_thread(call, tool, text, context)

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from tests.contract import check_results
 from tests.waiting import run, until
-from toolkeel import Rules, RunContext, SetupError, ToolCall, ToolMessage, Toolset, tool
+from toolkeel import (
+    Agent,
+    Rules,
+    RunContext,
+    SetupError,
+    ToolCall,
+    ToolMessage,
+    Toolset,
+    UserMessage,
+    tool,
+)
 from toolkeel.call.steps.call_limits import (
     MAX_COMPARED,
     MAX_REPEATS,
@@ -23,10 +33,12 @@ from toolkeel.call.steps.call_limits import (
     ConcurrencyLimit,
     RateLimit,
     record_result,
-    refuse_repeats,
+    refuse_failing,
 )
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import LimitReached
+from toolkeel.spending import RunLimits
+from toolkeel.testing import Scripted, call
 
 
 def ping(count: int) -> list[ToolCall]:
@@ -156,7 +168,7 @@ def test_what_is_no_failure_of_the_call_itself_is_not_counted(kind: Any) -> None
     call = ToolCall("1", "find")
     for _ in range(MAX_REPEATS + 1):
         record_result(state, call, ToolMessage("x", status="error", kind=kind))
-    refuse_repeats(state, call)
+    refuse_failing(state, call, call.name)
 
 
 @given(st.lists(st.tuples(st.sampled_from("ab"), st.sampled_from(["x", "y", None])), max_size=30))
@@ -170,7 +182,7 @@ def test_a_call_is_refused_exactly_when_its_last_three_ends_were_the_same_failur
         last = seen[arguments][-MAX_REPEATS:]
         expected = len(last) == MAX_REPEATS and len(set(last)) == 1 and last[0] is not None
         try:
-            refuse_repeats(state, call)
+            refuse_failing(state, call, call.name)
         except LimitReached:
             assert expected
             continue
@@ -357,3 +369,20 @@ def test_a_call_that_is_denied_spends_nothing_of_a_budget() -> None:
         return kinds(await tools.run(ping(3), RunContext(approver=lambda ticket: next(answers))))
 
     assert run(main) == ["denied", None, "limit_reached"]
+
+
+def test_a_tool_that_fails_too_often_is_refused_also_by_its_arguments() -> None:
+    @tool
+    def add(a: int, b: int) -> int:
+        """Add."""
+        return a + b
+
+    bad = [call("add", {"a": n}) for n in range(8)]
+    limits = RunLimits(failures={"add": 3})
+    result = Agent(Scripted([*bad, "done"]), [add]).run_sync("go", limits=limits)
+    kinds = [m.kind for m in result.messages if isinstance(m, ToolMessage)]
+    assert kinds == ["invalid_arguments"] * 3 + ["limit_reached"] * 5
+    again = Agent(Scripted([bad[0], "done"]), [add]).run_sync(
+        [*result.messages, UserMessage("again")], limits=limits
+    )
+    assert again.reason == "answered"

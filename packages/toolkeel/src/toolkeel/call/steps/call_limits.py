@@ -27,12 +27,15 @@ MAX_COMPARED = 20_000
 """Characters of arguments up to which they are read to be compared."""
 
 
-def refuse_repeats(run: RunContext, call: ToolCall) -> None:
-    """Refuse a call that has failed in the same way `MAX_REPEATS` times.
+def refuse_failing(run: RunContext, call: ToolCall, tool: str) -> None:
+    """Refuse a call that has failed in the same way `MAX_REPEATS` times, or whose tool fails too often.
 
     Raises:
         LimitReached: telling the model to stop.
     """
+    spending = run.scope.spending
+    if spending is not None and spending.counts_calls:
+        spending.check_failures(tool)
     known = run.loop_state.failed_calls.get(call.name)
     error, count = known.last_error(call) if known is not None else ("", 0)
     if count >= MAX_REPEATS:
