@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from toolkeel import Rules, ToolCall, Toolset
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files import open_beneath as beneath
 from toolkeel_workspace.files.file_tools import Files
-from toolkeel_workspace.files.open_beneath import Root, clean_path
+from toolkeel_workspace.files.open_beneath import FileResource, Root, clean_path
+from toolkeel_workspace.files.workspace import Workspace
 
 SECRET = "outside"
 
@@ -222,3 +224,28 @@ def test_a_link_that_leads_out_is_refused_under_a_name_that_looks_the_same_too(
     (place / "o’ut").symlink_to("../secret.txt")
     with pytest.raises(ToolError, match=r"leaves the root|leads out"):
         Files(place).read("o'ut")
+
+
+@pytest.mark.parametrize("path", ["secrets/x", "way/x", "./way//x", "{}/secrets/x"])
+@pytest.mark.parametrize("pattern", ["secrets/*", "way/*", "{}/way/x"])
+def test_a_rule_about_a_folder_holds_by_every_way_that_leads_there(
+    tmp_path: Path, path: str, pattern: str
+) -> None:
+    (tmp_path / "secrets").mkdir()
+    (tmp_path / "secrets" / "x").write_text("1")
+    (tmp_path / "way").symlink_to("secrets")
+    tools = Workspace(tmp_path, None).tools
+    rules = Rules(deny=[f"read(path={pattern.format(tmp_path)})"])
+    asked = ToolCall("1", "read", {"path": path.format(tmp_path)})
+    assert Toolset(tools).run_sync([asked])[0].failed is False
+    assert Toolset(tools, rules=rules).run_sync([asked])[0].kind == "denied"
+
+
+def test_the_place_of_an_argument_is_known_for_its_own_parameter_and_within_the_root(
+    place: Path,
+) -> None:
+    (place / "a").write_text("")
+    resource = FileResource(Root(place), "path")
+    absolute = os.path.realpath(place / "a")
+    assert resource.resolve("path", "./a") == (absolute, "a")
+    assert resource.resolve("other", "a") == resource.resolve("path", "../a") == ()

@@ -18,6 +18,15 @@ class Resource(str):
         """Return the resource of a call with these arguments, such as ``file:src/main.py``."""
         return str(self)
 
+    def resolve(self, parameter: str, path: str) -> tuple[str, ...]:
+        """Return the place a path leads to, in each form that a rule may name; empty if unknown.
+
+        Args:
+            parameter: The argument with the path.
+            path: The path.
+        """
+        return ()
+
 
 class Shared(Resource):
     """A resource whose calls may overlap although their tools count as writers."""

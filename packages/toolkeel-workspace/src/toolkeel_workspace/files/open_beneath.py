@@ -281,6 +281,16 @@ class FileResource(Resource):
         except (ToolError, ValueError):
             return f"file:{self._root.path}"
 
+    def resolve(self, parameter: str, path: str) -> tuple[str, ...]:
+        """Return the absolute path without links, and the same from the root."""
+        if parameter != self._parameter:
+            return ()
+        try:
+            place = self._root.resolve(path)
+        except (ToolError, ValueError):  # the tool refuses it
+            return ()
+        return place, os.path.relpath(place, os.path.realpath(self._root.path))
+
 
 def _make_entry(item: os.DirEntry[str]) -> Entry:
     if item.is_symlink():

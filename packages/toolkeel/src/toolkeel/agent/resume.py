@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Container, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
@@ -20,6 +21,7 @@ from toolkeel._records.used_tickets import (
 )
 from toolkeel.agent.run_state import InnerRun, RunState
 from toolkeel.call.steps.approve import definition_of
+from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import is_allowed
 from toolkeel.call.steps.taint import BUILDS
 from toolkeel.call.toolset import Toolset
@@ -163,8 +165,8 @@ def check_pending_calls(state: RunState, given: Container[str], tools: Toolset) 
 def _would_ask(ticket: Ticket, tools: Toolset) -> bool:
     """Return True if a waiting call would be asked about again without a decision."""
     tool, rules = tools[ticket.tool], tools.rules
-    shell = str(tool.metadata.get("shell", ""))
-    rule = rules.rule(tool.name, ticket.arguments, shell) if rules is not None else None
+    shell, places = str(tool.metadata.get("shell", "")), partial(resolve_argument, tool)
+    rule = rules.rule(tool.name, ticket.arguments, shell, places) if rules is not None else None
     if ticket.external or hasattr(tool.approval, "despite_rules"):
         return True
     if ticket.labels and (BUILDS in tool.metadata or not is_allowed(tool, rule)):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel import Rules, SetupError, ToolCall, Toolset, tool
+from toolkeel import Effects, Rules, SetupError, ToolCall, Toolset, tool
+from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import ORDER, parse_rule
 
 
@@ -210,3 +212,65 @@ def test_each_line_of_several_is_looked_at_for_what_is_denied() -> None:
 def test_rules_that_are_no_list_of_texts_are_refused(kind: str, wrong: Any) -> None:
     with pytest.raises(SetupError, match=f"Rules\\({kind}=|{kind} .* is no rule"):
         Rules(**{kind: wrong})
+
+
+@tool(effects=Effects(read_only=True, open_world=False, resources=("file:{path}",)))
+def read(path: str) -> str:
+    """Read a file."""
+    return Path(path).read_text()
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    for name in ("secrets", "docs"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x").write_text(name)
+    (tmp_path / "way").symlink_to("secrets")
+    (tmp_path / "docs" / "link").symlink_to("../secrets/x")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def answer(rules: Rules, path: str) -> str:
+    [message] = Toolset([read], rules=rules).run_sync([ToolCall("1", "read", {"path": path})])
+    return "denied" if message.kind == "denied" else message.text
+
+
+@pytest.mark.parametrize("pattern", ["secrets/*", "way/*", "./secrets/x", "{}/secrets/*"])
+@pytest.mark.parametrize(
+    "path", ["secrets/x", "{}/secrets/x", "way/x", "docs/link", "{}/way/../way/x"]
+)
+def test_a_rule_that_denies_is_about_a_place_and_not_about_its_spelling(
+    folder: Path, pattern: str, path: str
+) -> None:
+    rules = Rules(deny=[f"read(path={pattern.format(folder)})"])
+    assert answer(rules, path.format(folder)) == "denied"
+    assert answer(rules, "docs/x") == answer(rules, f"{folder}/docs/x") == "docs"
+
+
+def test_a_rule_that_allows_a_folder_does_not_allow_what_a_link_in_it_leads_to(
+    folder: Path,
+) -> None:
+    rules = Rules(ask=["read(path=nothing)"], allow=["read(path=docs/*)"])
+    places = partial(resolve_argument, read)
+    assert str(rules.rule("read", {"path": "docs/x"}, "", places)) == "allow read(path=docs/*)"
+    assert rules.rule("read", {"path": "docs/link"}, "", places) is None
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "HTTP://X.example/secrets/a",
+        "http://x.example./secrets/a",
+        "http://x.example:80/secrets/a",
+        "http://me@x.example/secrets/a",
+        "http://x.example/b/../secrets/a",
+        "http://x.example/%73ecrets/a",
+        "http://x.example//secrets/a",
+        "http://x.example\\secrets/a",
+    ],
+)
+def test_a_rule_that_denies_an_address_is_about_where_it_leads(url: str) -> None:
+    rules = Rules(deny=["fetch(url=http://x.example/secrets/*)"])
+    assert rules.action("fetch", {"url": url}) == rules.action("fetch", {"url": [url]}) == "deny"
+    assert rules.action("fetch", {"url": "http://x.example/other"}) is None

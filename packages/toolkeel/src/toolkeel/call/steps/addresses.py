@@ -6,10 +6,11 @@ byte for byte, since a difference in them can carry a message.
 
 from __future__ import annotations
 
+import posixpath
 import re
 import unicodedata
 from collections.abc import Sequence
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 _ADDRESS = re.compile(
     r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+|[a-z][a-z0-9+.-]*://[^\s\"'<>]+|www\.[^\s\"'<>]+"
@@ -60,6 +61,24 @@ def canonical_address(address: str) -> str:
     if not at or not name or not host or any(map(str.isspace, address)):
         return ""
     return f"{unicodedata.normalize('NFC', name).lower()}@{canonical_host(host)}"
+
+
+def place_of_address(address: str) -> str:
+    """Return where a web address leads, however it is written; empty if it is none.
+
+    >>> place_of_address("HTTP://me@X.Example:80/a/../%73ecrets/b#c")
+    'http://x.example/secrets/b'
+    """
+    found = _URL.fullmatch(address.strip())
+    if found is None or not found[1]:
+        return ""
+    scheme, _, host, port, rest = found.groups(default="")
+    path, mark, query = unquote(rest.partition("#")[0]).replace("\\", "/").partition("?")
+    clean = posixpath.normpath(f"/{path.lstrip('/')}")
+    clean += "/" if path.endswith("/") and clean != "/" else ""
+    is_default = (scheme.lower(), port) in (("http", ":80"), ("https", ":443"))
+    shown = "" if is_default or port == ":" else port
+    return f"{scheme.lower()}://{canonical_host(unquote(host))}{shown}{clean}{mark}{query}"
 
 
 def find_addresses(text: str) -> list[str]:

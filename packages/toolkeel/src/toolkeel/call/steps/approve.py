@@ -13,6 +13,7 @@ import inspect
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from time import time
 from typing import Any
 
@@ -28,6 +29,7 @@ from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
 from toolkeel.call.steps.compose import Handler, guard_changes
+from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, is_allowed
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import external
@@ -143,8 +145,10 @@ class Approval:
 
     def _rule(self, prepared: Prepared) -> Rule | None:
         shell = str(prepared.tool.metadata.get("shell", ""))
-        view = ArgumentsView(prepared)
-        return self._rules.rule(prepared.tool.name, view, shell) if self._rules else None
+        if self._rules is None:
+            return None
+        places = partial(resolve_argument, prepared.tool)
+        return self._rules.rule(prepared.tool.name, ArgumentsView(prepared), shell, places)
 
     async def _reason(
         self, prepared: Prepared, context: ToolContext, rule: Rule | None

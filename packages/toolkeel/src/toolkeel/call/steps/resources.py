@@ -60,6 +60,25 @@ def resource_keys(prepared: Prepared) -> tuple[str, ...]:
     return tuple(sorted({_fill(resource, values) for resource in tool.effects.resources}))
 
 
+def resolve_argument(tool: AnyTool, name: str, path: str) -> tuple[str, ...]:
+    """Return the place that a path in an argument leads to, in each form that a rule may name.
+
+    Returns:
+        The absolute path without links, and the same from the folder in which paths start; nothing
+        if the tool declares no files by that argument, or the path leads nowhere.
+    """
+    for resource in tool.effects.resources:
+        if isinstance(resource, Resource):
+            if found := resource.resolve(name, path):
+                return found
+        elif resource == f"file:{{{name}}}":
+            with suppress(OSError, ValueError):
+                place, here = os.path.realpath(path), os.path.realpath(".")
+                below = place == here or place.startswith(f"{here.rstrip(os.sep)}{os.sep}")
+                return (place, os.path.relpath(place, here)) if below else (place,)
+    return ()
+
+
 def is_write(prepared: Prepared) -> bool:
     """Return True if the call counts as a write of its resources."""
     effects = prepared.tool.effects

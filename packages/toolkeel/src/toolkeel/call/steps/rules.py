@@ -9,12 +9,14 @@ import posixpath
 import re
 import tomllib
 import unicodedata
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
+from toolkeel.call.steps.addresses import place_of_address
 from toolkeel.call.steps.command_patterns import covers, may_mention
 from toolkeel.define.nearly_right_names import nearest_tools
 from toolkeel.define.subschemas import properties_of
@@ -24,7 +26,12 @@ from toolkeel.errors import SetupError
 Action = Literal["deny", "ask", "allow"]
 ORDER: tuple[Action, ...] = ("deny", "ask", "allow")
 
+Places: TypeAlias = Callable[[str, str], tuple[str, ...]]
+"""Returns the place that a path in a named argument leads to, in each form that a rule may name."""
+_Resolve: TypeAlias = Callable[[str], tuple[str, ...]]
+
 log = logging.getLogger("toolkeel")
+_WILD = frozenset("*?[")
 _LEADING = re.compile(r"^/+")
 _SLASH = re.compile(r"[/\\]")
 _RULE = re.compile(r"\s*([^()\s]+)\s*(?:\((.*)\))?\s*", re.DOTALL)
@@ -39,15 +46,22 @@ class Rule:
         tool: Pattern of the tool's name, with ``*`` and ``?``.
         arguments: Pattern by argument name; all must match. Text is matched as it is, anything
             else as its JSON text. An argument that has no value never matches. Text may be a
-            path: ``deny`` and ``ask`` also match where it leads (``./a/../b`` is ``b``), and
-            ``allow`` does not match what leads elsewhere.
+            path or an address: ``deny`` and ``ask`` also match where it leads (``./a/../b`` is
+            ``b``, ``HTTP://X.`` is ``http://x/``), and ``allow`` does not match what leads
+            elsewhere.
     """
 
     action: Action
     tool: str
     arguments: tuple[tuple[str, str], ...] = ()
 
-    def matches(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> bool:
+    def matches(
+        self,
+        tool: str,
+        arguments: Mapping[str, object],
+        shell: str = "",
+        places: Places | None = None,
+    ) -> bool:
         """Return True if the rule applies to a call.
 
         Args:
@@ -55,35 +69,42 @@ class Rule:
             arguments: The call's.
             shell: Name of the argument that is a line of shell, which is compared as such: see
                 `toolkeel.call.steps.command_patterns`.
+            places: Resolves the paths of the call's arguments; see `Places`.
         """
         if not fnmatch.fnmatchcase(tool, self.tool):
             return False
         return all(
-            name in arguments and self._fits(arguments[name], pattern, name == shell)
+            name in arguments
+            and self._fits(
+                arguments[name], pattern, name == shell, partial(places, name) if places else None
+            )
             for name, pattern in self.arguments
         )
 
-    def _fits(self, value: object, pattern: str, is_shell: bool) -> bool:
+    def _fits(self, value: object, pattern: str, is_shell: bool, resolve: _Resolve | None) -> bool:
         if isinstance(value, list | tuple | dict) and self.action != "allow":
             inside = value.values() if isinstance(value, dict) else value
             if is_shell and may_mention(pattern, " ".join(map(str, inside))):
                 return True  # a program and its arguments, each for itself
-            if any(self._fits(item, pattern, is_shell) for item in inside):
+            if any(self._fits(item, pattern, is_shell, resolve) for item in inside):
                 return True  # what is refused or asked about is so at any depth
         if not isinstance(value, str):
             return any(fnmatch.fnmatchcase(text, pattern) for text in _texts(value))
         if not is_shell:
-            return self._fits_text(value, pattern)
+            return self._fits_text(value, pattern, resolve)
         if self.action == "allow":
             return pattern == "*" or covers(pattern, value)
         return may_mention(pattern, value)
 
-    def _fits_text(self, text: str, pattern: str) -> bool:
+    def _fits_text(self, text: str, pattern: str, resolve: _Resolve | None) -> bool:
+        forms = resolve(text) if resolve is not None and pattern != "*" else ()
+        patterns = _resolve_pattern(pattern, resolve) if resolve is not None and forms else ()
+        there = any(fnmatch.fnmatchcase(form, each) for form in forms for each in patterns)
         matches = fnmatch.fnmatchcase(text, pattern)
         leads = fnmatch.fnmatchcase(_place(text), spelling(pattern))
         if self.action == "allow":
-            return matches and (leads or ".." not in _SLASH.split(text))
-        return matches or leads
+            return matches and (there if forms else leads or ".." not in _SLASH.split(text))
+        return matches or leads or there or _is_same_place(text, pattern)
 
     def __str__(self) -> str:
         inner = ", ".join(f"{name}={pattern}" for name, pattern in self.arguments)
@@ -109,6 +130,24 @@ def _place(path: str) -> str:
     """
     path = spelling(path).strip().removeprefix("@").strip()
     return posixpath.normpath(_LEADING.sub("/", path))
+
+
+def _resolve_pattern(pattern: str, resolve: _Resolve) -> set[str]:
+    """Return a pattern in each form, its folder without links."""
+    at = next((n for n, char in enumerate(pattern) if char in _WILD), None)
+    folder, slash, rest = pattern[:at].rpartition("/") if at is not None else (pattern, "", "")
+    if not folder:
+        return {pattern}
+    rest = f"{slash}{rest}{pattern[at:]}" if at is not None else ""
+    found = (re.sub(r"([*?[])", r"[\1]", place) + rest for place in resolve(folder))
+    return {pattern, *(each.removeprefix("./") for each in found)}
+
+
+def _is_same_place(text: str, pattern: str) -> bool:
+    """Return True if an address leads where a pattern says, however it is written."""
+    place = place_of_address(text)
+    patterns = (pattern, place_of_address(pattern)) if place else ()
+    return any(fnmatch.fnmatchcase(place, each) for each in patterns if each)
 
 
 def _plain(char: str) -> str:
@@ -215,9 +254,15 @@ class Rules:
         rule = self.rule(tool, arguments)
         return rule.action if rule else None
 
-    def rule(self, tool: str, arguments: Mapping[str, object], shell: str = "") -> Rule | None:
+    def rule(
+        self,
+        tool: str,
+        arguments: Mapping[str, object],
+        shell: str = "",
+        places: Places | None = None,
+    ) -> Rule | None:
         """Return the rule that decides about a call; see `Rule.matches`."""
-        return next((rule for rule in self._rules if rule.matches(tool, arguments, shell)), None)
+        return next((r for r in self._rules if r.matches(tool, arguments, shell, places)), None)
 
 
 def is_allowed(tool: AnyTool, rule: Rule | None) -> bool:
@@ -257,9 +302,6 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
                 raise SetupError(
                     f"rule {str(rule)!r}: {rule.tool} has no argument {argument!r}; it has {listed}"
                 )
-
-
-_WILD = frozenset("*?[")
 
 
 def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
