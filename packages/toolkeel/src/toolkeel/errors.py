@@ -116,12 +116,15 @@ class ModelError(ToolkeelError):
     Attributes:
         text: What the model had said before, in an agent's run; a model used alone has told it.
         usage: What the server said that the failed request cost; nothing if it did not say.
+        mistake: The provider's description of a reply of the model that it did not accept; the
+            next attempt passes it to the model.
     """
 
     passes: ClassVar[bool] = False  # whether errors of this kind pass by themselves
     told = False  # whether listeners were told a part of the reply that broke off
     text = ""
     usage = Usage()
+    mistake = ""
 
     def __init__(
         self,
@@ -138,12 +141,14 @@ class ModelError(ToolkeelError):
 
     def about(self, model: str) -> Self:
         """The same error, its text beginning with the model's name."""
-        return type(self)(
+        error = type(self)(
             f"{model}: {self}",
             status=self.status,
             retry_after=self.retry_after,
             retryable=self.retryable,
         )
+        error.mistake = self.mistake
+        return error
 
 
 class ModelUnavailable(ModelError):

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from toolkeel.errors import ModelError, ModelUnavailable
 from toolkeel.model_interface import CallDelta, Delta, ReasoningDelta, TextDelta
 from toolkeel.providers.gemini.profile import (
+    MISTAKES,
     NUMBERED_REASONS,
     REASONS,
     WIRE,
@@ -113,6 +114,13 @@ class StreamDecoder(Decoder):
             self._grounding |= {key: candidate[key]} if candidate.get(key) else {}
         self.is_empty = self.is_empty and not (deltas or self._media or self._reason)
         return deltas
+
+    def mistake(self) -> str:
+        """Return what was wrong with a call that the server did not accept, in its words."""
+        if self._reason not in MISTAKES:
+            return ""
+        message = self._finish_message
+        return f"{self._reason}: {message}" if message else self._reason
 
     def provider_options(self) -> Mapping[str, object]:
         """Return the parts' order, the sources, and a finish reason more precise than ours."""

@@ -138,6 +138,7 @@ class StreamDecoder(Decoder):
     def _read_chunk(self, data: Json) -> Json:
         """Read the fields beside the message; return the first choice."""
         fails = data.get("error") or data.get("object") == "error"
+        fails = fails or as_dict(data.get("base_resp")).get("status_code")  # MiniMax's
         if fails or ("choices" not in data and data.get("detail")):
             raise reported_error(data)
         self._model = as_text(data.get("model")) or self._model

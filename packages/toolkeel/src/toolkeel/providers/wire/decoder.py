@@ -129,6 +129,10 @@ class Decoder:
             )
         return rest
 
+    def mistake(self) -> str:
+        """Return what was wrong with a reply that the provider did not accept, in its words."""
+        return ""
+
     def remaining_deltas(self) -> Iterable[Delta]:
         """Return deltas that could not be emitted earlier."""
         return ()

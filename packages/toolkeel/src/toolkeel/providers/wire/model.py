@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.define.dialect import Target
 from toolkeel.errors import ModelError, ModelUnavailable
-from toolkeel.messages import AssistantMessage, Usage
+from toolkeel.messages import AssistantMessage, Usage, UserMessage
 from toolkeel.model_interface import Delta, Finish, ModelRequest, OutputFormat
 from toolkeel.providers.chat_servers import provider_at
 from toolkeel.providers.wire.body_cache import BodyCache
@@ -24,12 +24,20 @@ from toolkeel.providers.wire.http import ClientPerLoop, CommonOptions, media_pol
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile, requested_model_note
 from toolkeel.providers.wire.request import Encoder, PreparedRequest
 from toolkeel.providers.wire.retry import Deltas, Retries
+from toolkeel.providers.wire.server_errors import model_mistake
 from toolkeel.providers.wire.structured_output import is_expressible
 
 log = logging.getLogger("toolkeel")
 
 MAX_PAUSES = 8
 """Times a reply may pause before it is returned incomplete."""
+
+
+CORRECTION = (
+    "Your last reply could not be read: {mistake}\nReply again. To call a tool, use one of the "
+    "tools of this conversation, with arguments that fit its schema."
+)
+"""Message to the model after a reply that its provider did not accept."""
 
 
 class ModelOptions(CommonOptions, total=False):
@@ -94,7 +102,7 @@ class WireModel:
         Raises:
             ModelError: with the HTTP status and the seconds to wait, if the server reported them.
         """
-        async with aclosing(self._retries.run(partial(self._request_reply, request))) as parts:
+        async with aclosing(self._retries.run(partial(self._attempt, [request]))) as parts:
             async for deltas in parts:
                 for delta in deltas:
                     yield delta
@@ -112,6 +120,18 @@ class WireModel:
         """Close the connections of the running event loop; a client of your own stays open."""
         if self._clients is not None:
             await self._clients.close()
+
+    async def _attempt(self, requests: list[ModelRequest]) -> AsyncGenerator[Deltas]:
+        """Send the last request; after a mistake of the model, add one that says what was wrong."""
+        try:
+            async with aclosing(self._request_reply(requests[-1])) as parts:
+                async for deltas in parts:
+                    yield deltas
+        except ModelError as error:
+            if error.mistake:
+                note = UserMessage(CORRECTION.format(mistake=error.mistake), "correction")
+                requests.append(replace(requests[0], messages=[*requests[0].messages, note]))
+            raise
 
     async def _request_reply(self, request: ModelRequest) -> AsyncGenerator[Deltas]:
         prepared = self._bodies.prepare(request)
@@ -158,6 +178,8 @@ class WireModel:
             if not (more := decoder.continuation()):
                 break
             body = self._bodies.encode(request, more)
+        if (mistake := decoder.mistake()) and not (emitted and self._stream):
+            raise model_mistake(mistake)
         if decoder.is_empty:
             raise ModelUnavailable("the answer was empty")
         last = [self._note_requested_model(one) for one in decoder.finish()]

@@ -22,6 +22,8 @@ from toolkeel.messages import AssistantMessage, Usage
 from toolkeel.model_interface import Delta, Finish, RetryDelta
 
 MAX_RETRIES = 2
+MAX_MISTAKES = 1
+"""Times per reply that a mistake of the model, as its provider reports it, goes back to the model."""
 FIRST_BACKOFF = 0.5
 """Seconds before the first retry; each further one waits twice as long."""
 MAX_BACKOFF = 8.0
@@ -63,7 +65,7 @@ class Retries:
         Raises:
             ModelError: of the last attempt.
         """
-        failed, spent = 0, Usage()
+        failed, mistakes, spent = 0, 0, Usage()
         while True:
             if (early := self._not_before - monotonic()) > 0:
                 await asyncio.sleep(early)
@@ -80,7 +82,9 @@ class Retries:
                 raise ModelUnavailable(f"{self._model}: the answer ended before its first delta")
             except ModelError as error:
                 failed += 1
-                wait = None if has_output else self._delay(error, failed)
+                mistakes += bool(error.mistake)
+                is_final = has_output or mistakes > MAX_MISTAKES
+                wait = None if is_final else self._delay(error, failed)
                 error.usage = spent = spent + error.usage
                 if wait is None:
                     raise
@@ -98,6 +102,8 @@ class Retries:
         asked = error.retry_after
         if isinstance(error, RateLimited) and asked is not None and asked <= MAX_RETRY_AFTER:
             self._not_before = max(self._not_before, monotonic() + asked)
+        if error.mistake:  # the next request is another: it says what was wrong
+            return 0.0 if failed <= self._limit else None
         if not error.retryable or failed > self._limit or (asked or 0.0) > MAX_RETRY_AFTER:
             return None
         backoff: float = min(FIRST_BACKOFF * 2.0 ** min(failed - 1, 10), MAX_BACKOFF)

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import math
+import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from email.utils import parsedate_to_datetime
 
-from toolkeel.errors import ModelError, model_error
+from toolkeel.errors import ModelError, ModelUnavailable, model_error
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text, invert
 
 STATUS: Mapping[str, int] = invert(
@@ -37,6 +38,9 @@ STATUS: Mapping[str, int] = invert(
 QUOTA_EXHAUSTED = "insufficient_quota"
 """Code of a 429 that waiting does not solve."""
 
+REJECTED_CALL = "tool_use_failed"
+"""Groq's code for a call of the model that it could not read."""
+
 _STATUS_KEYS = ("originalStatusCode", "code", "status", "status_code", "type")
 _WORDS = (
     *("originalMessage", "message", "error", "detail", "errors", "msg", "error_message", "Message"),
@@ -44,6 +48,10 @@ _WORDS = (
 )
 
 
+_MESSAGE = re.compile("message|msg|reason|error|detail", re.IGNORECASE)
+"""Part of the name of a key that holds the text of an error."""
+MAX_GENERATION = 2000
+"""Characters of a rejected call that go back to the model."""
 _ERROR_KEYS = frozenset(
     {*_WORDS, *_STATUS_KEYS, "object", "param", "request_id", "requestId", "instance"}
 )
@@ -67,11 +75,47 @@ def error_text(value: object, depth: int = 4) -> str:
     return next((text for key in _WORDS if (text := error_text(value.get(key), depth - 1))), "")
 
 
+def nested_error_text(value: object, depth: int = 4) -> str:
+    """Return the text of an error under keys of the server's own; empty if there is none.
+
+    >>> nested_error_text({"id": "1", "base_resp": {"status_code": 1008, "status_msg": "no balance"}})
+    'no balance'
+    """
+    text = error_text(value)
+    if text or not isinstance(value, dict) or not depth:
+        return text
+    texts = ((key, one) for key, one in value.items() if isinstance(one, str) and one.strip())
+    text = next((clean_text(one).strip() for key, one in texts if _MESSAGE.search(key)), "")
+    inner = (one for one in value.values() if isinstance(one, dict))
+    return text or next(filter(None, (nested_error_text(one, depth - 1) for one in inner)), "")
+
+
 def incomplete_response(missing: str, data: object) -> ModelError:
-    """Build the error for an answer without a required key, with the server's text if it has any."""
-    text = error_text(data)
+    """Build the error for an answer without a required key, with the server's text if it has any.
+
+    An answer whose list is empty, as busy servers send it, may be complete at the next request.
+    """
+    text = nested_error_text(data)
+    kind = ModelUnavailable if not text and missing in as_dict(data) else ModelError
     why = f": {text}" if text else f": {str(data)[:80]!r}"
-    return ModelError(f"the server's answer has no {missing}{why}")
+    return kind(f"the server's answer has no {missing}{why}")
+
+
+def model_mistake(description: str, status: int | None = None) -> ModelError:
+    """Build the error for a reply of the model that its provider did not accept."""
+    error = model_error(
+        f"the model's reply was refused by its provider: {description}", status=status
+    )
+    error.mistake = description
+    return error
+
+
+def _rejected_call(error: Json, status: int | None) -> ModelError | None:
+    """Build the error for a call that Groq could not read, with the call; None for any other."""
+    if error.get("code") != REJECTED_CALL:
+        return None
+    generated = clean_text(as_text(error.get("failed_generation")))[:MAX_GENERATION]
+    return model_mistake(f"{error_text(error)} {generated}".strip(), status)
 
 
 def status_of(error: Mapping[str, object], name: str = "") -> int | None:
@@ -111,9 +155,11 @@ def reported_error(data: Json, name: str = "") -> ModelError:
     """
     error = as_dict(data.get("error")) or data
     called = (as_text(error.get(key)) for key in ("code", "type", "status"))
-    text = error_text(data) or next(filter(None, called), name) or "the server sent an error"
+    if (rejected := _rejected_call(error, status_of(error, name))) is not None:
+        return rejected
+    text = error_text(data) or next(filter(None, called), name) or nested_error_text(data)
     return model_error(
-        text,
+        text or "the server sent an error",
         status=status_of(error, name),
         retry_after=retry_delay(error),
         retryable=False if error.get("code") == QUOTA_EXHAUSTED else None,
@@ -135,11 +181,17 @@ def response_error(
         with suppress(ValueError, RecursionError):
             body = json.loads(body)
     error = as_dict(as_dict(body).get("error")) or as_dict(body)
+    if (rejected := _rejected_call(error, status)) is not None:
+        return rejected
     after = retry_after(headers)
     header = headers.get("x-amzn-errortype") or as_text(error.get("__type"))  # AWS's name for it
     name = header.partition(":")[0].rpartition("#")[2]
     return model_error(
-        error_text(body)[:1000] or words or name or f"the server answered {status}",
+        error_text(body)[:1000]
+        or words
+        or name
+        or nested_error_text(body)[:1000]
+        or f"the server answered {status}",
         status=status_of({}, name) or status,
         retry_after=retry_delay(error) if after is None else after,
         retryable=False if error.get("code") == QUOTA_EXHAUSTED else should_retry(headers),

@@ -1,0 +1,191 @@
+"""A mistake of the model that its provider reports goes back to the model, once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncGenerator
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.providers.loopback import answer, chunk, events, saying
+from tests.providers.models import chat, gemini
+from toolkeel import Agent
+from toolkeel.errors import ModelError, ModelUnavailable
+from toolkeel.events import Event, Retrying
+from toolkeel.messages import UserMessage
+from toolkeel.model_interface import Delta, Finish, ModelRequest, RetryDelta, TextDelta
+from toolkeel.providers.openai_chat import decode
+from toolkeel.providers.wire.plain_json import clean_text
+from toolkeel.providers.wire.retry import Deltas, Retries
+from toolkeel.providers.wire.server_errors import (
+    model_mistake,
+    nested_error_text,
+    reported_error,
+    response_error,
+)
+
+pytestmark = pytest.mark.usefixtures("quick")
+words = st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=20).filter(
+    lambda text: text.strip() == text and clean_text(text) == text
+)
+
+
+def gemini_reply(reason: str, message: str = "", text: str = "") -> dict[str, Any]:
+    parts = [{"text": text}] if text else []
+    said = {"finishMessage": message} if message else {}
+    candidate = {"index": 0, "content": {"role": "model", "parts": parts}, "finishReason": reason}
+    usage = {"promptTokenCount": 5, "candidatesTokenCount": 2}
+    return {"candidates": [{**candidate, **said}], "usageMetadata": usage, "modelVersion": "m"}
+
+
+def groq_error(message: str, generation: str) -> dict[str, Any]:
+    error = {"message": message, "type": "invalid_request_error", "code": "tool_use_failed"}
+    return {"error": {**error, "failed_generation": generation}}
+
+
+def gemini_answer(stream: bool, *args: str) -> bytes:
+    reply = gemini_reply(*args)
+    return events(reply, done=False) if stream else answer(json.dumps(reply))
+
+
+def chat_answer(stream: bool, text: str) -> bytes:
+    if stream:
+        return events(chunk("stop", content=text))
+    message = {"role": "assistant", "content": text}
+    return answer(json.dumps({"choices": [{"message": message, "finish_reason": "stop"}]}))
+
+
+def run(model: Any) -> tuple[Any, list[Event]]:
+    heard: list[Event] = []
+    return Agent(model).run_sync("6 times 7?", listeners=[heard.append]), heard
+
+
+@pytest.mark.parametrize("stream", [True, False])
+@pytest.mark.parametrize("reason", ["MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"])
+def test_geminis_message_about_a_call_is_in_the_next_request(reason: str, stream: bool) -> None:
+    wrong = gemini_answer(stream, reason, "Malformed call: print(东京")
+    with saying(wrong, gemini_answer(stream, "STOP", "", "42")) as server:
+        result, heard = run(gemini(server, stream=stream))
+    assert result.output == "42"
+    assert [type(one) for one in heard if isinstance(one, Retrying)] == [Retrying]
+    assert result.usage.requests == 2
+    first, second = (request["contents"] for request in server.requests)
+    assert second[: len(first) - 1] == first[:-1]
+    assert f"{reason}: Malformed call: print(东京" in json.dumps(second, ensure_ascii=False)
+    assert all("Malformed" not in str(message) for message in result.messages)
+
+
+@pytest.mark.parametrize("stream", [True, False])
+def test_the_call_that_groq_could_not_read_is_in_the_next_request(stream: bool) -> None:
+    wrong = json.dumps(groq_error("Failed to call a function.", '<function=add {"a": 1'))
+    for bad in (answer(wrong, status=400), answer(wrong), *([events(wrong)] if stream else [])):
+        with saying(bad, chat_answer(stream, "42")) as server:
+            result, heard = run(chat(server, stream=stream))
+        assert result.output == "42"
+        assert len([one for one in heard if isinstance(one, Retrying)]) == 1
+        said = server.requests[1]["messages"][-1]
+        assert said["role"] == "user"
+        assert 'Failed to call a function. <function=add {"a": 1' in said["content"]
+
+
+def test_a_mistake_that_is_repeated_is_an_error_in_the_providers_words() -> None:
+    wrong = gemini_answer(True, "UNEXPECTED_TOOL_CALL", "no tool 'x'")
+    told = pytest.raises(ModelError, match="UNEXPECTED_TOOL_CALL: no tool 'x'")
+    with saying(wrong) as server, told:
+        run(gemini(server))
+    assert len(server.requests) == 2
+
+
+@pytest.mark.parametrize("choices", [[], None])
+def test_an_answer_without_choices_is_asked_for_again(choices: Any) -> None:
+    empty = answer(json.dumps({"id": "1", "object": "chat.completion", "choices": choices}))
+    with saying(empty, chat_answer(False, "42")) as server:
+        result, heard = run(chat(server, stream=False))
+    assert result.output == "42"
+    assert len([one for one in heard if isinstance(one, Retrying)]) == 1
+
+
+@given(st.lists(st.booleans(), max_size=5), st.integers(0, 3))
+def test_one_mistake_is_forgiven_within_the_limit_of_retries(
+    mistakes: list[bool], limit: int
+) -> None:
+    left = [model_mistake("m") if wrong else ModelUnavailable("busy") for wrong in mistakes]
+    sent = 0
+
+    async def attempt() -> AsyncGenerator[Deltas]:
+        nonlocal sent
+        sent += 1
+        if left:
+            raise left.pop(0)
+        done: list[Delta] = [TextDelta("ok"), Finish("stop")]
+        yield done
+
+    async def read() -> list[object]:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("toolkeel.providers.wire.retry.FIRST_BACKOFF", 0.0)
+            return [one async for some in Retries("m", limit).run(attempt) for one in some]
+
+    second = [at for at, wrong in enumerate(mistakes) if wrong][1:2]
+    fails_at = min([*second, limit if limit < len(mistakes) else 99])
+    if fails_at < len(mistakes):
+        with pytest.raises(ModelError):
+            asyncio.run(read())
+        assert sent == fails_at + 1
+    else:
+        deltas = asyncio.run(read())
+        assert sum(isinstance(one, RetryDelta) for one in deltas) == len(mistakes)
+
+
+@given(words, words)
+def test_a_rejected_call_is_described_by_status_code_and_never_by_text(
+    message: str, generation: str
+) -> None:
+    body = groq_error(message, generation)
+    for error in (
+        response_error(400, body, {}),
+        response_error(400, json.dumps(body), {}),
+        reported_error(body),
+    ):
+        assert error.mistake == f"{message} {generation}"
+        assert error.about("m").mistake == error.mistake
+    other: dict[str, Any] = {"error": {**body["error"], "code": "other"}}
+    assert response_error(400, other, {}).mistake == reported_error(other).mistake == ""
+
+
+@given(
+    words,
+    st.sampled_from(
+        ["message", "status_msg", "errorMessage", "msg", "reason", "error_description"]
+    ),
+    st.lists(st.sampled_from(["base_resp", "status", "result", "error", "outcome"]), max_size=2),
+)
+def test_an_error_inside_a_success_shows_its_message(text: str, key: str, path: list[str]) -> None:
+    inner: Any = {"status_code": 1008, key: text}
+    for name in path:
+        inner = {"id": "1", name: inner}
+    assert nested_error_text(inner) == text
+    with pytest.raises(ModelError) as raised:
+        decode({"id": "1", "choices": None, "wrapper": inner})
+    assert text in str(raised.value)
+    assert "{" not in str(raised.value).replace(text, "")
+
+
+def test_a_request_is_never_changed_by_a_correction() -> None:
+    request = ModelRequest([UserMessage("6 times 7?")])
+    wrong = gemini_answer(True, "MALFORMED_FUNCTION_CALL")
+    with saying(wrong, gemini_answer(True, "STOP", "", "42")) as server:
+
+        async def ask() -> list[object]:
+            model = gemini(server)
+            deltas: list[object] = [delta async for delta in model.stream(request)]
+            await model.close()
+            return deltas
+
+        retry, text, _ = asyncio.run(ask())
+    assert isinstance(retry, RetryDelta)
+    assert text == TextDelta("42")
+    assert request.messages == [UserMessage("6 times 7?")]
