@@ -423,3 +423,17 @@ def test_no_cut_of_a_policy_lies_within_another() -> None:
     cuts = asyncio.run(KeepTokens(HIGH, LOW).cuts(view))
     places = [place for cut in cuts for place in range(cut.start, cut.stop)]
     assert len(cuts) > 5 and len(places) == len(set(places))
+
+
+@pytest.mark.parametrize("marks", [(5, 2), (50, 20), (200, 20)])
+def test_a_prompt_that_is_longer_than_the_budget_is_sent_as_it_is(marks: tuple[int, int]) -> None:
+    @tool
+    def add(a: int) -> str:
+        """Add."""
+        return "x" * 400
+
+    session = Sessions(":memory:")["ada"]
+    script = [line for n in range(4) for line in ([call("add", {"a": n})], "done " * 80)]
+    agent = Agent(Scripted(script), [add], history=KeepTokens(*marks))
+    for _ in range(4):
+        assert agent.run_sync("question " * 30, session=session).reason == "answered"

@@ -511,3 +511,11 @@ def test_a_run_whose_session_cannot_be_written_any_more_is_carried_by_what_is_ra
     assert left.reason == "failed" or at == "end"
     assert state.values == {"last": ran[-1]} and problems(state.messages) == []
     assert [m.text for m in state.messages if m.text.startswith("did")] == [f"did {n}" for n in ran]
+
+
+def test_a_session_that_was_never_used_is_empty(sessions: Sessions) -> None:
+    new = sessions["new"]
+    assert (new.messages, new.state, new.pending, new.unread, new.decisions) == ([], {}, (), (), {})
+    assert new.usage.requests == 0 and not new.exists
+    with pytest.raises(SessionError, match="no session"):
+        _ = new.info

@@ -149,7 +149,9 @@ class KeepTokens:
         start = next(reversed(view.find_turn_starts()), 0)
         while start < len(messages) and _is_prompt(messages[start]):
             start += 1
-        if left - NOTE <= self.low or not view.reader_tool or not view.can_split_at(start):
+        if start == len(messages) or not view.can_split_at(start):  # prompts alone
+            return None
+        if left - NOTE <= self.low or not view.reader_tool:
             return None
         passed = False
         for index in range(start, len(messages)):

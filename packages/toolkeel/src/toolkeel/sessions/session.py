@@ -147,14 +147,17 @@ class Session:
         return self._storage.database.read(look)
 
     def load_state(self) -> JournalState:
-        """Load its state from the last checkpoint."""
-        return load_state(self._storage.database, self._storage.artifacts, self.info)
+        """Load its state from the last checkpoint; an empty one if nothing was written yet."""
+        info = self._find_info()
+        if info is None:
+            return JournalState()
+        return load_state(self._storage.database, self._storage.artifacts, info)
 
     @property
     def messages(self) -> list[Message]:
         """The complete transcript, including what the model is no longer shown."""
         fold = JournalState()
-        for each in self.entries():
+        for each in self.entries() if self.exists else ():
             if each.entry.kind not in ("compacted", "handed_over"):
                 fold.apply(each.seq, each.entry)
         return fold.view.messages
@@ -178,14 +181,16 @@ class Session:
     @property
     def unread(self) -> tuple[tuple[str, str], ...]:
         """Messages in its inbox that no run has taken: sender and text."""
-        posts = read_posts(self._storage.database, self.info.id)
+        info = self._find_info()
+        posts = read_posts(self._storage.database, info.id) if info is not None else ()
         said = [(post.who, json.loads(post.body)) for post in posts if post.kind == "message"]
         return tuple((who, load_message(body["message"]).text) for who, body in said)
 
     @property
     def decisions(self) -> dict[str, Decided]:
         """Decisions on calls that have not run yet, by ticket id; the first on each ticket."""
-        return read_decisions(self._storage, self.info)[0]
+        info = self._find_info()
+        return read_decisions(self._storage, info)[0] if info is not None else {}
 
     @property
     def writer(self) -> Writer | None:

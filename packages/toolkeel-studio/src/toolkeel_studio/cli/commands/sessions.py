@@ -62,6 +62,7 @@ def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None
         for line in Sessions(file).export(name):
             echo(line, end="")
         return
+    _ = session.info  # raises if there is no such session
     for message in session.messages:
         echo(_line(message))
     show(session.pending)
@@ -111,6 +112,7 @@ def decide_command(
 ) -> None:
     """Decide calls that wait; they run when the session goes on."""
     session = Sessions(file)[name]
+    _ = session.info  # raises if there is no such session
     waiting = session.pending
     decisions = [find_ticket(waiting, id).approve() for id in approve or ()]
     decisions += [find_ticket(waiting, id).deny(reason) for id in deny or ()]
