@@ -116,9 +116,11 @@ class ThinkTags:
             self._buffer = self._buffer.lstrip(_BREAKS)
         rest = self._buffer.lstrip()
         if rest.startswith(OPEN):
+            blanks = self._text(len(self._buffer) - len(rest)) if self._length else []
             self._buffer = rest[len(OPEN) :]
             self._state, self._has_thoughts, self._is_blank = "thinking", True, True
-        elif over or not OPEN.startswith(rest):
+            return blanks
+        if over or not OPEN.startswith(rest):
             self._state = "text"
         return []
 
