@@ -10,7 +10,7 @@ from contextlib import suppress
 
 from mcp.shared.message import SessionMessage
 
-from toolkeel._common.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_pattern
 from toolkeel._records.entries_json import dump_entry, load_entry
 from toolkeel.agent.transcript import repair
 from toolkeel.call.steps.command_patterns import MAX_LENGTH, covers, may_mention, plain_words
@@ -79,7 +79,7 @@ def paths(text: str) -> None:
     assert "\0" not in found and not found.startswith("/")
     assert not {"..", ""} & set(found.split("/"))
     assert find_protected_pattern(f"a/{found}") == find_protected_pattern(found)
-    assert secret_part(f"a/{found}/") == secret_part(found)
+    assert secret_pattern(f"a/{found}/") == secret_pattern(found)
 
 
 def addresses(text: str) -> None:

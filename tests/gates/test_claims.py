@@ -25,7 +25,7 @@ ELSEWHERE = (
     "observe/",
     "testing/",
     "providers/",
-    "define/no_tool.py",
+    "define/tool_mistakes.py",
 )
 """What no model reads of a call: pages and commands for people, and what tests say."""
 REASONS = (UNTRIED, DOER, "only reads")

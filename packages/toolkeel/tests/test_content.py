@@ -15,10 +15,10 @@ from toolkeel.content import (
     File,
     Image,
     Text,
-    block_of,
+    block_from_bytes,
+    content_text,
     data_url,
-    sniff,
-    text_of,
+    detect_media_type,
 )
 
 blocks: st.SearchStrategy[Block] = st.one_of(
@@ -50,32 +50,32 @@ blocks: st.SearchStrategy[Block] = st.one_of(
     ],
 )
 def test_the_first_bytes_tell_the_media_type(data: bytes, media_type: str) -> None:
-    assert sniff(data) == media_type
+    assert detect_media_type(data) == media_type
 
 
 @given(st.binary())
 def test_any_bytes_become_a_block_that_holds_them_whole(data: bytes) -> None:
-    block = block_of(data, "kept.bin")
+    block = block_from_bytes(data, "kept.bin")
     assert isinstance(block, Image | Audio | File)
     assert block.data == data
-    assert block.media_type == sniff(data)
+    assert block.media_type == detect_media_type(data)
 
 
 def test_bytes_become_the_block_that_fits_them() -> None:
-    assert block_of(b"GIF89a") == Image(b"GIF89a", "image/gif")
-    assert block_of(b"OggS") == Audio(b"OggS", "audio/ogg")
-    assert block_of(b"%PDF-", "a.pdf") == File(b"%PDF-", "a.pdf", "application/pdf")
+    assert block_from_bytes(b"GIF89a") == Image(b"GIF89a", "image/gif")
+    assert block_from_bytes(b"OggS") == Audio(b"OggS", "audio/ogg")
+    assert block_from_bytes(b"%PDF-", "a.pdf") == File(b"%PDF-", "a.pdf", "application/pdf")
 
 
 @given(st.text())
 def test_plain_text_is_its_own_text(text: str) -> None:
-    assert text_of(text) == text
-    assert text_of((Text(text),)) == text
+    assert content_text(text) == text
+    assert content_text((Text(text),)) == text
 
 
 @given(st.lists(blocks, max_size=5))
 def test_every_block_has_one_part_in_the_text_and_no_bytes_leak_into_it(made: list[Block]) -> None:
-    assert text_of(tuple(made)) == "\n".join(text_of((block,)) for block in made)
+    assert content_text(tuple(made)) == "\n".join(content_text((block,)) for block in made)
 
 
 @pytest.mark.parametrize(
@@ -90,7 +90,7 @@ def test_every_block_has_one_part_in_the_text_and_no_bytes_leak_into_it(made: li
     ],
 )
 def test_a_block_that_is_not_text_becomes_a_short_note(block: Block, text: str) -> None:
-    assert text_of((block,)) == text
+    assert content_text((block,)) == text
 
 
 @given(st.binary(max_size=64))

@@ -15,21 +15,21 @@ OPENAI = Native({"type": "web_search"})
 
 def test_a_native_form_is_taken_where_the_server_hosts_tools() -> None:
     hosted = Hosted({"gemini": GOOGLE, "openai-responses": OPENAI})
-    assert hosted.on("gemini") is GOOGLE
-    assert hosted.on("openai-responses") is OPENAI
-    assert hosted.on("openai-responses", hosting=False) is None
-    assert hosted.on("openai-chat") is None
+    assert hosted.native_for("gemini") is GOOGLE
+    assert hosted.native_for("openai-responses") is OPENAI
+    assert hosted.native_for("openai-responses", hosting=False) is None
+    assert hosted.native_for("openai-chat") is None
 
 
 def test_a_local_tool_is_a_function_everywhere() -> None:
-    assert Hosted({"gemini": GOOGLE}, "local").on("gemini") is None
+    assert Hosted({"gemini": GOOGLE}, "local").native_for("gemini") is None
 
 
 def test_a_tool_of_the_provider_is_refused_where_there_is_none() -> None:
     hosted = Hosted({"gemini": GOOGLE}, "provider")
-    assert hosted.on("gemini", hosting=False) is GOOGLE
+    assert hosted.native_for("gemini", hosting=False) is GOOGLE
     with pytest.raises(SetupError, match=r"search shall run at the provider.*anthropic does not"):
-        hosted.on("anthropic", name="search")
+        hosted.native_for("anthropic", name="search")
 
 
 def test_the_type_of_a_native_tool_is_its_own_word_for_itself() -> None:

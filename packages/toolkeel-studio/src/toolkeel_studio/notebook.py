@@ -14,7 +14,7 @@ from typing import Any
 from toolkeel.agent.result import RunResult
 from toolkeel.agent.run import Run
 from toolkeel.call.toolset import Toolset
-from toolkeel.content import Content, Image, Text, sniff
+from toolkeel.content import Content, Image, Text, detect_media_type
 from toolkeel.define.tool import Tool
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.observe.wording import (
@@ -116,7 +116,7 @@ def _content(content: Content) -> Iterator[str]:
         if not isinstance(block, Image):
             yield _text(getattr(block, "text", f"[{type(block).__name__}]"))
             continue
-        kind = sniff(block.data)
+        kind = detect_media_type(block.data)
         if kind.startswith("image/") and len(block.data) <= _PICTURE_BYTES:
             data = b64encode(block.data).decode()
             yield f'<div><img alt="" style="max-width:100%" src="data:{kind};base64,{data}"></div>'

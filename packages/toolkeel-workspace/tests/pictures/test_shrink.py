@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from PIL import Image
 
 from tests.pictures.test_too_large import png
-from toolkeel.content import sniff
+from toolkeel.content import detect_media_type
 from toolkeel.errors import ToolError
 from toolkeel_workspace.pictures.shrink import MAX_PIXELS, shrink
 from toolkeel_workspace.pictures.too_large import MAX_BYTES, TARGET_SIDE, measure_picture
@@ -30,7 +30,7 @@ def noise(width: int, height: int) -> Image.Image:
 def test_a_wide_picture_keeps_its_proportions() -> None:
     small = shrink(encoded(Image.new("RGB", (5000, 1000), "teal")))
     assert (small.original_size, small.size, small.scale) == ((5000, 1000), (2000, 400), 2.5)
-    assert small.media_type == "image/png" == sniff(small.data)
+    assert small.media_type == "image/png" == detect_media_type(small.data)
     with Image.open(io.BytesIO(small.data)) as seen:
         assert seen.size == (2000, 400)
         assert seen.getpixel((1000, 200)) == (0, 128, 128)

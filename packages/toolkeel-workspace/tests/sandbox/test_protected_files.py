@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel._common.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_pattern
 from toolkeel_workspace.sandbox import protected_files
 from toolkeel_workspace.sandbox.mounts import collect_paths
 from toolkeel_workspace.sandbox.protected_files import (
@@ -57,8 +57,8 @@ def test_what_builds_run_and_what_holds_secrets_is_told_apart() -> None:
         find_build_pattern("sub/Makefile") == "makefile"
         and find_protected_pattern("sub/Makefile") == ""
     )
-    assert secret_part("k/server.pem") == "*.pem" == find_protected_pattern("k/server.pem")
-    assert secret_part(".github/a") == "" and find_build_pattern("src/main.py") == ""
+    assert secret_pattern("k/server.pem") == "*.pem" == find_protected_pattern("k/server.pem")
+    assert secret_pattern(".github/a") == "" and find_build_pattern("src/main.py") == ""
 
 
 @pytest.mark.parametrize("path", [".git", "./.git", "sub/.git", "a/.GIT ", "a\\.git"])

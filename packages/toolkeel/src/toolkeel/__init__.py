@@ -9,7 +9,7 @@ import typing as _typing
 
 from toolkeel._lazy_exports import door as _door
 from toolkeel._common.other_libraries_words import NAMES as _NAMES
-from toolkeel._records.record import set_html_renderer as _lend_html
+from toolkeel._records.record import set_html_renderer as _set_html_renderer
 
 # Words: data every chapter speaks with.
 from toolkeel.errors import CallError, ModelError, SetupError, ToolError, ToolkeelError
@@ -37,7 +37,7 @@ from toolkeel.model_interface import (
 # 1. A function becomes a tool.
 from toolkeel.define.inject import Injected
 from toolkeel.define.secret import Secret
-from toolkeel.define.tool import Prepared, Proceed, Step, Tool, lend as _lend
+from toolkeel.define.tool import Prepared, Proceed, Step, Tool, set_invoker as _set_invoker
 from toolkeel.define.decorator import tool
 
 if _typing.TYPE_CHECKING:
@@ -72,10 +72,10 @@ else:
 
 # Lent backwards: tools get their `invoke`, agents take a model or a session by name, notebooks
 # show what there is.
-_lend(lambda: _typing.cast("_typing.Any", _load("toolkeel.call.direct_invoke")))
+_set_invoker(lambda: _typing.cast("_typing.Any", _load("toolkeel.call.direct_invoke")))
 _set_model_resolver(lambda name: _load("toolkeel.providers.model_by_name").connect(name))
 _set_price_lookup(lambda name: _load("toolkeel.providers.prices").price_of(name))
-_lend_html(lambda value: _load("toolkeel._common.installed").render_html(value))
+_set_html_renderer(lambda value: _load("toolkeel._common.installed").render_html(value))
 _set_session_lookup(lambda name: _load("toolkeel.sessions").session(name))
 
 __all__ = [

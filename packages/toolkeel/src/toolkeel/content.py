@@ -97,12 +97,12 @@ _SIGNATURES = (
 )
 
 
-def sniff(data: bytes) -> str:
+def detect_media_type(data: bytes) -> str:
     """The media type of `data` by its first bytes.
 
-    >>> sniff(b"%PDF-1.7 ...")
+    >>> detect_media_type(b"%PDF-1.7 ...")
     'application/pdf'
-    >>> sniff(b"plain")
+    >>> detect_media_type(b"plain")
     'application/octet-stream'
     """
     for signature, media_type in _SIGNATURES:
@@ -115,14 +115,14 @@ def sniff(data: bytes) -> str:
     return "application/octet-stream"
 
 
-def block_of(data: bytes, name: str = "file") -> Block:
+def block_from_bytes(data: bytes, name: str = "file") -> Block:
     """Wrap bytes in the block that fits them.
 
     Args:
         data: A file's bytes.
         name: Its name, used if it is neither picture nor sound.
     """
-    media_type = sniff(data)
+    media_type = detect_media_type(data)
     if media_type.startswith("image/"):
         return Image(data, media_type)
     if media_type.startswith("audio/"):
@@ -130,10 +130,10 @@ def block_of(data: bytes, name: str = "file") -> Block:
     return File(data, name, media_type)
 
 
-def text_of(content: Content) -> str:
+def content_text(content: Content) -> str:
     """The text in `content`; other blocks become a short note.
 
-    >>> text_of((Text("see"), Image(b"", "image/png")))
+    >>> content_text((Text("see"), Image(b"", "image/png")))
     'see\\n[image/png, 0 bytes]'
     """
     if isinstance(content, str):

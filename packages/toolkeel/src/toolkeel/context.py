@@ -14,10 +14,10 @@ from typing_extensions import TypeVar
 
 from toolkeel._common import reporter
 from toolkeel._common.cancel import CancelToken as CancelToken
-from toolkeel._common.cancel import log
+from toolkeel._common.cancel import get_logger
 from toolkeel._common.loop_state import LoopState as LoopState
 from toolkeel._common.loop_state import RunScope as RunScope
-from toolkeel._common.other_libraries_words import unknown_option
+from toolkeel._common.other_libraries_words import unknown_option_error
 from toolkeel._records.record import NOTHING
 from toolkeel._records.taint_sources import Taint
 from toolkeel._records.tickets import Approver
@@ -97,7 +97,7 @@ class RunContext(Generic[C]):
     ) -> None:
         if unknown:  # no wrapper: each run and each `Tool.invoke` makes one
             known = RunContext.__init__.__kwdefaults__ or ()
-            raise unknown_option("RunContext", next(iter(unknown)), ["deps", *known])
+            raise unknown_option_error("RunContext", next(iter(unknown)), ["deps", *known])
         self.id = os.urandom(8).hex()
         self.deps = deps
         self.state = {} if state is None else state
@@ -189,13 +189,13 @@ class RunContext(Generic[C]):
             try:
                 event = self.mask.mask_event(event)
             except Exception:
-                log().exception("masking %s failed; the event is dropped", event.type)
+                get_logger().exception("masking %s failed; the event is dropped", event.type)
                 return
         for listener in self.listeners:
             try:
                 listener(event)
             except Exception:
-                log().exception("a listener failed on %s; the run continues", event.type)
+                get_logger().exception("a listener failed on %s; the run continues", event.type)
 
     def mask_value(self, value: T) -> T:
         """Return a value without the run's secrets."""
@@ -208,7 +208,7 @@ class RunContext(Generic[C]):
             try:
                 await cleanups.pop()()
             except Exception:
-                log().exception("a cleanup function of a run failed")
+                get_logger().exception("a cleanup function of a run failed")
 
 
 def _forward_to_outer(call: ToolContext, name: str) -> Listener:
@@ -330,7 +330,7 @@ class ToolContext(Generic[C]):
             total: Total amount, in the unit of `done`.
         """
         if self.run.listeners and not self.ended:
-            self._get_reporter().say(message, done, total)
+            self._get_reporter().progress(message, done, total)
 
     def emit(self, value: object) -> None:
         """Send a custom value to listeners, as an `Emitted` event. Any thread may call it.

@@ -54,10 +54,10 @@ class ToolkeelError(Exception):
     """Root of every exception this library raises."""
 
 
-def describe(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """An exception's type and text, whatever its own ``__str__`` does.
 
-    >>> describe(ValueError("no such city"))
+    >>> describe_error(ValueError("no such city"))
     'ValueError: no such city'
     """
     try:
@@ -120,8 +120,8 @@ class ModelError(ToolkeelError):
             next attempt passes it to the model.
     """
 
-    passes: ClassVar[bool] = False  # whether errors of this kind pass by themselves
-    told = False  # whether listeners were told a part of the reply that broke off
+    is_transient: ClassVar[bool] = False  # whether errors of this kind pass by themselves
+    was_streamed = False  # whether listeners were told a part of the reply that broke off
     text = ""
     usage = Usage()
     mistake = ""
@@ -137,9 +137,9 @@ class ModelError(ToolkeelError):
         super().__init__(message)
         self.status = status
         self.retry_after = retry_after
-        self.retryable = self.passes if retryable is None else retryable
+        self.retryable = self.is_transient if retryable is None else retryable
 
-    def about(self, model: str) -> Self:
+    def with_model_name(self, model: str) -> Self:
         """The same error, its text beginning with the model's name."""
         error = type(self)(
             f"{model}: {self}",

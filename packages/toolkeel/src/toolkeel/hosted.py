@@ -45,10 +45,10 @@ class Native:
     body: Mapping[str, Any]
     include: tuple[str, ...] = ()
     betas: tuple[str, ...] = ()
-    inward: Inward | None = None
-    here: bool = False
+    to_tool_arguments: Inward | None = None
+    runs_here: bool = False
     aliases: tuple[str, ...] = ()
-    beside: Mapping[str, tuple[object, ...]] = NOTHING  # type: ignore[assignment]
+    body_lists: Mapping[str, tuple[object, ...]] = NOTHING  # type: ignore[assignment]
 
     @property
     def type(self) -> str:
@@ -73,7 +73,7 @@ class Hosted:
     natives: Mapping[Wire, Native] = NOTHING  # type: ignore[assignment]
     where: Where = "auto"
 
-    def on(self, wire: str, *, hosting: bool = True, name: str = "") -> Native | None:
+    def native_for(self, wire: str, *, hosting: bool = True, name: str = "") -> Native | None:
         """What stands for the tool on a wire; None if it goes as a function.
 
         Args:
@@ -104,4 +104,4 @@ def native_of(tool: object, wire: str, *, hosting: bool = True) -> Native | None
     hosted = getattr(tool, "hosted", None)
     if not isinstance(hosted, Hosted):
         return None
-    return hosted.on(wire, hosting=hosting, name=str(getattr(tool, "name", "")))
+    return hosted.native_for(wire, hosting=hosting, name=str(getattr(tool, "name", "")))

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Literal, TypeAlias
 
 from toolkeel._records.record import NOTHING, notebook_html, record
-from toolkeel.content import Content, text_of
+from toolkeel.content import Content, content_text
 
 Kind = Literal[
     "unknown_tool",
@@ -88,7 +88,7 @@ class ToolMessage:
     @property
     def text(self) -> str:
         """The content as text; pictures and files become a short note."""
-        return text_of(self.content)
+        return content_text(self.content)
 
     @property
     def failed(self) -> bool:
@@ -175,7 +175,7 @@ class SystemMessage:
     @property
     def text(self) -> str:
         """The content as text."""
-        return text_of(self.content)
+        return content_text(self.content)
 
 
 @record
@@ -193,7 +193,7 @@ class UserMessage:
     @property
     def text(self) -> str:
         """The content as text."""
-        return text_of(self.content)
+        return content_text(self.content)
 
 
 @record
@@ -221,7 +221,7 @@ class AssistantMessage:
     @property
     def text(self) -> str:
         """The content as text."""
-        return text_of(self.content)
+        return content_text(self.content)
 
 
 Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessage

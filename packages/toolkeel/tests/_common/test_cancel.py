@@ -36,10 +36,10 @@ def test_a_callback_taken_back_is_not_called() -> None:
 
 def test_a_check_raises_with_the_reason_once_the_wish_was_given() -> None:
     token = CancelToken()
-    token.check()
+    token.raise_if_cancelled()
     token.cancel("the user left")
     with pytest.raises(Cancelled, match="the user left") as raised:
-        token.check()
+        token.raise_if_cancelled()
     assert raised.value.kind == "cancelled"
 
 

@@ -18,10 +18,10 @@ from toolkeel import Agent, Settings, UserMessage, tool
 from toolkeel._common.checked_arguments import checked
 from toolkeel._common.other_libraries_words import (
     NAMES,
-    check_places,
-    our_word,
-    tables,
-    unknown_option,
+    check_argument_names,
+    load_tables,
+    translate,
+    unknown_option_error,
 )
 from toolkeel.agent.agent import RunOptions
 from toolkeel.define.tool import ToolOptions
@@ -32,7 +32,7 @@ from toolkeel.providers.openai_chat.model import ChatOptions
 
 def words(kind: str) -> list[str]:
     """Other libraries' words in a table."""
-    return " ".join(tables()[kind].values()).split()
+    return " ".join(load_tables()[kind].values()).split()
 
 
 def double(n: int) -> int:
@@ -46,7 +46,7 @@ def test_an_option_of_another_librarys_tool_is_refused_with_our_word(word: str) 
     with pytest.raises(DefinitionError) as caught:
         tool("double", **options)(double)
     assert (
-        str(caught.value) == f"double: there is no option {word!r}; write {our_word('tool', word)}"
+        str(caught.value) == f"double: there is no option {word!r}; write {translate('tool', word)}"
     )
 
 
@@ -56,7 +56,7 @@ def test_an_option_of_another_librarys_agent_is_refused_with_our_word(word: str)
     with pytest.raises(DefinitionError) as caught:
         Agent("offline", **options)
     assert (
-        str(caught.value) == f"Agent: there is no option {word!r}; write {our_word('Agent', word)}"
+        str(caught.value) == f"Agent: there is no option {word!r}; write {translate('Agent', word)}"
     )
 
 
@@ -67,7 +67,7 @@ def test_an_option_of_another_librarys_run_is_refused_with_our_word(word: str) -
         Agent("offline").run_sync("hello", **options)
     assert (
         str(caught.value)
-        == f"Agent.run: there is no option {word!r}; write {our_word('Agent.run', word)}"
+        == f"Agent.run: there is no option {word!r}; write {translate('Agent.run', word)}"
     )
 
 
@@ -78,7 +78,7 @@ def test_a_setting_of_another_library_is_refused_with_ours(word: str) -> None:
         Settings(**options)
     assert (
         str(caught.value)
-        == f"Settings: there is no option {word!r}; write {our_word('Settings', word)}"
+        == f"Settings: there is no option {word!r}; write {translate('Settings', word)}"
     )
     assert dataclasses.replace(Settings(max_tokens=3), temperature=0.5).max_tokens == 3
 
@@ -130,7 +130,9 @@ def test_no_table_names_a_word_that_is_ours() -> None:
 
 def test_every_option_that_a_table_names_is_there() -> None:
     known = {*ToolOptions.__annotations__, "name", "description", "parameters"}
-    named = {ours.split("=")[0] for ours in tables()["tool"] if "=" in ours and "(" not in ours}
+    named = {
+        ours.split("=")[0] for ours in load_tables()["tool"] if "=" in ours and "(" not in ours
+    }
     assert named <= known
 
 
@@ -138,29 +140,31 @@ def test_every_option_that_a_table_names_is_there() -> None:
 def test_an_attribute_of_another_librarys_agent_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(Agent("offline"), word)
-    assert str(caught.value) == f"an Agent has no {word!r}; write {our_word('Agent.', word)}"
+    assert str(caught.value) == f"an Agent has no {word!r}; write {translate('Agent.', word)}"
 
 
 @pytest.mark.parametrize("word", words("RunResult."))
 def test_an_attribute_of_another_librarys_result_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(Agent("offline").run_sync("hello"), word)
-    assert str(caught.value) == f"a RunResult has no {word!r}; write {our_word('RunResult.', word)}"
+    assert (
+        str(caught.value) == f"a RunResult has no {word!r}; write {translate('RunResult.', word)}"
+    )
 
 
 @pytest.mark.parametrize("word", words("Tool."))
 def test_an_attribute_of_another_librarys_tool_is_refused_with_ours(word: str) -> None:
     with pytest.raises(AttributeError) as caught:
         getattr(tool(double), word)
-    assert str(caught.value) == f"a Tool has no {word!r}; write {our_word('Tool.', word)}"
+    assert str(caught.value) == f"a Tool has no {word!r}; write {translate('Tool.', word)}"
 
 
 @pytest.mark.parametrize(
     ("of", "table"),
     [
-        (Agent("offline"), tables()["Agent."]),
-        (tool(double), tables()["Tool."]),
-        (Agent("offline").run_sync("hello"), tables()["RunResult."]),
+        (Agent("offline"), load_tables()["Agent."]),
+        (tool(double), load_tables()["Tool."]),
+        (Agent("offline").run_sync("hello"), load_tables()["RunResult."]),
     ],
 )
 def test_an_attribute_that_is_told_instead_exists(of: object, table: Any) -> None:
@@ -184,7 +188,7 @@ DOORS = (
     "toolkeel.tools",
 )
 ABOVE = {"tool", "Agent", "Agent.run", "Settings"}
-OPTIONS = sorted(name for name in tables().keys() - ABOVE if "." not in name)
+OPTIONS = sorted(name for name in load_tables().keys() - ABOVE if "." not in name)
 
 
 def door(name: str) -> Callable[..., Any]:
@@ -197,7 +201,7 @@ def door(name: str) -> Callable[..., Any]:
 def rows() -> Iterator[tuple[str, str, str]]:
     """Each door of the table, with a word of others' and ours."""
     for name in OPTIONS:
-        for ours, theirs in tables()[name].items():
+        for ours, theirs in load_tables()[name].items():
             yield from ((name, word, ours) for word in theirs.split())
 
 
@@ -215,7 +219,7 @@ def test_what_is_to_be_written_instead_is_there() -> None:
     for name in OPTIONS:
         given = inspect.signature(door(name)).parameters
         takes_more = any(each.kind is each.VAR_KEYWORD for each in given.values())
-        for ours, theirs in tables()[name].items():
+        for ours, theirs in load_tables()[name].items():
             named = {one.name for one in given.values() if one.kind is not one.VAR_POSITIONAL}
             assert named.isdisjoint(theirs.split()), name
             if option := re.match(r"(\w+)=$", ours):
@@ -236,7 +240,7 @@ def test_no_word_is_an_option_that_a_door_hands_on() -> None:
 
 
 def test_every_word_has_one_place_in_a_table() -> None:
-    for name, table in tables().items():
+    for name, table in load_tables().items():
         words = " ".join(table.values()).split()
         assert len(words) == len({*words}), name
 
@@ -251,7 +255,7 @@ def test_an_option_that_nobody_knows_is_refused_by_checked_doors_and_gets_the_ne
         ):
             with pytest.raises(DefinitionError, match=f"{name}: there is no option 'zebra'"):
                 door(name)(**options)
-    assert "did you mean 'calls'" in str(unknown_option("CallLimit", "cals", ["calls"]))
+    assert "did you mean 'calls'" in str(unknown_option_error("CallLimit", "cals", ["calls"]))
 
 
 def test_a_function_takes_what_it_takes_by_position_and_no_more() -> None:
@@ -264,12 +268,12 @@ def test_a_function_takes_what_it_takes_by_position_and_no_more() -> None:
     many: list[Any] = ["abc", 1, 2]
     with pytest.raises(DefinitionError, match="takes only text and at by position, not 3"):
         cut(*many)
-    check_places("cut", cut.__wrapped__, 2, ["by"])  # type: ignore[attr-defined]
+    check_argument_names("cut", cut.__wrapped__, 2, ["by"])  # type: ignore[attr-defined]
 
 
 def test_a_models_own_options_are_not_taken_for_others() -> None:
     made = OpenAIChat("m", api_key="x", timeout=3, max_retries=1)
-    assert made.name == "m" and our_word("OpenAIChat", "timeout") == ""
+    assert made.name == "m" and translate("OpenAIChat", "timeout") == ""
 
 
 def test_an_error_of_a_messages_arguments_names_the_message() -> None:

@@ -20,10 +20,10 @@ from toolkeel._common.redact_secrets import (
     SHORTEST,
     SHORTEST_IN_BASE64,
     Redactor,
-    indented,
-    keep_out_of_logs,
-    one_line,
-    protected,
+    escape_line,
+    indent_lines,
+    protect_logger,
+    redact_in_logs,
 )
 from toolkeel.errors import FieldError
 from toolkeel.messages import ToolMessage
@@ -42,7 +42,7 @@ def test_a_known_secret_is_in_no_text_however_it_is_written(
         json.dumps(secret, ensure_ascii=False),
         repr(secret),
     ):
-        masked = known.text(before + written + after)
+        masked = known.redact_text(before + written + after)
         assert secret not in masked
         assert MASK in masked
 
@@ -61,33 +61,35 @@ def test_a_known_secret_is_in_no_address_and_no_base64(
 ) -> None:
     assume(MASK not in before + after)
     known = Redactor([secret])
-    assert MASK in known.text(f"https://x/?q={quote(secret)}&n=1")
-    assert MASK in known.text(urlencode({"q": secret}))
+    assert MASK in known.redact_text(f"https://x/?q={quote(secret)}&n=1")
+    assert MASK in known.redact_text(urlencode({"q": secret}))
     for encode in (b64encode, urlsafe_b64encode):
-        assert MASK in known.text("Basic " + encode(f"{before}{secret}{after}".encode()).decode())
+        assert MASK in known.redact_text(
+            "Basic " + encode(f"{before}{secret}{after}".encode()).decode()
+        )
 
 
 @given(SECRET, st.text(max_size=30))
 def test_a_text_without_a_secret_is_left_alone(secret: str, text: str) -> None:
     known = Redactor([secret])
-    assume(known.text(text) == text)
-    assert known.deep([text])[0] is text
+    assume(known.redact_text(text) == text)
+    assert known.redact([text])[0] is text
 
 
 def test_a_secret_within_another_leaves_nothing_of_the_longer() -> None:
     known = Redactor(["hunter2", "hunter2hunter3"])
-    assert known.text("a hunter2hunter3 b hunter2") == "a *** b ***"
+    assert known.redact_text("a hunter2hunter3 b hunter2") == "a *** b ***"
 
 
 def test_what_is_too_short_to_be_looked_for_is_passed_over() -> None:
     known = Redactor(["", "a", "abc"])
     assert not known
-    assert known.text("abc") == "abc"
+    assert known.redact_text("abc") == "abc"
 
 
 def test_the_latest_are_kept_where_there_is_a_limit() -> None:
     known = Redactor([f"secret {n}" for n in range(10)], limit=3)
-    assert [known.text(f"secret {n}") == MASK for n in range(10)] == [False] * 7 + [True] * 3
+    assert [known.redact_text(f"secret {n}") == MASK for n in range(10)] == [False] * 7 + [True] * 3
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +125,7 @@ def test_data_and_records_are_searched_all_the_way_down() -> None:
         "number": 1.5,
         "none": None,
     }
-    masked = known.deep(value)
+    masked = known.redact(value)
     assert "hunter2" not in repr(masked)
     assert masked["record"] == Settings(MASK, ("a", MASK))
     assert masked["strange"] == MASK
@@ -134,15 +136,15 @@ def test_data_and_records_are_searched_all_the_way_down() -> None:
 def test_what_holds_no_secret_is_given_back_itself() -> None:
     known = Redactor(["hunter2"])
     for value in ({"a": ["b", {"c": ("d",)}]}, ToolMessage("x", "1", details={"a": "b"}), [1], "x"):
-        assert known.deep(value) is value
+        assert known.redact(value) is value
 
 
 def test_logs_hold_no_secret_in_message_arguments_or_trace(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     log = logging.getLogger("toolkeel.test_redact")
-    keep_out_of_logs(["hunter2", "hunter3"])
-    assert protected(protected(log)) is log and len(log.filters) == 1
+    redact_in_logs(["hunter2", "hunter3"])
+    assert protect_logger(protect_logger(log)) is log and len(log.filters) == 1
     try:
         raise ValueError("login with hunter2")
     except ValueError:
@@ -154,8 +156,8 @@ def test_logs_hold_no_secret_in_message_arguments_or_trace(
 
 
 def test_logs_remember_a_bounded_number_of_secrets() -> None:
-    log = protected(logging.getLogger("toolkeel.test_redact.bounded"))
-    keep_out_of_logs(f"secret number {n}" for n in range(KEPT + 10))
+    log = protect_logger(logging.getLogger("toolkeel.test_redact.bounded"))
+    redact_in_logs(f"secret number {n}" for n in range(KEPT + 10))
     record = log.makeRecord(log.name, logging.INFO, "", 0, "secret number %d", (KEPT + 5,), None)
     log.filter(record)
     assert record.getMessage() == MASK
@@ -189,7 +191,7 @@ def test_what_cannot_be_shown_in_a_log_breaks_nobody_who_logs(
         def __repr__(self) -> str:
             raise RuntimeError("no name")
 
-    log = protected(logging.getLogger("toolkeel.test_redact.broken"))
+    log = protect_logger(logging.getLogger("toolkeel.test_redact.broken"))
     log.propagate = False
     log.addHandler(logging.StreamHandler(io.StringIO()))
     log.warning("%r gave no tools", Broken())
@@ -199,7 +201,7 @@ def test_what_cannot_be_shown_in_a_log_breaks_nobody_who_logs(
 def test_an_error_tracker_still_gets_the_exception_if_it_tells_no_secret(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    keep_out_of_logs(["hunter22"])
+    redact_in_logs(["hunter22"])
     for text in ("plain", "with hunter22"):
         try:
             raise ValueError(text)
@@ -213,12 +215,12 @@ ANY = st.text(st.characters() | st.sampled_from("\n\r\x0b\x85\u2028\u2029\u202e\
 
 @given(ANY)
 def test_a_text_stays_on_one_line_and_can_be_written(text: str) -> None:
-    line = one_line(text)
+    line = escape_line(text)
     assert len(line.splitlines()) <= 1
     line.encode()
 
 
 @given(ANY)
 def test_only_the_first_line_of_a_trace_begins_at_the_margin(text: str) -> None:
-    _, *rest = indented(text).splitlines() or [""]
+    _, *rest = indent_lines(text).splitlines() or [""]
     assert all(line.startswith("  ") for line in rest)

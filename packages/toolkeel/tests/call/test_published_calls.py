@@ -12,7 +12,7 @@ from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.schema.from_json_schema import (
     JsonSchemaValidator,
     check_tool_schema,
-    closed,
+    close_root,
     compile_json_schema,
 )
 
@@ -31,7 +31,7 @@ def _validators() -> dict[tuple[str, str], JsonSchemaValidator]:
     for row in _rows("bfcl-sample.jsonl"):
         for tool in row["tools"]:
             check_tool_schema(tool["parameters"], tool["name"])
-            found[row["id"], tool["name"]] = compile_json_schema(closed(tool["parameters"]))
+            found[row["id"], tool["name"]] = compile_json_schema(close_root(tool["parameters"]))
     return found
 
 

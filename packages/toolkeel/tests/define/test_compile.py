@@ -10,7 +10,7 @@ import pytest
 from pydantic import BaseModel, Field
 
 from toolkeel import Injected, RunContext, Tool, ToolCall, ToolContext, Toolset, tool
-from toolkeel.define.compile import Blueprint, Request, compile_function
+from toolkeel.define.compile import CompiledFunction, DefinitionRequest, compile_function
 from toolkeel.errors import DefinitionError, InvalidArguments
 
 
@@ -30,11 +30,11 @@ class Session:
     """Something JSON cannot carry."""
 
 
-def blueprint(function: Callable[..., Any], **request: Any) -> Blueprint:
-    return compile_function(function, Request(**request))
+def blueprint(function: Callable[..., Any], **request: Any) -> CompiledFunction:
+    return compile_function(function, DefinitionRequest(**request))
 
 
-def properties(made: Blueprint) -> list[str]:
+def properties(made: CompiledFunction) -> list[str]:
     return list(made.arguments.schema["properties"])  # type: ignore[call-overload]
 
 

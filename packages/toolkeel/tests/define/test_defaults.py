@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, Field
 
 from tests.define.calling import called
 from toolkeel import tool
-from toolkeel.define.subschemas import misfits
+from toolkeel.define.subschemas import violates
 from toolkeel.errors import DefinitionError
 
 
@@ -146,5 +146,5 @@ PARTS = st.recursive(
 @given(VALUES, PARTS, st.sampled_from([{"type": "integer"}, {}, {"$ref": "#/$defs/some"}]))
 def test_what_is_said_to_break_a_schema_does(value: Any, part: Any, some: Any) -> None:
     root = {**part, "$defs": {"some": some}}
-    if misfits(value, part, root):
+    if violates(value, part, root):
         assert some == {"$ref": "#/$defs/some"} or not jsonschema_rs.is_valid(root, value)

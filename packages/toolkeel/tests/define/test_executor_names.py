@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from toolkeel import tool
-from toolkeel.define.executor_names import executor_named
+from toolkeel.define.executor_names import create_executor
 from toolkeel.errors import DefinitionError
 from toolkeel.executors import Inline, Process, Thread
 from toolkeel_workspace import Sandbox
@@ -31,9 +31,9 @@ def test_the_sandbox_is_a_process_within_walls() -> None:
         Sandbox()
     except Exception as error:
         with pytest.raises(type(error)):
-            executor_named("sandbox")
+            create_executor("sandbox")
         return
-    walled = executor_named("sandbox")
+    walled = create_executor("sandbox")
     assert isinstance(walled, Process) and walled._sandbox is not None
 
 

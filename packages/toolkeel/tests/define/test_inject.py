@@ -27,7 +27,7 @@ from toolkeel import (
     Toolset,
     tool,
 )
-from toolkeel.define.inject import InjectedParameter, inject, marker_of
+from toolkeel.define.inject import InjectedParameter, injected_values, marker_of
 from toolkeel.errors import InjectionError, SetupError, ToolError
 from toolkeel.events import Event, event_dict
 from toolkeel.sessions import Sessions
@@ -148,7 +148,7 @@ def test_whatever_the_model_sends_injected_values_are_the_programs(sent: dict[st
         InjectedParameter("secret", Injected()),
         InjectedParameter("absent", Injected(), optional=True),
     )
-    filled = inject(wanted, {**sent, "absent": "forged"}, context)
+    filled = injected_values(wanted, {**sent, "absent": "forged"}, context)
     assert filled["secret"] == "s3cret"
     assert "absent" not in filled
     kept = {key: value for key, value in sent.items() if key != "secret"}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from toolkeel import Injected, Tool, Toolset, tool
-from toolkeel.define.mutable_defaults import factory_of, maker_of
+from toolkeel.define.mutable_defaults import copy_factory, dataclass_field_factory
 from toolkeel.messages import ToolCall
 
 DATA = st.recursive(
@@ -23,7 +23,7 @@ DATA = st.recursive(
 
 @given(DATA)
 def test_a_copy_is_made_of_all_that_has_no_hash_and_of_nothing_else(value: Any) -> None:
-    make = maker_of(value)
+    make = copy_factory(value)
     try:
         hash(value)
     except TypeError:
@@ -35,7 +35,7 @@ def test_a_copy_is_made_of_all_that_has_no_hash_and_of_nothing_else(value: Any) 
 
 
 def test_what_cannot_be_copied_stays_the_functions_own() -> None:
-    assert maker_of([threading.Lock()]) is None
+    assert copy_factory([threading.Lock()]) is None
 
 
 def test_a_field_of_a_dataclass_tells_its_factory() -> None:
@@ -44,9 +44,9 @@ def test_a_field_of_a_dataclass_tells_its_factory() -> None:
         name: str
         tags: list[str] = dataclasses.field(default_factory=lambda: ["new"])
 
-    made = factory_of(Job, "tags")
+    made = dataclass_field_factory(Job, "tags")
     assert made is not None and made.make() == ["new"]
-    assert factory_of(Job, "name") is factory_of(len, "name") is None
+    assert dataclass_field_factory(Job, "name") is dataclass_field_factory(len, "name") is None
 
 
 class Options(BaseModel):

@@ -23,8 +23,8 @@ ANY_NAME = st.one_of(
     st.text(min_size=1, max_size=20),
     st.sampled_from(["查询天气", "天气", "weather.get", "weather_get", "9lives", "get-weather"]),
 )
-POLICY = st.sampled_from(sorted({policy.letters for policy in POLICIES.values()})).flatmap(
-    lambda letters: st.sampled_from([p for p in POLICIES.values() if p.letters == letters])
+POLICY = st.sampled_from(sorted({policy.alphabet for policy in POLICIES.values()})).flatmap(
+    lambda letters: st.sampled_from([p for p in POLICIES.values() if p.alphabet == letters])
 )
 # the vendors' own words for what they take
 DOCUMENTED = {

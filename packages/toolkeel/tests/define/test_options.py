@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from toolkeel import BaseTool, Effects, Tool, Toolset, tool
-from toolkeel.define.tool import ToolOptions, kinds_of_options
+from toolkeel.define.tool import ToolOptions, option_kinds
 from toolkeel.errors import DefinitionError, SetupError, ToolError
 from toolkeel.hosted import Hosted
 
@@ -82,7 +82,7 @@ def work(n: int) -> str:
 
 
 def test_every_option_is_checked() -> None:
-    assert set(kinds_of_options()) == set(GOOD) == set(BAD) == set(ToolOptions.__annotations__)
+    assert set(option_kinds()) == set(GOOD) == set(BAD) == set(ToolOptions.__annotations__)
 
 
 @pytest.mark.parametrize("option", GOOD)

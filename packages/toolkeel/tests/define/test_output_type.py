@@ -8,7 +8,7 @@ from typing import Annotated, Any, NamedTuple
 import pytest
 from pydantic import BaseModel, Field
 
-from toolkeel.define.output_type import ACCEPTED, output_form
+from toolkeel.define.output_type import ACCEPTED, compile_output_form
 from toolkeel.errors import CallError, DefinitionError, InvalidArguments
 
 
@@ -34,33 +34,35 @@ def properties(form: Any) -> dict[str, Any]:
 
 
 def test_an_object_is_its_own_arguments_and_anything_else_stands_under_a_key() -> None:
-    assert set(properties(output_form(Outer))) == {"inner", "Note"}
-    assert not output_form(dict[str, int]).wrapped and not output_form(Outer).wrapped
-    assert not output_form(Pair).wrapped
+    assert set(properties(compile_output_form(Outer))) == {"inner", "Note"}
+    assert (
+        not compile_output_form(dict[str, int]).wrapped and not compile_output_form(Outer).wrapped
+    )
+    assert not compile_output_form(Pair).wrapped
     wrapped: list[Any] = [int, list[Outer], Outer | None, Outer | Inner, tuple[int, int]]
     for each in wrapped:
-        form = output_form(each)
+        form = compile_output_form(each)
         assert form.wrapped and list(properties(form)) == ["result"]
 
 
 def test_the_docstring_of_the_type_is_told_and_that_of_a_library_is_not() -> None:
-    assert output_form(Outer).tool.description.endswith("What is told.")
-    assert output_form(Inner).tool.description == "Give the final answer, and end with it."
+    assert compile_output_form(Outer).tool.description.endswith("What is told.")
+    assert compile_output_form(Inner).tool.description == "Give the final answer, and end with it."
 
 
 def test_an_alias_is_what_the_model_says() -> None:
-    given = output_form(Outer).tool.invoke({"inner": {"n": 1}, "Note": "x"})
+    given = compile_output_form(Outer).tool.invoke({"inner": {"n": 1}, "Note": "x"})
     assert given.artifact == Outer(inner=Inner(n=1), Note="x") and given.content == ACCEPTED
 
 
 def test_unknown_keys_are_refused_at_every_depth() -> None:
     with pytest.raises(InvalidArguments, match="inner"):
-        output_form(Outer).tool.invoke({"inner": {"n": 1, "m": 2}})
+        compile_output_form(Outer).tool.invoke({"inner": {"n": 1, "m": 2}})
 
 
 def test_repeated_keys_are_seen() -> None:
     with pytest.raises(CallError, match="repeated"):
-        output_form(Inner).tool.invoke('{"n": 1, "n": 2}')
+        compile_output_form(Inner).tool.invoke('{"n": 1, "n": 2}')
 
 
 def test_what_has_no_json_form_is_named() -> None:
@@ -68,7 +70,7 @@ def test_what_has_no_json_form_is_named() -> None:
         pass
 
     with pytest.raises(DefinitionError, match="Odd"):
-        output_form(Odd)
+        compile_output_form(Odd)
 
 
 class Old(typing.TypedDict):
@@ -78,11 +80,11 @@ class Old(typing.TypedDict):
 
 
 def test_a_typed_dict_of_the_standard_library_will_do_alone_and_within() -> None:
-    assert output_form(Old).tool.invoke({"n": 1}).artifact == {"n": 1}
-    assert output_form(list[Old]).tool.invoke({"result": [{"n": 1}]}).artifact == [{"n": 1}]
+    assert compile_output_form(Old).tool.invoke({"n": 1}).artifact == {"n": 1}
+    assert compile_output_form(list[Old]).tool.invoke({"result": [{"n": 1}]}).artifact == [{"n": 1}]
 
 
 def test_a_type_without_a_json_form_is_named_whole() -> None:
     wrong: Any = list[typing.Callable[[], int]]
     with pytest.raises(DefinitionError, match=r"output_type=list\[.*Callable"):
-        output_form(wrong)
+        compile_output_form(wrong)

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from typing_extensions import TypedDict
 
 from toolkeel import ToolMessage, ToolOutput
-from toolkeel.define.returns import output_of
+from toolkeel.define.returns import output_schema_of
 
 
 class Weather(BaseModel):
@@ -29,7 +29,7 @@ class Plain:
 
 @pytest.mark.parametrize("annotation", [Weather, Typed, Plain])
 def test_models_dataclasses_and_typed_dicts_are_promises(annotation: Any) -> None:
-    output = output_of(annotation)
+    output = output_schema_of(annotation)
     assert output is not None
     assert output.schema["type"] == "object"
     assert "city" in output.schema["properties"]  # type: ignore[operator]
@@ -40,11 +40,11 @@ def test_models_dataclasses_and_typed_dicts_are_promises(annotation: Any) -> Non
     [str, int, dict, dict[str, int], list[Weather], Any, None, ToolMessage, ToolOutput],
 )
 def test_anything_looser_is_no_promise(annotation: Any) -> None:
-    assert output_of(annotation) is None
+    assert output_schema_of(annotation) is None
 
 
 def test_a_value_that_breaks_the_promise_is_refused() -> None:
-    output = output_of(Weather)
+    output = output_schema_of(Weather)
     assert output is not None
     assert output.check(Weather(city="北京", degrees=1.5))
     with pytest.raises(ValueError, match="degrees"):
@@ -59,12 +59,12 @@ def test_a_class_of_which_no_schema_can_be_made_promises_nothing() -> None:
     class Odd:
         thing: Custom
 
-    assert output_of(Odd) is None
+    assert output_schema_of(Odd) is None
 
 
 @pytest.mark.parametrize("number", [float("nan"), float("inf"), float("-inf")])
 def test_a_promised_number_that_json_does_not_have_breaks_the_promise(number: float) -> None:
-    output = output_of(Weather)
+    output = output_schema_of(Weather)
     assert output is not None
     with pytest.raises(ValueError, match="is not a number that JSON has"):
         output.check(Weather(city="NaN", degrees=number))

@@ -163,7 +163,11 @@ def test_keys_the_schema_does_not_know_are_masked_since_they_may_be_misspelt() -
     mask = mask_for(SecretStr)
     assert mask is not None
     assert mask.apply({"vlaue": "s", "other": "o"}) == {"vlaue": MASK, "other": "o"}
-    assert mask.values({"vlaue": {"a": ["s", 5, True, None]}, "value": "t"}) == ["s", "5", "t"]
+    assert mask.secret_texts({"vlaue": {"a": ["s", 5, True, None]}, "value": "t"}) == [
+        "s",
+        "5",
+        "t",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -184,7 +188,7 @@ def test_a_place_is_hidden_if_a_secret_is_there_or_may_be_below(
 ) -> None:
     mask = mask_for(Login)
     assert mask is not None
-    assert mask.hides(path) is hidden
+    assert mask.is_secret(path) is hidden
 
 
 def test_what_was_edited_beside_a_mask_stays_edited_and_a_new_secret_is_taken() -> None:
@@ -222,4 +226,4 @@ def test_any_data_can_be_masked_and_made_whole_again(data: dict[str, Any], annot
     masked = mask.apply(data)
     assert mask.restore(masked, data) == data
     assert mask.apply(masked) == masked
-    assert all(value == MASK for value in mask.values(masked))
+    assert all(value == MASK for value in mask.secret_texts(masked))

@@ -9,10 +9,10 @@ import pytest
 from toolkeel.define.subschemas import (
     accepts,
     all_subschemas,
-    misfits,
+    json_equal,
     resolve,
-    same,
     subschemas,
+    violates,
 )
 
 
@@ -86,10 +86,10 @@ def test_a_value_is_of_a_type_without_being_looked_into(
 
 
 def test_one_number_is_one_value_but_true_is_not_one() -> None:
-    assert same(1, 1.0)
-    assert not same(True, 1)
-    assert not same(0, False)
-    assert same(True, True)
+    assert json_equal(1, 1.0)
+    assert not json_equal(True, 1)
+    assert not json_equal(0, False)
+    assert json_equal(True, True)
 
 
 def test_a_schema_that_many_references_lead_to_is_asked_once() -> None:
@@ -130,18 +130,18 @@ def test_what_a_value_breaks_is_asked_once_of_each_schema_however_many_reference
             value = [value, value]
         root = doubling(levels, {"type": "integer" if breaks else "string"})
         Counted.asked = 0
-        assert misfits(value, root, root) is breaks
+        assert violates(value, root, root) is breaks
         steps.append(Counted.asked)
     assert steps[2] - steps[1] == 2 * (steps[1] - steps[0]), steps
 
 
 def test_a_schema_that_leads_back_to_itself_breaks_nothing_by_that() -> None:
     loop: dict[str, Any] = {"anyOf": [{"$ref": "#"}, {"type": "string"}], "maxLength": 3}
-    assert not misfits("abc", loop, loop)
-    assert misfits("long", loop, loop) and misfits(5, loop, loop)
+    assert not violates("abc", loop, loop)
+    assert violates("long", loop, loop) and violates(5, loop, loop)
 
 
 @pytest.mark.parametrize(("part", "breaks"), [(True, False), (False, True)])
 def test_true_is_broken_by_nothing_and_false_by_all(part: bool, breaks: bool) -> None:
-    assert misfits("x", {"anyOf": [part]}, {}) is breaks
-    assert misfits(["x"], {"items": {"anyOf": [part]}}, {}) is breaks
+    assert violates("x", {"anyOf": [part]}, {}) is breaks
+    assert violates(["x"], {"items": {"anyOf": [part]}}, {}) is breaks

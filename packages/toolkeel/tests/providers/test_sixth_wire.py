@@ -11,7 +11,7 @@ import pytest
 
 from tests.providers.loopback import Json, answer, events, saying
 from toolkeel import Agent, Toolset, tool
-from toolkeel.content import Block, text_of
+from toolkeel.content import Block, content_text
 from toolkeel.errors import ModelError
 from toolkeel.messages import (
     AssistantMessage,
@@ -90,7 +90,7 @@ class ParleyEncoder(Encoder[ModelProfile]):
         over = self.encode_tail()
         self.close_turn()
         role = {AssistantMessage: "model", SystemMessage: "rule"}.get(type(message), "user")
-        turn: Json = {"role": role, "say": text_of(message.content)}
+        turn: Json = {"role": role, "say": content_text(message.content)}
         if isinstance(message, AssistantMessage) and message.tool_calls:
             turn["do"] = [self._call(call) for call in message.tool_calls]
         return [*over, turn]

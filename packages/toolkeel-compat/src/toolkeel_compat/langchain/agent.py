@@ -9,7 +9,7 @@ from typing import Any, Literal, TypedDict, Unpack
 
 from typing_extensions import is_typeddict
 
-from toolkeel._common.other_libraries_words import telling
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.run import Run
@@ -148,7 +148,7 @@ class CompiledAgent(Invokable):
         """Call `get_state`, for async code."""
         return self.get_state(config)
 
-    __getattr__ = telling("langchain.CompiledAgent.")
+    __getattr__ = attribute_hints("langchain.CompiledAgent.")
 
     async def _prepare_run(
         self, state: Any, config: Config, context: object

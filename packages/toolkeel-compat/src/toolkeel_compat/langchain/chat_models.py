@@ -8,7 +8,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, Generic, TypeVar
 
-from toolkeel._common.other_libraries_words import telling
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import record
 from toolkeel.agent.agent import Agent
 from toolkeel.agent.bind_tools import Bound, bind_tools
@@ -151,7 +151,7 @@ class ChatModel(Invokable):
         chosen: dict[str, Any] = {name: getattr(bound.settings, name) for name in names}
         return ChatModel(Bound(bound.model, bound.tools, replace(self.settings, **chosen)))
 
-    __getattr__ = telling("langchain.ChatModel.")
+    __getattr__ = attribute_hints("langchain.ChatModel.")
 
     def with_structured_output(
         self, schema: Any, *, method: str = "json_schema", **options: Any

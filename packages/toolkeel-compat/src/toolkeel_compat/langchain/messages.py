@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any, ClassVar, Self, cast
 
-from toolkeel._common.other_libraries_words import telling
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel.content import Content, Data, Text
 from toolkeel.errors import SetupError
 from toolkeel.messages import AssistantMessage, Message, Reasoning, Usage, UserMessage
@@ -28,7 +28,7 @@ class MessageMixin:
 
     __slots__ = ()
     type: ClassVar[str] = ""
-    __getattr__ = telling("langchain.Message.")
+    __getattr__ = attribute_hints("langchain.Message.")
 
     def __setattr__(self, name: str, value: object) -> None:
         raise dataclasses.FrozenInstanceError(

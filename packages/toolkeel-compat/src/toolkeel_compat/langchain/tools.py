@@ -9,14 +9,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, cast
 
-from toolkeel._common.other_libraries_words import telling
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING
 from toolkeel.call.direct_invoke import as_call
 from toolkeel.context import ToolContext
 from toolkeel.define import base_tool
 from toolkeel.define import decorator as core
-from toolkeel.define.options import checked_options
-from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions, kinds_of_options
+from toolkeel.define.options import validate_options
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions, option_kinds
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import (
     CallError,
@@ -61,9 +61,9 @@ class BaseTool(Invokable, base_tool.BaseTool):
     tags: Any = ()
     metadata: Any = NOTHING
 
-    __getattr__ = telling("langchain.BaseTool.")
-    _core_names = CORE_NAMES
-    _own_words = ("verbose", "callbacks")
+    __getattr__ = attribute_hints("langchain.BaseTool.")
+    _option_names = CORE_NAMES
+    _allowed_words = ("verbose", "callbacks")
     verbose: bool = False
     callbacks: Any = None
 
@@ -176,7 +176,7 @@ class StructuredTool(BaseTool):
             change = (
                 {name: value}
                 if is_text
-                else checked_options(self.name, _core_options({name: value}), kinds_of_options())
+                else validate_options(self.name, _core_options({name: value}), option_kinds())
             )
         vars(self)["tool"] = dataclasses.replace(made, **change)
 

@@ -10,7 +10,7 @@ from typing_extensions import TypeVar
 from toolkeel.agent.turn.steps import ModelStep, SendRequest
 from toolkeel.context import RunContext
 from toolkeel.context import ToolContext as CoreContext
-from toolkeel.define.tool import Place, Prepared, Proceed, Step
+from toolkeel.define.tool import Prepared, Proceed, Step, StepPlace
 from toolkeel.messages import AssistantMessage, ToolOutput
 from toolkeel.model_interface import ModelRequest
 from toolkeel_compat.openai_agents.context import RunContextWrapper, ToolContext, WrapperFactory
@@ -91,7 +91,7 @@ async def call_hooks(hooks: Iterable[RunHooks[Any] | None], method: str, *about:
 class _ToolStartStep:
     """A step after approval that calls `on_tool_start` before the call runs."""
 
-    place: Place = "limit"
+    place: StepPlace = "limit"
 
     def __init__(self, hooks: Sequence[RunHooks[Any]], agent: Any) -> None:
         self.about = (hooks, agent)

@@ -18,7 +18,7 @@ from pydantic_core import core_schema
 from typing_extensions import TypedDict
 
 from toolkeel._records.record import record
-from toolkeel.define.output_type import output_form
+from toolkeel.define.output_type import compile_output_form
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.openai_agents.exceptions import ModelBehaviorError
 
@@ -51,7 +51,7 @@ class AgentOutputSchema:
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of the output."""
-        return dict(output_form(to_output_type(self)).tool.parameters)
+        return dict(compile_output_form(to_output_type(self)).tool.parameters)
 
     def validate_json(self, json_str: str) -> Any:
         """Parse and validate an output's JSON text.

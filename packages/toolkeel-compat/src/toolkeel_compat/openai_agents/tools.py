@@ -9,7 +9,8 @@ from typing import Any, Literal, TypeAlias, TypedDict, Unpack
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import ToolContext as CoreContext
 from toolkeel.define import decorator as core
-from toolkeel.define.tool import DEADLINE, AnyTool, Needs, Prepared, Proceed, Step
+from toolkeel.define.tool import DEFAULT_TIMEOUT, AnyTool, Prepared, Proceed, Step
+from toolkeel.define.tool import ApprovalOption as CoreApprovalOption
 from toolkeel.define.tool import Enabled as CoreEnabled
 from toolkeel.define.tool import Tool as CoreTool
 from toolkeel.errors import (
@@ -137,7 +138,7 @@ class FunctionTool:
     tool_input_guardrails: Sequence[ToolInputGuardrail] | None = None
     tool_output_guardrails: Sequence[ToolOutputGuardrail] | None = None
     needs_approval: ApprovalOption = False
-    timeout_seconds: float | None = DEADLINE
+    timeout_seconds: float | None = DEFAULT_TIMEOUT
     timeout_behavior: str = "error_as_result"
     timeout_error_function: ErrorFunction | None = None
 
@@ -235,7 +236,7 @@ def function_tool(func: Any = None, /, **options: Unpack[FunctionToolOptions]) -
         same = FunctionTool.__dataclass_fields__
         fields: dict[str, Any] = {k: v for k, v in options.items() if k in same}
         fields["strict_json_schema"] = options.get("strict_mode", True)
-        fields["timeout_seconds"] = options.get("timeout", DEADLINE)
+        fields["timeout_seconds"] = options.get("timeout", DEFAULT_TIMEOUT)
         return FunctionTool(inner.name, shown, inner.parameters, FunctionInvoker(inner), **fields)
 
     return make if func is None else make(func)
@@ -303,7 +304,7 @@ def to_core_enabled(wanted: Enabled) -> CoreEnabled:
     return lambda context: wanted(RunContextWrapper.from_tool_context(context), context.agent)
 
 
-def to_core_approval(wanted: ApprovalOption) -> Needs | None:
+def to_core_approval(wanted: ApprovalOption) -> CoreApprovalOption | None:
     """Convert the SDK's ``needs_approval`` to the core's form.
 
     False, its default there, is nobody's explicit word, so labels of the run may still make a call ask.

@@ -16,7 +16,7 @@ from urllib.parse import unquote
 
 from toolkeel._records.record import record
 from toolkeel.define.dialect.normal_form import map_children
-from toolkeel.define.schema.foreign import or_null
+from toolkeel.define.schema.foreign import allow_null
 from toolkeel.define.subschemas import all_subschemas, target_of
 from toolkeel.errors import SetupError
 
@@ -313,4 +313,4 @@ def _convert_from_3_0(node: Mapping[str, Any], made: Json) -> None:
             if exclusive and limit.lower() in made:
                 made[f"exclusive{limit}"] = made.pop(limit.lower())
     if node.get("nullable"):
-        or_null(made)
+        allow_null(made)

@@ -18,7 +18,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._common.nearest_names import did_you_mean
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import NOTHING, record
-from toolkeel.content import Block, File, block_of
+from toolkeel.content import Block, File, block_from_bytes
 from toolkeel.context import ToolContext
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.effects import Effects
@@ -251,7 +251,7 @@ def _convert_body(response: httpx2.Response, data: bytes, is_complete: bool) -> 
 
 def _to_file_block(data: bytes, media_type: str) -> Block:
     """Return the block that fits the bytes, with the declared type where the bytes do not show one."""
-    block = block_of(data)
+    block = block_from_bytes(data)
     if isinstance(block, File) and block.media_type != "application/pdf":
         return replace(block, media_type=media_type)
     return block

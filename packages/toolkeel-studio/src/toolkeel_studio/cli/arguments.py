@@ -13,7 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from toolkeel.builtin.tools_in_module import did_you_mean
-from toolkeel.define.subschemas import in_place, json_type, list_of, properties_of, same
+from toolkeel.define.subschemas import (
+    applicable_schemas,
+    json_equal,
+    json_type,
+    list_of,
+    properties_of,
+)
 from toolkeel.define.tool import AnyTool
 from toolkeel_studio.cli.exit_codes import UsageProblem
 
@@ -133,7 +139,7 @@ def convert(text: str, schema: Schema, root: Schema, lists: int = 8) -> object:
         return text
     allowed = kinds(schema, root)
     value = _parsed(text)
-    if value is not _NOTHING and any(same(value, member) for member in members):
+    if value is not _NOTHING and any(json_equal(value, member) for member in members):
         return value
     if "string" in allowed:
         return text
@@ -165,7 +171,7 @@ def kinds(schema: Schema, root: Schema) -> frozenset[str]:
 
 def _parts(schema: Schema, root: Schema) -> Iterator[Schema]:
     """Yield a schema, the schemas it refers to, and its alternatives."""
-    return (part for part in in_place([schema], root) if isinstance(part, Mapping))
+    return (part for part in applicable_schemas([schema], root) if isinstance(part, Mapping))
 
 
 def _members(part: Schema) -> list[object]:

@@ -24,7 +24,7 @@ from markupsafe import Markup, escape
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
 
-from toolkeel.content import Content, Image, data_url, sniff, text_of
+from toolkeel.content import Content, Image, content_text, data_url, detect_media_type
 from toolkeel.observe.wording import (
     badges,
     compact,
@@ -128,9 +128,9 @@ def pictures(content: Content) -> list[tuple[str, str]]:
     """Address and words for each picture in a result, if its bytes are one."""
     blocks = [] if isinstance(content, str) else [b for b in content if isinstance(b, Image)]
     return [
-        (data_url(Image(block.data, sniff(block.data))), f"{len(block.data):,} bytes")
+        (data_url(Image(block.data, detect_media_type(block.data))), f"{len(block.data):,} bytes")
         for block in blocks
-        if sniff(block.data).startswith("image/") and len(block.data) <= PICTURE
+        if detect_media_type(block.data).startswith("image/") and len(block.data) <= PICTURE
     ]
 
 
@@ -168,7 +168,7 @@ _PAGES.filters |= {
     "pictures": pictures,
     "pretty": _pretty,
     "shown": shown,
-    "text_of": text_of,
+    "text_of": content_text,
     "visible": visible_line,
     "row": visible_row,
     "when": _when,

@@ -21,7 +21,7 @@ from importlib import import_module
 from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
-from toolkeel.errors import SetupError, describe
+from toolkeel.errors import SetupError, describe_error
 from toolkeel.executors.frames import FrameDecoder, Message
 from toolkeel_studio.ray import node
 
@@ -92,7 +92,7 @@ def connect(address: str | None) -> None:
             except Exception as error:
                 raise SetupError(
                     f"Ray() cannot connect to {address or 'a cluster on this machine'}: "
-                    f"{describe(error).rstrip('.')}. Start one: {START_COMMAND}"
+                    f"{describe_error(error).rstrip('.')}. Start one: {START_COMMAND}"
                 ) from error
         found = _gcs_address()
         if not (_requires_token(found) or _is_loopback_only(found)):
@@ -202,7 +202,9 @@ class SubmittedTask:
             raise NodeLost("was cancelled") from error
         except (RuntimeEnvSetupError, RayTaskError) as error:
             cause = getattr(error, "cause", error)
-            raise SetupError(f"a Ray node cannot run the request: {describe(cause)}") from error
+            raise SetupError(
+                f"a Ray node cannot run the request: {describe_error(cause)}"
+            ) from error
         except (RayError, StopAsyncIteration) as error:
             raise NodeLost(f"was lost ({type(error).__name__})") from error
 

@@ -11,7 +11,7 @@ from itertools import islice
 from pathlib import Path
 
 from toolkeel._records.record import record
-from toolkeel.content import Image, sniff
+from toolkeel.content import Image, detect_media_type
 from toolkeel.errors import SetupError, ToolError
 from toolkeel_workspace.files.open_beneath import Root, clean_path
 from toolkeel_workspace.pictures.too_large import MAX_BYTES, check_picture
@@ -76,7 +76,7 @@ class CodeFolder:
             return None
         with os.fdopen(descriptor, "rb") as file:
             data = file.read(MAX_BYTES + 1)
-        kind = sniff(data)
+        kind = detect_media_type(data)
         try:
             check_picture(data, kind)
         except ToolError:

@@ -15,10 +15,10 @@ from typing import Any, Literal, TypeAlias
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.content import Block, Image, Text, sniff
+from toolkeel.content import Block, Image, Text, detect_media_type
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
-from toolkeel.define.tool import AnyTool, Needs, Prepared, Proceed
+from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared, Proceed
 from toolkeel.effects import Effects
 from toolkeel.errors import Denied, SetupError, ToolError
 from toolkeel.hosted import Hosted, Native, Where
@@ -123,7 +123,7 @@ class ComputerTool:
         computer: Any,
         *,
         on_safety_check: OnSafetyCheck | None = None,
-        approval: Needs = False,
+        approval: ApprovalOption = False,
         where: Where = "auto",
         preview: bool = False,
         claude: ClaudeTool = "computer_20250124",
@@ -185,7 +185,7 @@ class ComputerTool:
                 done += 1
             await asyncio.sleep(SETTLE_SECONDS)
             picture = await self._driver.take_screenshot()
-        content: tuple[Block, ...] = (Image(picture, sniff(picture)),)
+        content: tuple[Block, ...] = (Image(picture, detect_media_type(picture)),)
         details: dict[str, object] = {
             "actions": done,
             **({SAFETY_CHECKS_KEY: checks} if checks else {}),
@@ -237,11 +237,11 @@ class ComputerTool:
         claude = {"type": self._claude, "name": "computer"}
         screen = {"display_width_px": width, "display_height_px": height}
         return {
-            "openai-responses": Native(openai, inward=parse_openai_call, here=True),
+            "openai-responses": Native(openai, to_tool_arguments=parse_openai_call, runs_here=True),
             "anthropic": Native(
                 {**claude, **screen},
                 betas=(_BETAS[self._claude],),
-                inward=parse_anthropic_call,
-                here=True,
+                to_tool_arguments=parse_anthropic_call,
+                runs_here=True,
             ),
         }

@@ -59,7 +59,7 @@ def apply_patch(workspace: Workspace, where: Where = "auto") -> AnyTool:
 
     @tool(
         name="apply_patch",
-        hosted=Hosted({"openai-responses": Native({"type": "apply_patch"}, here=True)}, where),
+        hosted=Hosted({"openai-responses": Native({"type": "apply_patch"}, runs_here=True)}, where),
         effects=Effects(open_world=False, resources=(FileResource(workspace.root, "path"),)),
         approval=workspace.needs_approval,
         metadata=workspace.make_change_metadata(_make_change),

@@ -9,7 +9,7 @@ from typing import BinaryIO, cast
 
 from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel.call.truncate import KEEPER
-from toolkeel.content import Image, Text, sniff
+from toolkeel.content import Image, Text, detect_media_type
 from toolkeel.context import CancelToken
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -77,7 +77,7 @@ class Files:
         name = self.root.match_spelling(path)
         with os.fdopen(self.root.open_file(name), "rb") as file:
             head = file.peek(8192)
-            if sniff(head).startswith("image/"):
+            if detect_media_type(head).startswith("image/"):
                 return _show_picture(name, file.read(MAX_PICTURE_BYTES + 1), _get_file_size(file))
             if not is_utf_16(head):
                 _refuse_binary(name, head)
@@ -150,7 +150,7 @@ def tools(root: str | os.PathLike[str] = ".") -> tuple[AnyTool, ...]:
 
 
 def _refuse_binary(path: str, head: bytes) -> None:
-    kind = sniff(head)
+    kind = detect_media_type(head)
     if b"\0" in head or kind != "application/octet-stream":
         what = "binary" if kind == "application/octet-stream" else f"binary ({kind})"
         raise ToolError(f"{path!r} is {what}, not text. This tool reads text and pictures.")
@@ -162,7 +162,7 @@ def _show_picture(path: str, data: bytes, size: int) -> ToolOutput:
         raise ToolError(
             f"The picture {path!r} has {format_size(size)}; at most {format_size(MAX_PICTURE_BYTES)} are read."
         )
-    media_type, measured = sniff(data), measure_picture(data)
+    media_type, measured = detect_media_type(data), measure_picture(data)
     details: dict[str, object] = {"path": path, "media_type": media_type, "bytes": size}
     notice = f"{path}: {media_type}, {format_size(size)}"
     if measured is not None:
@@ -194,7 +194,7 @@ def _shrink_if_possible(data: bytes) -> ShrunkPicture | None:
         return shrink(data)
     except SetupError as error:
         try:
-            check_picture(data, sniff(data))
+            check_picture(data, detect_media_type(data))
         except ToolError as refused:
             raise ToolError(f"{refused.text} To see it made smaller, {error}.") from None
         return None

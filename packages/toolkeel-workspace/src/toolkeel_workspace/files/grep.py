@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable, Iterator
 from time import perf_counter
 from typing import BinaryIO, NamedTuple
 
-from toolkeel._common.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_pattern
 from toolkeel._records.record import record
 from toolkeel._records.result_store import PREFIX, RESULTS
 from toolkeel._records.taint_sources import Source, dump_sources, read_file_mark
@@ -185,7 +185,7 @@ class GrepSearch:
             if self.stop_reason:
                 break
         self.file_count += found
-        if found and secret_part(path):
+        if found and secret_pattern(path):
             self.labels.append(Source("secret", "grep", path))
         if found and (whose := read_file_mark(os.path.join(self.root.path, path))):
             self.labels.append(Source("stranger", "grep", f"{path} ({whose})"))

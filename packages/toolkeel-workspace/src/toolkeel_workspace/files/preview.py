@@ -10,8 +10,8 @@ import os
 from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 
-from toolkeel._common.path_patterns import secret_part
-from toolkeel.content import sniff
+from toolkeel._common.path_patterns import secret_pattern
+from toolkeel.content import detect_media_type
 from toolkeel.errors import ToolError
 from toolkeel_workspace.files.changed_since_read import FileSnapshots
 from toolkeel_workspace.files.edit import make_diff
@@ -45,7 +45,7 @@ def make_preview(
     def difference_of(arguments: Mapping[str, Any]) -> str:
         name = root.clean(arguments["path"])
         real = os.path.relpath(root.resolve(name), root.path)
-        if part := secret_part(name) or secret_part(real):
+        if part := secret_pattern(name) or secret_pattern(real):
             raise ToolError(f"{name!r} may hold secrets ({part}).")
         before, _ = snapshots.read_unchanged(name)
         if before is None and (f"{real}/".startswith("../") or os.path.lexists(root.path / real)):
@@ -86,4 +86,4 @@ def _limit_rows(shown: str) -> list[str]:
 def _is_binary(data: bytes) -> bool:
     if is_utf_16(data):
         return False
-    return b"\0" in data[:8192] or sniff(data) != "application/octet-stream"
+    return b"\0" in data[:8192] or detect_media_type(data) != "application/octet-stream"

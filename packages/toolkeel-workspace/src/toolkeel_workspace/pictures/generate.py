@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import urljoin, urlsplit
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.content import Image, Text, sniff
+from toolkeel.content import Image, Text, detect_media_type
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -130,7 +130,7 @@ class ImageGenerationTool:
         context.progress("making a picture")
         made = await self._request_picture(prompt)
         data = await self._read_picture(made)
-        kind = sniff(data)
+        kind = detect_media_type(data)
         if not kind.startswith("image/"):
             raise ToolError(f"The images server sent {kind}, which is no picture.")
         revised = as_text(made.get("revised_prompt"))

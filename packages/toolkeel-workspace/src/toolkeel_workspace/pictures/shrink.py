@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from toolkeel._records.record import record
-from toolkeel.content import sniff
+from toolkeel.content import detect_media_type
 from toolkeel.errors import MissingExtraError, ToolError
 from toolkeel_workspace.pictures.too_large import MAX_BYTES, TARGET_SIDE, measure_picture
 from toolkeel_workspace.sandbox.isolated_decode import decode_file, package_folder
@@ -64,7 +64,7 @@ def shrink(data: bytes, max_side: int = TARGET_SIDE, max_bytes: int = MAX_BYTES)
             f"The picture cannot be read ({response.get('error', 'no picture')!s:.300})."
         )
     width, height = response["before"]
-    return ShrunkPicture(made, sniff(made), (int(width), int(height)), after)
+    return ShrunkPicture(made, detect_media_type(made), (int(width), int(height)), after)
 
 
 def decode_pixels(data: bytes, max_side: int) -> tuple[int, int, bytes]:

@@ -17,7 +17,7 @@ from contextlib import suppress
 from itertools import islice
 from pathlib import Path
 
-from toolkeel._common.path_patterns import SECRET, folded, part_under
+from toolkeel._common.path_patterns import SECRET, fold_part, matching_pattern
 
 _GIT = """
 .git/hooks .git/config .git/config.worktree .git/commondir .git/gitdir .git/modules .git/worktrees
@@ -114,10 +114,10 @@ def find_protected_pattern(path: str) -> str:
     >>> find_protected_pattern("lib/.git/hooks/pre-commit"), find_protected_pattern("src/hooks/a.py")
     ('.git/hooks', '')
     """
-    last = folded(path.replace("\\", "/").rstrip("/.").rpartition("/")[2])
+    last = fold_part(path.replace("\\", "/").rstrip("/.").rpartition("/")[2])
     if last == ".git":  # a file named .git redirects to another folder
-        return part_under(path, PROTECTED) or last
-    return part_under(path, PROTECTED) or (
+        return matching_pattern(path, PROTECTED) or last
+    return matching_pattern(path, PROTECTED) or (
         "a bare git repository" if _is_in_bare_repository(path) else ""
     )
 
@@ -128,12 +128,12 @@ def find_build_pattern(path: str) -> str:
     >>> find_build_pattern("app/Makefile")
     'makefile'
     """
-    return part_under(path, BUILD_FILES)
+    return matching_pattern(path, BUILD_FILES)
 
 
 def _is_in_bare_repository(path: str) -> bool:
     """Return true if a path resembles the inside of a bare repository, whose config git loads."""
-    parts = [folded(part) for part in path.split("/")]
+    parts = [fold_part(part) for part in path.split("/")]
     return len(parts) > 1 and parts[-2].endswith(".git") and parts[-2] != ".git"
 
 
@@ -175,7 +175,7 @@ def _scan(root: Path) -> Iterator[Path]:
 
 def _read_only_entries(path: Path) -> Iterable[Path]:
     """Return what of one directory entry stays read-only in a sandbox."""
-    name = folded(path.name)
+    name = fold_part(path.name)
     if path.is_symlink():  # reported when created; a link cannot be mounted
         return [path] if find_protected_pattern(path.name) else ()
     if name == ".git" and path.is_dir():

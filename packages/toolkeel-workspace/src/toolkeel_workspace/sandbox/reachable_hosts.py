@@ -14,7 +14,7 @@ from contextlib import suppress
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
-from toolkeel._common.public_addresses import Network, is_public, unwrapped
+from toolkeel._common.public_addresses import Network, is_public, unwrap_ipv4
 from toolkeel.errors import SetupError, ToolError
 
 Resolver: TypeAlias = Callable[[str, int], Awaitable[Sequence[str]]]
@@ -114,7 +114,7 @@ class HostPolicy:
 
     def _check_address(self, host: str, text: str) -> None:
         address = ipaddress.ip_address(text)
-        plain = unwrapped(address)
+        plain = unwrap_ipv4(address)
         if is_public(address) or any(plain in network for network in self._networks):
             return
         raise ToolError(

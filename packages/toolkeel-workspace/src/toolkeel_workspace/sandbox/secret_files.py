@@ -16,7 +16,7 @@ from fnmatch import fnmatchcase
 from itertools import islice
 from pathlib import Path
 
-from toolkeel._common.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_pattern
 from toolkeel._records.taint_sources import Source, dump_sources
 from toolkeel_workspace.sandbox.protected_files import find_protected
 
@@ -61,7 +61,7 @@ class SecretFiles:
             or any(value in output for value in values)
         ]
         elsewhere = (os.path.expanduser(word) for word in words if word.startswith(("/", "~")))
-        found += [path for path in elsewhere if secret_part(path) and os.path.isfile(path)]
+        found += [path for path in elsewhere if secret_pattern(path) and os.path.isfile(path)]
         labels = dump_sources(Source("secret", tool, path) for path in dict.fromkeys(found))
         return {"taint": labels} if labels else {}
 
@@ -72,13 +72,13 @@ def _is_mentioned(word: str, path: str) -> bool:
     hidden = any(part.startswith(".") and not word.startswith(".") for part in parts[-1:])
     if any(char in word for char in "*?["):
         return not hidden and fnmatchcase(parts[-1], word)
-    return word == parts[-1] or (word in parts and bool(secret_part(word)))
+    return word == parts[-1] or (word in parts and bool(secret_pattern(word)))
 
 
 def _iter_files(paths: Iterable[str | Path]) -> Iterator[str]:
     for path in map(Path, paths):
         inside = sorted(islice(path.rglob("*"), MAX_FILES)) if path.is_dir() else [path]
-        yield from (str(each) for each in inside if each.is_file() and secret_part(str(each)))
+        yield from (str(each) for each in inside if each.is_file() and secret_pattern(str(each)))
 
 
 def _iter_secrets(path: str) -> Iterator[str]:

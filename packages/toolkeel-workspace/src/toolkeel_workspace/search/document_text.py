@@ -12,7 +12,7 @@ from typing import Any
 
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel._records.record import record
-from toolkeel.content import sniff
+from toolkeel.content import detect_media_type
 from toolkeel.errors import MissingExtraError, ToolError
 from toolkeel_workspace.sandbox.isolated_decode import decode_file as decode_apart
 from toolkeel_workspace.sandbox.isolated_decode import package_folder
@@ -97,7 +97,7 @@ def read_document(
     if media_type in _HTML or (not _TEXTS.fullmatch(media_type) and _LOOKS_HTML.match(data)):
         return _read_html(decode_bytes(data, charset), base_url)
     if not is_text(data, media_type):
-        kind = media_type or sniff(data)
+        kind = media_type or detect_media_type(data)
         raise ToolError(f"It is {kind}, {len(data):,} bytes: no text can be read from it.")
     return Document(_remove_invisible(decode_bytes(data, charset)))
 
@@ -119,7 +119,7 @@ def is_text(data: bytes, media_type: str = "") -> bool:
     head = data[:8192]
     if any(head.startswith(bom) for bom, _ in _BOMS):
         return True
-    return b"\0" not in head and sniff(head) == "application/octet-stream"
+    return b"\0" not in head and detect_media_type(head) == "application/octet-stream"
 
 
 def decode_bytes(data: bytes, charset: str = "") -> str:

@@ -7,7 +7,7 @@ import re
 from os import PathLike
 from pathlib import Path
 
-from toolkeel._common.data_folder import by_xdg
+from toolkeel._common.data_folder import xdg_folder
 from toolkeel._common.needs_extra import needs_extra
 from toolkeel.errors import SetupError
 from toolkeel_workspace.search.stores import Embedder, Store
@@ -20,7 +20,7 @@ _PASSWORD = re.compile(r"(password=)[^&#]*")
 
 def get_stores_folder() -> Path:
     """Return the folder of stores known by name alone, by the XDG rule."""
-    return by_xdg("XDG_DATA_HOME", "share") / "stores"
+    return xdg_folder("XDG_DATA_HOME", "share") / "stores"
 
 
 def resolve_store_path(id: str | PathLike[str]) -> Path:

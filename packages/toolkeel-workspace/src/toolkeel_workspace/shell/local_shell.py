@@ -48,8 +48,12 @@ def _without_none(arguments: Mapping[str, Any]) -> Mapping[str, object]:
     return {key: value for key, value in arguments.items() if value is not None}
 
 
-LOCAL_SHELL = Native({"type": "local_shell"}, inward=_action_arguments, here=True)
-SHELL = Native({"type": "shell", "environment": {"type": "local"}}, inward=_without_none, here=True)
+LOCAL_SHELL = Native({"type": "local_shell"}, to_tool_arguments=_action_arguments, runs_here=True)
+SHELL = Native(
+    {"type": "shell", "environment": {"type": "local"}},
+    to_tool_arguments=_without_none,
+    runs_here=True,
+)
 
 
 def _make_decorator(

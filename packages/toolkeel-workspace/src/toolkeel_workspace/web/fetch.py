@@ -12,7 +12,7 @@ from http import HTTPStatus
 from typing import Any, TypedDict, Unpack
 
 from toolkeel.call.steps.taint import TRUSTED, may_follow
-from toolkeel.content import Image, Text, sniff
+from toolkeel.content import Image, Text, detect_media_type
 from toolkeel.context import ToolContext
 from toolkeel.define.decorator import tool
 from toolkeel.define.tool import AnyTool
@@ -130,7 +130,7 @@ def _make_natives(only: tuple[str, ...] | None) -> dict[Wire, Native]:
 
 
 def _render_page(page: Page, start: int) -> tuple[Text | Image, ...]:
-    kind = sniff(page.body)
+    kind = detect_media_type(page.body)
     if kind.startswith("image/"):
         note = check_picture(page.body, kind)
         return Text(f"[{page.url}: {kind}, {note}]"), Image(page.body, kind)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import logging
 
 
-def log() -> logging.Logger:
+def get_logger() -> logging.Logger:
     """Return the library's logger; defining a tool does not load logging."""
     import logging
 
@@ -55,16 +55,16 @@ class CancelToken:
             A function that takes the callback back.
         """
         key = object()
-        self.add(key, callback)
-        return partial(self.remove, key)
+        self.add_watcher(key, callback)
+        return partial(self.remove_watcher, key)
 
-    def add(self, key: object, callback: Callable[[], object]) -> None:
+    def add_watcher(self, key: object, callback: Callable[[], object]) -> None:
         """`watch` for those who are a key themselves, as what waits is: one in every call."""
         self._callbacks[key] = callback
         if self.cancelled:
             self._call(key)
 
-    def remove(self, key: object) -> None:
+    def remove_watcher(self, key: object) -> None:
         """Take the callback of a key back, if it was not called."""
         self._callbacks.pop(key, None)
 
@@ -75,9 +75,9 @@ class CancelToken:
             try:
                 callback()
             except Exception:
-                log().exception("a watcher of a cancel token failed; the others are called")
+                get_logger().exception("a watcher of a cancel token failed; the others are called")
 
-    def check(self) -> None:
+    def raise_if_cancelled(self) -> None:
         """Raise `Cancelled` if the wish was given: for long loops in sync bodies."""
         if self.cancelled:
             raise Cancelled(f"The call was cancelled{': ' + self.reason if self.reason else ''}.")

@@ -27,13 +27,13 @@ from typing import (
     is_typeddict,
 )
 
-from toolkeel._common.other_libraries_words import check_places, has_object
+from toolkeel._common.other_libraries_words import check_argument_names, takes_self
 from toolkeel.errors import SetupError
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-class Kind(NamedTuple):
+class ArgumentKind(NamedTuple):
     """What an argument has to be.
 
     Args:
@@ -44,10 +44,10 @@ class Kind(NamedTuple):
         item: What one of several has to be, if several are expected.
     """
 
-    fits: Callable[[Any], bool]
-    wanted: str
-    open: bool = True
-    item: Callable[[Any], bool] | None = None
+    accepts: Callable[[Any], bool]
+    expected: str
+    is_quotable: bool = True
+    accepts_item: Callable[[Any], bool] | None = None
 
 
 def checked(made: F) -> F:
@@ -76,22 +76,22 @@ def checked(made: F) -> F:
 
 
 def _checking(make: Any, owner: str, told: Mapping[str, object]) -> Any:
-    code, first = make.__code__, has_object(make)
+    code, first = make.__code__, takes_self(make)
     own = code.co_varnames[first : code.co_argcount]
-    kinds: dict[str, Kind | None] = {}
+    kinds: dict[str, ArgumentKind | None] = {}
 
     @wraps(make)
     def checking(*args: Any, **options: Any) -> Any:
         if not kinds:  # when it is first called: all names are there then
             kinds.update(kinds_of(told, make.__module__))
-        check_places(owner, make, len(args) - first, options)
+        check_argument_names(owner, make, len(args) - first, options)
         check_values(owner, {**dict(zip(own, args[first:], strict=False)), **options}, kinds)
         return make(*args, **options)
 
     return checking
 
 
-def kinds_of(annotations: Mapping[str, object], module: str) -> dict[str, Kind | None]:
+def kinds_of(annotations: Mapping[str, object], module: str) -> dict[str, ArgumentKind | None]:
     """Return what each annotation of a module admits, by name; None if only type checkers know."""
     names = vars(sys.modules[module])
     return {name: kind_of(annotation, names) for name, annotation in annotations.items()}
@@ -100,7 +100,7 @@ def kinds_of(annotations: Mapping[str, object], module: str) -> dict[str, Kind |
 def check_values(
     owner: str,
     given: Mapping[str, Any],
-    kinds: Mapping[str, Kind | None],
+    kinds: Mapping[str, ArgumentKind | None],
     error: type[SetupError] = SetupError,
 ) -> None:
     """Raise unless each value is of its kind.
@@ -110,23 +110,27 @@ def check_values(
     """
     for option, value in given.items():
         kind = kinds.get(option)
-        if kind is not None and not kind.fits(value):
-            got = _told(value, kind.open)
-            fix = f"; write {option}=[...]" if kind.item is not None and kind.item(value) else ""
-            raise error(f"{owner}({option}=...): expected {kind.wanted}, got {got:.60}{fix}")
+        if kind is not None and not kind.accepts(value):
+            got = _describe_value(value, kind.is_quotable)
+            fix = (
+                f"; write {option}=[...]"
+                if kind.accepts_item is not None and kind.accepts_item(value)
+                else ""
+            )
+            raise error(f"{owner}({option}=...): expected {kind.expected}, got {got:.60}{fix}")
 
 
-def above(least: float, wanted: str) -> Kind:
+def above(least: float, wanted: str) -> ArgumentKind:
     """Return the kind of numbers above `least`, for an `Annotated`."""
-    return Kind(lambda value: value > least, wanted)
+    return ArgumentKind(lambda value: value > least, wanted)
 
 
-def at_least(least: float, wanted: str) -> Kind:
+def at_least(least: float, wanted: str) -> ArgumentKind:
     """Return the kind of numbers from `least`, for an `Annotated`."""
-    return Kind(lambda value: value >= least, wanted)
+    return ArgumentKind(lambda value: value >= least, wanted)
 
 
-def _told(value: object, quoted: bool) -> str:
+def _describe_value(value: object, quoted: bool) -> str:
     """A wrong value in words: what it says if that is short and no secret, else what it is made of."""
     if isinstance(value, int | float | NoneType) or (quoted and isinstance(value, str)):
         return repr(value)
@@ -139,17 +143,17 @@ def _told(value: object, quoted: bool) -> str:
     return f"{_name(type(value))}{' of ' * bool(kinds)}{' and '.join(kinds)}"
 
 
-def listing(wanted: str, or_function: bool = False) -> Kind:
+def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
     """Return the kind of whatever can be gone through and is no text or dict, for an `Annotated`."""
 
     def fits(value: Any) -> bool:
         is_list = isinstance(value, Iterable) and not isinstance(value, str | bytes | Mapping)
         return is_list or (or_function and callable(value))
 
-    return Kind(fits, wanted)
+    return ArgumentKind(fits, wanted)
 
 
-def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
+def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
     """What an annotation admits, and how that is told; None if only type checkers know.
 
     Args:
@@ -163,18 +167,20 @@ def kind_of(text: Any, names: dict[str, Any]) -> Kind | None:
     return _kind(told["it"])
 
 
-def _kind(annotation: Any, listed: bool = False) -> Kind | None:
+def _kind(annotation: Any, listed: bool = False) -> ArgumentKind | None:
     if annotation in _SIMPLE:
         return _SIMPLE[annotation]
     origin, args = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
-        return _narrowed(_kind(args[0], listed), [each for each in args if isinstance(each, Kind)])
+        return _narrowed(
+            _kind(args[0], listed), [each for each in args if isinstance(each, ArgumentKind)]
+        )
     if origin is Literal:
-        return Kind(lambda value: value in args, " or ".join(map(repr, args)))
+        return ArgumentKind(lambda value: value in args, " or ".join(map(repr, args)))
     if origin in (Union, UnionType):
         return _either([_kind(each, listed) for each in args])
     if origin is collections.abc.Callable:
-        return Kind(callable, "a function")
+        return ArgumentKind(callable, "a function")
     if origin in (dict, Mapping, MutableMapping):
         return _mapping(_kind(args[1]))
     if origin in (list, tuple, Sequence, Iterable):
@@ -184,27 +190,29 @@ def _kind(annotation: Any, listed: bool = False) -> Kind | None:
     return _object(origin or annotation, listed)
 
 
-def _narrowed(kind: Kind | None, narrower: list[Kind]) -> Kind | None:
+def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> ArgumentKind | None:
     """What a type admits and an `Annotated` with a `Kind` narrows."""
     if not narrower or kind is None:
         return kind or next(iter(narrower), None)
-    fits, more = kind.fits, narrower[-1].fits
-    return Kind(lambda value: fits(value) and more(value), narrower[-1].wanted, kind.open)
+    fits, more = kind.accepts, narrower[-1].accepts
+    return ArgumentKind(
+        lambda value: fits(value) and more(value), narrower[-1].expected, kind.is_quotable
+    )
 
 
-def _object(cls: Any, listed: bool) -> Kind | None:
+def _object(cls: Any, listed: bool) -> ArgumentKind | None:
     """An object of a class; of what only has to look like a protocol, what has nothing of it."""
     if not isinstance(cls, type) or is_typeddict(cls):
         return None
     named = vars(cls)
     if not named.get("_is_protocol") or named.get("_is_runtime_protocol"):
-        return Kind(_is(cls), _article(cls), cls.__module__.startswith("toolkeel"))
+        return ArgumentKind(_is(cls), _article(cls), cls.__module__.startswith("toolkeel"))
     members = [name for name in {*dir(cls), *named.get("__annotations__", ())} if name[0] != "_"]
     if not members:  # of __call__ alone
-        return Kind(callable, "a function")
+        return ArgumentKind(callable, "a function")
     if listed:  # who takes lists of them tells more
         return None
-    return Kind(lambda value: _has_any(value, members), _article(cls))
+    return ArgumentKind(lambda value: _has_any(value, members), _article(cls))
 
 
 def _has_any(value: object, members: Iterable[str]) -> bool:
@@ -227,54 +235,56 @@ def _name(cls: type) -> str:
     return cls.__qualname__ if here else f"{cls.__module__.split('._')[0]}.{cls.__qualname__}"
 
 
-def _either(kinds: list[Kind | None]) -> Kind | None:
+def _either(kinds: list[ArgumentKind | None]) -> ArgumentKind | None:
     known = [kind for kind in kinds if kind is not None]
     if len(known) < len(kinds):
         return None
-    wanted = " or ".join(dict.fromkeys(kind.wanted for kind in known))
-    fits = [kind.fits for kind in known]
-    item = next((kind.item for kind in known if kind.item is not None), None)
-    quoted = all(kind.open for kind in known)
-    return Kind(lambda value: any(fit(value) for fit in fits), wanted, quoted, item)
+    wanted = " or ".join(dict.fromkeys(kind.expected for kind in known))
+    fits = [kind.accepts for kind in known]
+    item = next((kind.accepts_item for kind in known if kind.accepts_item is not None), None)
+    quoted = all(kind.is_quotable for kind in known)
+    return ArgumentKind(lambda value: any(fit(value) for fit in fits), wanted, quoted, item)
 
 
-def _mapping(each: Kind | None) -> Kind:
+def _mapping(each: ArgumentKind | None) -> ArgumentKind:
     def fits(value: Any) -> bool:
-        return isinstance(value, Mapping) and (each is None or all(map(each.fits, value.values())))
+        return isinstance(value, Mapping) and (
+            each is None or all(map(each.accepts, value.values()))
+        )
 
-    return Kind(fits, f"a dict of {_plural(each)}" if each else "a dict")
+    return ArgumentKind(fits, f"a dict of {_plural(each)}" if each else "a dict")
 
 
-def _several(each: Kind, once: bool) -> Kind:
+def _several(each: ArgumentKind, once: bool) -> ArgumentKind:
     """A list or what is like one; what can be gone through once alone only where that is enough."""
 
     def fits(value: Any) -> bool:
         if isinstance(value, Collection):
             text = isinstance(value, str | bytes | bytearray | Mapping)
-            return not text and all(map(each.fits, value))
+            return not text and all(map(each.accepts, value))
         return once and isinstance(value, Iterable)
 
-    return Kind(fits, f"a list of {_plural(each)}", item=each.fits)
+    return ArgumentKind(fits, f"a list of {_plural(each)}", accepts_item=each.accepts)
 
 
-def _plural(kind: Kind) -> str:
-    return re.sub(r"\ban? ([\w ]+?)(?= or |$)", r"\1s", kind.wanted)
+def _plural(kind: ArgumentKind) -> str:
+    return re.sub(r"\ban? ([\w ]+?)(?= or |$)", r"\1s", kind.expected)
 
 
 def _is(*kinds: type) -> Callable[[Any], bool]:
     return lambda value: isinstance(value, kinds) and not isinstance(value, bool)
 
 
-_SIMPLE: dict[object, Kind | None] = {
-    bool: Kind(lambda value: isinstance(value, bool), "True or False"),
-    int: Kind(_is(Integral), "a whole number"),
-    float: Kind(_is(Real), "a number"),
-    str: Kind(_is(str), "a text"),
-    bytes: Kind(_is(bytes, bytearray, memoryview), "bytes"),
-    NoneType: Kind(lambda value: value is None, "None"),
-    PathLike: Kind(_is(PathLike), "a path"),
-    PathLike[str]: Kind(_is(PathLike), "a path"),
-    Path: Kind(_is(Path), "a Path"),
+_SIMPLE: dict[object, ArgumentKind | None] = {
+    bool: ArgumentKind(lambda value: isinstance(value, bool), "True or False"),
+    int: ArgumentKind(_is(Integral), "a whole number"),
+    float: ArgumentKind(_is(Real), "a number"),
+    str: ArgumentKind(_is(str), "a text"),
+    bytes: ArgumentKind(_is(bytes, bytearray, memoryview), "bytes"),
+    NoneType: ArgumentKind(lambda value: value is None, "None"),
+    PathLike: ArgumentKind(_is(PathLike), "a path"),
+    PathLike[str]: ArgumentKind(_is(PathLike), "a path"),
+    Path: ArgumentKind(_is(Path), "a Path"),
     Any: None,
     object: None,
 }

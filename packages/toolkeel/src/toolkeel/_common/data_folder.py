@@ -21,10 +21,10 @@ def data_folder() -> Path:
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "toolkeel"
     if sys.platform == "darwin":
         return home / "Library" / "Application Support" / "toolkeel"
-    return by_xdg("XDG_DATA_HOME", "share")
+    return xdg_folder("XDG_DATA_HOME", "share")
 
 
-def by_xdg(variable: str, place: str) -> Path:
+def xdg_folder(variable: str, place: str) -> Path:
     """Return the program's folder by the XDG rule.
 
     Args:
@@ -38,7 +38,7 @@ def by_xdg(variable: str, place: str) -> Path:
 
 def state_folder() -> Path:
     """Return the folder of state between runs, such as waiting runs and consents."""
-    return by_xdg("XDG_STATE_HOME", "state")
+    return xdg_folder("XDG_STATE_HOME", "state")
 
 
 def sessions_file() -> Path:

@@ -37,7 +37,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 
 @functools.cache
-def tables() -> dict[str, dict[str, str]]:
+def load_tables() -> dict[str, dict[str, str]]:
     """What ``other_libraries_words.toml`` says; read at the first mistake."""
     import tomllib  # late, like what else is for mistakes alone
 
@@ -47,18 +47,20 @@ def tables() -> dict[str, dict[str, str]]:
     }
 
 
-def our_word(kind: str, word: str) -> str:
+def translate(kind: str, word: str) -> str:
     """Ours for one of theirs; empty if there is none.
 
     Args:
         kind: Name of a table.
         word: Theirs.
     """
-    found = (ours for ours, theirs in tables().get(kind, {}).items() if word in theirs.split())
+    found = (ours for ours, theirs in load_tables().get(kind, {}).items() if word in theirs.split())
     return next(found, "").replace("%s", word)
 
 
-def unknown_option(where: str, word: str, known: Iterable[str], kind: str = "") -> DefinitionError:
+def unknown_option_error(
+    where: str, word: str, known: Iterable[str], kind: str = ""
+) -> DefinitionError:
     """What is raised for a keyword that is not there: it names the one that is.
 
     Args:
@@ -67,10 +69,10 @@ def unknown_option(where: str, word: str, known: Iterable[str], kind: str = "") 
         known: Those there are.
         kind: The name of its table, if that is another.
 
-    >>> str(unknown_option("Agent", "system_prompt", ["instructions"]))
+    >>> str(unknown_option_error("Agent", "system_prompt", ["instructions"]))
     "Agent: there is no option 'system_prompt'; write instructions="
     """
-    ours = our_word(kind or where, word)
+    ours = translate(kind or where, word)
     hint = f"; write {ours}" if ours else did_you_mean(word, known)
     return DefinitionError(f"{where}: there is no option {word!r}{hint}")
 
@@ -85,7 +87,7 @@ _WRITTEN: Final[Mapping[str, str]] = MappingProxyType(
 )
 
 
-def too_many(where: str, given: int, places: str) -> DefinitionError:
+def too_many_arguments(where: str, given: int, places: str) -> DefinitionError:
     """What is raised for more arguments by position than there are places for.
 
     Args:
@@ -93,7 +95,7 @@ def too_many(where: str, given: int, places: str) -> DefinitionError:
         given: How many there were.
         places: Which there are.
 
-    >>> str(too_many("Toolset", 2, "tools"))
+    >>> str(too_many_arguments("Toolset", 2, "tools"))
     'Toolset takes only tools by position, not 2 arguments; write Toolset([search, send])'
     """
     write = _WRITTEN.get(where, f"the others with their names, {where}(..., name=value)")
@@ -103,7 +105,7 @@ def too_many(where: str, given: int, places: str) -> DefinitionError:
     )
 
 
-def check_places(where: str, method: Any, given: int, options: Iterable[str]) -> None:
+def check_argument_names(where: str, method: Any, given: int, options: Iterable[str]) -> None:
     """See that a function or method has a place for each argument.
 
     Args:
@@ -115,23 +117,23 @@ def check_places(where: str, method: Any, given: int, options: Iterable[str]) ->
     Raises:
         DefinitionError: naming the argument and the fix.
     """
-    code, first = method.__code__, has_object(method)
+    code, first = method.__code__, takes_self(method)
     places = code.co_varnames[first : code.co_argcount]
     known = code.co_varnames[first : code.co_argcount + code.co_kwonlyargcount]
     takes_more = code.co_flags & inspect.CO_VARKEYWORDS
     for word in options:
-        if word not in known and not (takes_more and not our_word(where, word)):
-            raise unknown_option(where, word, known)
+        if word not in known and not (takes_more and not translate(where, word)):
+            raise unknown_option_error(where, word, known)
     if given > len(places) and not code.co_flags & inspect.CO_VARARGS:
-        raise too_many(where, given, " and ".join(places))
+        raise too_many_arguments(where, given, " and ".join(places))
 
 
-def has_object(method: Any) -> bool:
+def takes_self(method: Any) -> bool:
     """Tell a method, whose first parameter is its object or class, from a function."""
     return method.__code__.co_varnames[:1] in (("self",), ("cls",))
 
 
-def telling(kind: str) -> Callable[[object, str], NoReturn]:
+def attribute_hints(kind: str) -> Callable[[object, str], NoReturn]:
     """A class's ``__getattr__`` that says which attribute takes the place of another library's.
 
     Args:
@@ -140,7 +142,7 @@ def telling(kind: str) -> Callable[[object, str], NoReturn]:
 
     def refuse(owner: object, name: str) -> NoReturn:
         cls = type(owner).__name__
-        ours = "" if name[0] == "_" else our_word(kind, name)
+        ours = "" if name[0] == "_" else translate(kind, name)
         hint = f"; write {ours}" if ours else ""
         said = f"{'an' if cls[0] in 'AEIOU' else 'a'} {cls} has no {name!r}{hint}"
         raise AttributeError(said, name=name, obj=owner)

@@ -31,18 +31,18 @@ _Compiled: TypeAlias = (
 _SAMPLES = (".example", ".sample", ".template")
 
 
-def secret_part(path: str) -> str:
+def secret_pattern(path: str) -> str:
     """Return the pattern by which a path has secrets; empty if none matches.
 
-    >>> secret_part("deploy/.env.production"), secret_part(".env.example")
+    >>> secret_pattern("deploy/.env.production"), secret_pattern(".env.example")
     ('.env.*', '')
     """
-    return part_under(path, SECRET)
+    return matching_pattern(path, SECRET)
 
 
-def part_under(path: str, patterns: tuple[str, ...]) -> str:
+def matching_pattern(path: str, patterns: tuple[str, ...]) -> str:
     """Return the first pattern that a path matches; empty if none does."""
-    parts = [folded(part) for part in path.replace("\\", "/").split("/")]
+    parts = [fold_part(part) for part in path.replace("\\", "/").split("/")]
     parts = [part for part in parts if part not in ("", ".")]
     for start in range(len(parts)):
         found = _begins(tuple(parts[start : start + 4]), patterns)
@@ -77,7 +77,7 @@ def _compiled(patterns: tuple[str, ...]) -> _Compiled:
     return plain, single, several
 
 
-def folded(part: str) -> str:
+def fold_part(part: str) -> str:
     """Return a name as the most tolerant disks compare it."""
     name = unicodedata.normalize("NFC", part.partition(":")[0]).casefold()
     return unicodedata.normalize("NFC", name).rstrip(". ") or part

@@ -60,13 +60,13 @@ def is_public(address: Address) -> bool:
     >>> any(is_public(ipaddress.ip_address(text)) for text in hidden)
     False
     """
-    address = unwrapped(address)
+    address = unwrap_ipv4(address)
     if isinstance(address, IPv6Address) and (address not in _PUBLIC_V6 or address.scope_id):
         return False
     return not any(address in network for network in SPECIAL)
 
 
-def unwrapped(address: Address) -> Address:
+def unwrap_ipv4(address: Address) -> Address:
     """Return the IPv4 address inside an IPv6 address, if there is one."""
     if isinstance(address, IPv6Address):
         if address.ipv4_mapped is not None:

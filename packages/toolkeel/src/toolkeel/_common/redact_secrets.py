@@ -31,7 +31,7 @@ class Redactor:
     >>> known = Redactor(["hunter2"])
     >>> known.text("login with hunter2 failed")
     'login with *** failed'
-    >>> known.deep({"tried": ["hunter2", 5]})
+    >>> known.redact({"tried": ["hunter2", 5]})
     {'tried': ['***', 5]}
     """
 
@@ -60,7 +60,7 @@ class Redactor:
             while self._limit and len(self._forms) > self._limit:
                 del self._quoted[self._forms.popitem(last=False)[0]]
 
-    def text(self, text: str, mask: str = MASK) -> str:
+    def redact_text(self, text: str, mask: str = MASK) -> str:
         """`text` with `mask` in their places."""
         with self._lock:
             forms = {form for each in self._forms.values() for form in each if form in text}
@@ -71,19 +71,19 @@ class Redactor:
             text = pattern.sub(lambda _: mask, text)
         return text
 
-    def deep(self, value: Any) -> Any:
+    def redact(self, value: Any) -> Any:
         """`value` without them: texts, and whatever of lists, mappings and records holds texts.
 
         What holds none is given back as it is.
         """
         if isinstance(value, str):
-            return self.text(value)
+            return self.redact_text(value)
         if isinstance(value, Mapping):
-            return self._same(value, {self.deep(k): self.deep(v) for k, v in value.items()})
+            return self._same(value, {self.redact(k): self.redact(v) for k, v in value.items()})
         if isinstance(value, list):
-            return self._same(value, [self.deep(item) for item in value])
+            return self._same(value, [self.redact(item) for item in value])
         if type(value) is tuple:
-            return self._same(value, tuple([self.deep(item) for item in value]))
+            return self._same(value, tuple([self.redact(item) for item in value]))
         if dataclasses.is_dataclass(value) and not isinstance(value, type):
             return self._record(value)
         return value
@@ -98,7 +98,7 @@ class Redactor:
         changed = {}
         for field in fields:
             before = getattr(value, field.name)
-            after = self.deep(before)
+            after = self.redact(before)
             if after is not before and not (isinstance(before, str) and after == before):
                 changed[field.name] = after
         if not changed:
@@ -167,22 +167,22 @@ _UNSAFE = re.compile(
 )
 
 
-def one_line(text: str) -> str:
+def escape_line(text: str) -> str:
     r"""`text` with everything that ends or reorders a line as its JSON escape.
 
-    >>> one_line("failed\n2026 INFO paid\u2028猫")
+    >>> escape_line("failed\n2026 INFO paid\u2028猫")
     'failed\\n2026 INFO paid\\u2028猫'
     """
     return _UNSAFE.sub(_escaped, text)
 
 
-def indented(trace: str) -> str:
+def indent_lines(trace: str) -> str:
     r"""Several lines of which none but the first begins at the margin, where records begin.
 
-    >>> indented("ValueError: no\n2026 INFO paid")
+    >>> indent_lines("ValueError: no\n2026 INFO paid")
     'ValueError: no\n  2026 INFO paid'
     """
-    return "\n  ".join(one_line(line) for line in trace.split("\n"))
+    return "\n  ".join(escape_line(line) for line in trace.split("\n"))
 
 
 def _escaped(found: re.Match[str]) -> str:
@@ -206,13 +206,13 @@ class _Filter:
             said = record.getMessage()
         except Exception:  # a broken `__repr__`: whoever writes the record meets and reports it
             return True
-        safe = one_line(_recent.text(said))
+        safe = escape_line(_recent.redact_text(said))
         if safe != said:  # else who groups by the template still can
             record.msg, record.args = safe, ()
         if record.exc_info:
             trace = logging.Formatter().formatException(record.exc_info)
-            told = _recent.text(trace)
-            record.exc_text = indented(told)
+            told = _recent.redact_text(trace)
+            record.exc_text = indent_lines(told)
             if told != trace:  # who formats the exception anew would tell what was taken out
                 record.exc_info = None
         return True
@@ -222,12 +222,12 @@ _recent = Redactor(limit=KEPT)
 _filter = _Filter()
 
 
-def keep_out_of_logs(secrets: Iterable[str]) -> None:
-    """Redact these exact texts from now on in `protected` loggers."""
+def redact_in_logs(secrets: Iterable[str]) -> None:
+    """Redact these exact texts from now on in `protect_logger` loggers."""
     _recent.add(secrets)
 
 
-def protected(log: logging.Logger) -> logging.Logger:
+def protect_logger(log: logging.Logger) -> logging.Logger:
     """Make a logger that redacts secrets and cannot be made to write forged lines.
 
     Args:

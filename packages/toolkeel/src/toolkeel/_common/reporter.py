@@ -19,7 +19,7 @@ PROGRESS_INTERVAL = 0.05
 _Snapshot = tuple[str, float | None, float | None]
 
 
-class Tells(Protocol):
+class EventEmitter(Protocol):
     """The run that is told of, as far as it matters here."""
 
     def next_event_fields(self) -> tuple[int, float, str]:
@@ -56,7 +56,9 @@ class Reporter:
         "_values",
     )  # fmt: skip
 
-    def __init__(self, run: Tells, call_id: str, loop: asyncio.AbstractEventLoop | None) -> None:
+    def __init__(
+        self, run: EventEmitter, call_id: str, loop: asyncio.AbstractEventLoop | None
+    ) -> None:
         self._run = run
         self._call_id = call_id
         self._loop = loop
@@ -67,7 +69,7 @@ class Reporter:
         self._timer: asyncio.TimerHandle | None = None
         self._values: deque[object] = deque()
 
-    def say(self, message: str, done: float | None, total: float | None) -> None:
+    def progress(self, message: str, done: float | None, total: float | None) -> None:
         """Take the next snapshot."""
         self._said = (message, done, total)
         self._call()

@@ -17,7 +17,7 @@ from urllib.parse import unquote_to_bytes
 
 from pydantic_core import to_json
 
-from toolkeel._common.redact_secrets import one_line
+from toolkeel._common.redact_secrets import escape_line
 from toolkeel._records import typed_values as typed_values  # which registers artifacts
 from toolkeel._records.record_json import (
     Codec,
@@ -29,7 +29,7 @@ from toolkeel._records.record_json import (
     register_codecs,
     tuple_codec,
 )
-from toolkeel.content import Audio, Block, Content, File, Image, sniff
+from toolkeel.content import Audio, Block, Content, File, Image, detect_media_type
 from toolkeel.errors import Kind, SetupError
 from toolkeel.messages import (
     AssistantMessage,
@@ -203,7 +203,7 @@ def json_line(value: object) -> str:
     >>> json_line({"text": "a\u0085b 猫"})
     '{"text": "a\\u0085b 猫"}\n'
     """
-    return one_line(json.dumps(value, ensure_ascii=False, default=str)) + "\n"
+    return escape_line(json.dumps(value, ensure_ascii=False, default=str)) + "\n"
 
 
 def is_text_type(media_type: str) -> bool:
@@ -228,7 +228,7 @@ def inline(block: Image | Audio | File) -> Image | Audio | File:
     if url:
         return _from_data_url(block, url)
     if isinstance(block, Image):
-        media_type = sniff(block.data)
+        media_type = detect_media_type(block.data)
         if media_type.startswith("image/") and media_type != block.media_type:
             return Image(block.data, media_type, "", block.extra)
     return block

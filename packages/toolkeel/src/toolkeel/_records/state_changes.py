@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from contextlib import suppress
 
-from toolkeel._common.cancel import log
+from toolkeel._common.cancel import get_logger
 from toolkeel._records.typed_values import dump_state_value, fingerprint, load_value
 
 OWN_KEYS = ("messages",)
@@ -62,7 +62,7 @@ class StateChanges:
         """Leave out of the journal, with a warning, what no call wrote and cannot be saved."""
         for key, _, error in self._unsavable(state):
             self._unsaved[key] = state[key]
-            log().warning("%s", error)
+            get_logger().warning("%s", error)
 
     def revert_unsavable(self, state: MutableMapping[str, object]) -> None:
         """Undo changes that cannot be saved.

@@ -11,7 +11,6 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TypeAlias
 
-from toolkeel._common.cancel import log
 from toolkeel._common.data_folder import data_folder
 from toolkeel._records.tickets import EXTERNAL_LIFETIME, Decision, Ticket
 from toolkeel.errors import SetupError
@@ -101,7 +100,9 @@ def claim_decisions(folder: Path | None, decisions: Matched, owner: str) -> Matc
         if first == owner and is_id(id) and _claim(folder, id, owner):
             claimed[id] = ticket, decision
         else:
-            log().warning("the ticket for %r was used elsewhere; it is asked anew", ticket.tool)
+            get_logger().warning(
+                "the ticket for %r was used elsewhere; it is asked anew", ticket.tool
+            )
     return claimed
 
 
@@ -118,7 +119,7 @@ def _claim(folder: Path, ticket: str, owner: str) -> bool:
     except FileExistsError:
         return (folder / ticket).read_text("utf-8") == owner
     except OSError as error:
-        log().warning("a used ticket cannot be noted: %s", error)
+        get_logger().warning("a used ticket cannot be noted: %s", error)
     finally:
         if name:
             os.unlink(name)

@@ -13,8 +13,18 @@ from typing import TYPE_CHECKING, Annotated, Any, Generic, Literal, Unpack, over
 
 from typing_extensions import TypeForm, TypeVar
 
-from toolkeel._common.checked_arguments import Kind, at_least, check_values, checked, listing
-from toolkeel._common.other_libraries_words import telling, too_many, unknown_option
+from toolkeel._common.checked_arguments import (
+    ArgumentKind,
+    any_list,
+    at_least,
+    check_values,
+    checked,
+)
+from toolkeel._common.other_libraries_words import (
+    attribute_hints,
+    too_many_arguments,
+    unknown_option_error,
+)
 from toolkeel._records.typed_values import RunValues
 from toolkeel.agent.guardrail import Check, Guardrail, as_guardrails
 from toolkeel.agent.handoff import Handoff, HandoffsOption, as_handoffs
@@ -47,8 +57,8 @@ C = TypeVar("C", default=Any)
 T = TypeVar("T", default=str)
 N = TypeVar("N")
 MAX_TURNS = 25
-GUARDRAILS = listing("a list of guardrails")
-MODEL = Kind(
+GUARDRAILS = any_list("a list of guardrails")
+MODEL = ArgumentKind(
     lambda value: True,
     "a model or its name, which comes first: Agent('openai:gpt-5', [search, send])",
 )
@@ -101,7 +111,7 @@ class Agent(Generic[C, T]):
         tools: Toolset | Iterable[ToolOrSource] = (),
         *,
         instructions: Instructions[C] = "",
-        name: Annotated[str, Kind(bool, "a text")] = "agent",
+        name: Annotated[str, ArgumentKind(bool, "a text")] = "agent",
         settings: Settings | None = None,
         max_turns: Annotated[int, at_least(1, "a number from 1")] = MAX_TURNS,
         steps: Sequence[Step] = (),
@@ -112,7 +122,7 @@ class Agent(Generic[C, T]):
         output_retries: Annotated[int, at_least(0, "a number, 0 or more")] = MAX_RETRIES,
         limits: RunLimits | None = None,
         on_refusal: Literal["return", "raise"] = "return",
-        handoffs: Annotated[HandoffsOption, listing("a list of agents", True)] = (),
+        handoffs: Annotated[HandoffsOption, any_list("a list of agents", True)] = (),
         input_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
         output_guardrails: Annotated[Iterable[Guardrail | Check[C]], GUARDRAILS] = (),
         model_steps: Sequence[ModelStep] = (),
@@ -147,7 +157,7 @@ class Agent(Generic[C, T]):
         self._plan = self._with_output(plan, output_type)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling("Agent.")
+        __getattr__ = attribute_hints("Agent.")
 
     def __repr__(self) -> str:
         tools = f", tools={list(self.tools.names)}" if len(self.tools) else ""
@@ -351,9 +361,9 @@ class Agent(Generic[C, T]):
         """Create a run that is not running yet."""
         output_type = options.pop("output_type", None)
         if more:
-            raise too_many("Agent.run", len(more) + 1, "prompt")
+            raise too_many_arguments("Agent.run", len(more) + 1, "prompt")
         for word in options.keys() - RunOptions.__annotations__.keys():
-            raise unknown_option("Agent.run", word, _RUN_OPTIONS)
+            raise unknown_option_error("Agent.run", word, _RUN_OPTIONS)
         given: dict[str, Any] = {k: v for k, v in options.items() if v is not None}
         check_values("Agent.run", given, KINDS)
         plan = self._make_plan(options, output_type)

@@ -17,7 +17,7 @@ from toolkeel._records.record import record
 from toolkeel.agent.history import Cut, TranscriptWindow
 from toolkeel.call.steps.guard import UNCHANGED, Allow, Reject, Stop, Verdict
 from toolkeel.context import RunContext
-from toolkeel.errors import SetupError, ToolkeelError, describe
+from toolkeel.errors import SetupError, ToolkeelError, describe_error
 from toolkeel.messages import AssistantMessage, Message
 
 C = TypeVar("C")
@@ -79,7 +79,7 @@ class Guardrail:
             log.warning(
                 "the guardrail %s failed, which counts as a no", self.display_name, exc_info=failure
             )
-            text = f"the guardrail {self.display_name!r} failed: {describe(failure)}"
+            text = f"the guardrail {self.display_name!r} failed: {describe_error(failure)}"
             error = GuardrailTripped(text, self.display_name, stage)
             error.__cause__ = failure
         if run.recorder is not None:

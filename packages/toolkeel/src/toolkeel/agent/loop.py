@@ -39,7 +39,7 @@ from toolkeel.call.steps.taint import restore_labels
 from toolkeel.call.toolset import Toolset
 from toolkeel.call.watchdog import WATCHDOG
 from toolkeel.context import RunContext
-from toolkeel.errors import describe
+from toolkeel.errors import describe_error
 from toolkeel.events import EndReason, RunFinished, RunStarted
 from toolkeel.messages import (
     AssistantMessage,
@@ -204,7 +204,7 @@ class RunLoop(Generic[T]):
             self._result = result
         except BaseException as error:
             reason = "cancelled" if isinstance(error, asyncio.CancelledError) else "failed"
-            problem = "" if reason == "cancelled" else run.mask_value(describe(error))
+            problem = "" if reason == "cancelled" else run.mask_value(describe_error(error))
             raise
         finally:
             if expiry is not None:

@@ -19,8 +19,8 @@ from toolkeel._records.typed_values import UnknownValue, UnsavedValue
 from toolkeel.agent.streamed_calls import PartialOutput
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.call.toolset import Toolset
-from toolkeel.define.explain.validation_errors import listing
-from toolkeel.define.output_type import OUTPUT_TOOL, OutputForm, output_form
+from toolkeel.define.explain.validation_errors import list_errors
+from toolkeel.define.output_type import OUTPUT_TOOL, OutputForm, compile_output_form
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import (
     FieldError,
@@ -65,7 +65,7 @@ class OutputPlan:
 
     def make_partial(self) -> PartialOutput:
         """Create the reader of an answer that is still arriving."""
-        return PartialOutput("" if self.native else self.form.tool.name, self.form.value_so_far)
+        return PartialOutput("" if self.native else self.form.tool.name, self.form.partial_value)
 
 
 def plan_output(
@@ -85,7 +85,7 @@ def plan_output(
     """
     if output_type is str or output_type is None:
         return None
-    form = output_form(output_type, _free_name(taken))
+    form = compile_output_form(output_type, _free_name(taken))
     if isinstance(model, SupportsStructuredOutput) and model.supports_format(
         form.format, tools=tools
     ):
@@ -160,7 +160,7 @@ class OutputAttempts:
         if reply.finish_reason in ("refusal", "filtered"):
             raise OutputError(f"the model refused to answer: {text or 'without a reason'}", text)
         problem: InvalidArguments | MalformedArguments | None = None
-        for reading in self._plan.form.readings(text):
+        for reading in self._plan.form.candidate_arguments(text):
             try:
                 prepared = prepare(ToolCall("", OUTPUT_TOOL, reading), self._plan.form.tool)
             except (InvalidArguments, MalformedArguments) as error:
@@ -179,7 +179,7 @@ class OutputAttempts:
         if cut_off:
             how = "Your answer was cut off before it was complete. Give a shorter one."
         elif isinstance(problem, InvalidArguments):
-            wrong = listing(problem.errors)
+            wrong = list_errors(problem.errors)
             how = f"Your answer does not have the form that is asked for:\n{wrong}"
         else:
             how = f"Your answer does not have the form that is asked for. {problem.text}"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final, Generic, Literal, Protocol, cast
 
 from typing_extensions import TypeVar
 
-from toolkeel._common.other_libraries_words import telling
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import notebook_html, record
 from toolkeel._records.tickets import Ticket
 from toolkeel.agent.output import OutputAttempts
@@ -111,7 +111,7 @@ class RunResult(Generic[T]):
         return cast("T", self.output_value)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling("RunResult.")
+        __getattr__ = attribute_hints("RunResult.")
 
     @property
     def state(self) -> RunState:

@@ -13,7 +13,7 @@ import hmac
 import json
 from collections.abc import Mapping
 
-from toolkeel._common.cancel import log
+from toolkeel._common.cancel import get_logger
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.messages_json import json_text, refuse_constant
 from toolkeel._records.record import NOTHING, record
@@ -107,7 +107,7 @@ class RunState:
             SetupError: if a call's arguments are no JSON.
         """
         if self.omitted_values:
-            log().warning(
+            get_logger().warning(
                 "saved without values that have no stored form: %s", ", ".join(self.omitted_values)
             )
         state: Json = {"version": VERSION, **_dump_state(self)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from toolkeel.content import Audio, Block, File, Image, Text, text_of
+from toolkeel.content import Audio, Block, File, Image, Text, content_text
 from toolkeel.messages import AssistantMessage, Message
 
 MEDIA_LIMIT = 18_000_000
@@ -76,7 +76,9 @@ def _describe_hidden(
 ) -> tuple[Block, ...]:
     """`content` with a note for each block of media that is not `shown`."""
     blocks = tuple(
-        Text(f"{text_of((block,))[:-1]}, {why}]") if _size(block) and place not in shown else block
+        Text(f"{content_text((block,))[:-1]}, {why}]")
+        if _size(block) and place not in shown
+        else block
         for place, block in enumerate(content)
     )
     return content if blocks == content else blocks

@@ -141,7 +141,7 @@ class HostedMCP:
             **self._openai_fields,
         }
         fields = {key: value for key, value in body.items() if value is not None}
-        return Native(fields, here=True)
+        return Native(fields, runs_here=True)
 
     def _make_anthropic_native(self) -> Native:
         server = {"type": "url", "name": self.server_name, "url": self.url}
@@ -151,7 +151,7 @@ class HostedMCP:
         if self._only is not None:
             tools["default_config"] = {"enabled": False}
             tools["configs"] = {name: {"enabled": True} for name in self._only}
-        return Native(tools, betas=(_BETA,), beside={"mcp_servers": (server,)})
+        return Native(tools, betas=(_BETA,), body_lists={"mcp_servers": (server,)})
 
     # — from here —
 

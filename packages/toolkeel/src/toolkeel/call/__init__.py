@@ -20,7 +20,7 @@ direct_invoke      ``tool.invoke``: one tool run without a toolset
 
 import logging
 
-from toolkeel._common.redact_secrets import protected
+from toolkeel._common.redact_secrets import protect_logger
 
 # Silent until the program configures logging.
-protected(logging.getLogger("toolkeel")).addHandler(logging.NullHandler())
+protect_logger(logging.getLogger("toolkeel")).addHandler(logging.NullHandler())

@@ -18,11 +18,11 @@ from toolkeel.call.steps.taint import check_target, labels_of, with_labels
 from toolkeel.call.steps.turn_order import add_locks
 from toolkeel.context import ToolContext
 from toolkeel.define.options import external
-from toolkeel.define.tool import AnyTool, Place, Prepared, Step
+from toolkeel.define.tool import AnyTool, Prepared, Step, StepPlace
 from toolkeel.errors import SetupError
 from toolkeel.messages import ToolOutput
 
-PLACES = get_args(Place)
+PLACES = get_args(StepPlace)
 
 
 def compose_tool(

@@ -11,7 +11,7 @@ from toolkeel.call.body.sync_bridge import run_sync as run_sync
 from toolkeel.call.failure_message import failure_message
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.base_tool import check_bound
+from toolkeel.define.base_tool import require_bound
 from toolkeel.define.subschemas import properties_of, required_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, InvalidArguments, RunStopped, ToolError
@@ -20,7 +20,7 @@ from toolkeel.messages import ToolCall
 
 async def ainvoke(tool: AnyTool, value: object, run: RunContext | None) -> object:
     """Run a tool as the model would: a call gives a message, other values the body's value."""
-    check_bound(tool)
+    require_bound(tool)
     run = run or RunContext()
     check_run(run)
     call = as_call(value)

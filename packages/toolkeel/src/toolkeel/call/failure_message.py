@@ -16,7 +16,7 @@ from toolkeel.errors import (
     InvalidArguments,
     MalformedArguments,
     ToolError,
-    describe,
+    describe_error,
 )
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -102,7 +102,7 @@ def unknown_outcome_message(call: ToolCall) -> ToolMessage:
 
 def crash_error(error: Exception) -> Crashed:
     """Return the error for an exception that is not for the model; its text is masked."""
-    crash = Crashed(describe(error))
+    crash = Crashed(describe_error(error))
     crash.__cause__ = error
     return crash
 

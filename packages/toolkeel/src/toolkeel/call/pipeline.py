@@ -185,7 +185,7 @@ def _finish(
         ran = None
         if context is not None and prepared is not None:
             arguments = prepared.tool.arguments
-            exact = arguments.defaults is NOTHING and arguments.fill is None
+            exact = arguments.defaults is NOTHING and arguments.fill_defaults is None
             if not exact or context.edits or prepared.changes:
                 ran = executed_arguments(prepared, context)
         run.emit(ToolFinished(seq, at, run_id, call.id, message, ran))

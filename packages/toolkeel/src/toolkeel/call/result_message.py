@@ -9,7 +9,7 @@ from pydantic_core import to_json
 
 from toolkeel._records.record import NOTHING
 from toolkeel.call.truncate import NARROW, NOT_READABLE, Keeper, content_length, limit_content
-from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_of
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, block_from_bytes
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import InvalidOutput, Kind
@@ -120,7 +120,7 @@ def to_content(tool: AnyTool, value: object) -> Content:
     if isinstance(value, BLOCKS):
         return (_block(tool, value),)
     if isinstance(value, bytes | bytearray | memoryview):
-        return (block_of(bytes(value)),)
+        return (block_from_bytes(bytes(value)),)
     if isinstance(value, list | tuple) and value and any(_is_block(item) for item in value):
         return tuple(_block(tool, item) for item in value)
     return _json(tool, value)
@@ -149,7 +149,7 @@ def _block(tool: AnyTool, item: object) -> Block:
                 "it needs. This is a fault of the tool, not of the call."
             )
         case bytes():
-            return block_of(item)
+            return block_from_bytes(item)
         case _:
             return Data(item, _json(tool, item))
 

@@ -14,7 +14,7 @@ from toolkeel.call.toolset import Toolish, Toolset, unpack_tools
 from toolkeel.context import RunContext
 from toolkeel.define.base_tool import as_tool
 from toolkeel.define.tool import AnyTool, Tool
-from toolkeel.errors import SetupError, ToolkeelError, describe
+from toolkeel.errors import SetupError, ToolkeelError, describe_error
 
 log = logging.getLogger("toolkeel")
 
@@ -90,7 +90,9 @@ async def gather_tools(sources: Iterable[ToolOrSource], like: Toolset, run: RunC
         if isinstance(tools, Exception):
             if _is_required(source, tools):
                 raise tools
-            log.warning("%r gave no tools; the run goes on without: %s", source, describe(tools))
+            log.warning(
+                "%r gave no tools; the run goes on without: %s", source, describe_error(tools)
+            )
             continue
         prefix = getattr(source, "prefix", "")
         parts.append((prefix if isinstance(prefix, str) else "", tools))

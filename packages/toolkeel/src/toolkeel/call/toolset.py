@@ -22,13 +22,13 @@ from toolkeel.call.steps.rules import Rules, check_rules
 from toolkeel.call.steps.taint import can_act
 from toolkeel.call.truncate import KEEPER, Keeper
 from toolkeel.context import WITHIN_BODY, RunContext
-from toolkeel.define.base_tool import HasTool, as_tool, check_bound
+from toolkeel.define.base_tool import HasTool, as_tool, require_bound
 from toolkeel.define.inject import has_secret_injected
 from toolkeel.define.names import check_name, wire_names
-from toolkeel.define.nearly_right_names import meant_by, nearest_tools
-from toolkeel.define.no_tool import not_a_list
 from toolkeel.define.options import check_steps
+from toolkeel.define.similar_tool_names import equivalent_names, nearest_tools
 from toolkeel.define.tool import AnyTool, Step
+from toolkeel.define.tool_mistakes import explain_non_list
 from toolkeel.errors import DuplicateToolError, SetupError, UnknownTool
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -110,7 +110,7 @@ class Toolset(NotebookDisplay):
 
     def _add(self, item: Toolish) -> None:
         made = as_tool(item)
-        check_bound(made)
+        require_bound(made)
         if made.name in self._entries:
             first = self._entries[made.name].tool
             if first.function is made.function:
@@ -188,7 +188,7 @@ class Toolset(NotebookDisplay):
                 return self._entries[own]
         known = [own for own, each in self._entries.items() if each.tool.enabled is not False]
         names = [own for own in known if own not in disabled]
-        matching = meant_by(name, names)
+        matching = equivalent_names(name, names)
         if len(matching) == 1:
             entry = self._entries[matching[0]]
             return Entry(entry.tool, entry.handler, name)
@@ -350,7 +350,7 @@ def unpack_tools(tools: Iterable[Toolish]) -> Iterable[Toolish]:
     if not isinstance(tools, Toolset):
         if not isinstance(tools, Iterable):
             raise SetupError(f"tools are {tools!r:.80}; give a list: [...]")
-        if wrong := not_a_list(tools):
+        if wrong := explain_non_list(tools):
             raise SetupError(wrong)
         return tools
     if tools.rules is not None:

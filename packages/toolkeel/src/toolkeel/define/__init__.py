@@ -1,7 +1,7 @@
 """1. A function becomes a tool (tool definition): signature → schema → validator → `Tool`.
 
 names               what a tool may be called, here and by each provider
-nearly_right_names  which tool a wrong name means: the mending of names a model got nearly right
+similar_tool_names  which tool a wrong name means: the mending of names a model got nearly right
 reading             what the author wrote: docstring, signature, annotations
 inject              parameters the model never sees, filled at run time (dependency injection)
 subschemas          where the schemas within a schema are
@@ -17,7 +17,7 @@ executor_names      executors by their names
 options             what a tool's options may be, checked where it is defined
 tool                `Tool`, the one record; `Step`, the one extension point
 decorator           ``@tool``
-no_tool             what is told when something that is no tool is given as one
+tool_mistakes       what is told when something that is no tool is given as one
 base_tool           `BaseTool`: tools written as classes
 output_type         a type becomes the form of an answer (structured output)
 """

@@ -13,11 +13,11 @@ from pydantic import BaseModel
 from pydantic_core import PydanticUndefined
 
 from toolkeel._common.nearest_names import nearest_names
-from toolkeel._common.other_libraries_words import our_word, unknown_option
+from toolkeel._common.other_libraries_words import translate, unknown_option_error
 from toolkeel.context import RunContext
 from toolkeel.define.decorator import tool
-from toolkeel.define.no_tool import not_a_tool
 from toolkeel.define.tool import AnyTool, Tool, ToolOptions
+from toolkeel.define.tool_mistakes import explain_non_tool
 from toolkeel.errors import DefinitionError, SchemaAnnotationError
 
 
@@ -55,17 +55,17 @@ class BaseTool:
     description: str
     parameters: Any = None
 
-    _core_names: ClassVar[Mapping[str, str]] = {"parameters": "parameters"}
+    _option_names: ClassVar[Mapping[str, str]] = {"parameters": "parameters"}
     """By attribute that is an option under another name: its name here. Subclasses that speak
     another library's words have more of them."""
-    _own_words: ClassVar[Collection[str]] = ()
+    _allowed_words: ClassVar[Collection[str]] = ()
     """Other libraries' words for options that the class gives a meaning of its own."""
     _run: ClassVar[Callable[..., Any]]
     _arun: ClassVar[Callable[..., Any]]
 
     def __init_subclass__(cls, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
-        for attribute, option in cls._core_names.items():
+        for attribute, option in cls._option_names.items():
             if option == "parameters" and attribute in vars(cls):
                 _check_annotation(cls, attribute)
         if not (hasattr(cls, "_run") or hasattr(cls, "_arun")) and "name" in vars(cls):
@@ -82,8 +82,10 @@ class BaseTool:
 
         known = dict(_fields(type(self)))
         for name, value in fields.items():
-            if name not in (*known, *ToolOptions.__annotations__, *self._core_names):
-                raise unknown_option(type(self).__name__, name, _known(type(self)), "tool")
+            if name not in (*known, *ToolOptions.__annotations__, *self._option_names):
+                raise unknown_option_error(
+                    type(self).__name__, name, _known_attributes(type(self)), "tool"
+                )
             setattr(self, name, value)
         for name, default in known.items():
             if name not in fields and isinstance(default, list | dict | set):
@@ -106,7 +108,7 @@ class BaseTool:
             _check_attribute(type(self), name)
         super().__setattr__(name, value)
         if (
-            name in _COMPILED or name in self._core_names
+            name in _TOOL_OPTIONS or name in self._option_names
         ):  # then the tool is another; a set that holds it keeps what it has
             vars(self).pop("tool", None)
 
@@ -121,7 +123,7 @@ class BaseTool:
 
     def _options(self) -> dict[str, Any]:
         """What is set of the options, and of how the parameters are described."""
-        own = {name: name for name in ToolOptions.__annotations__} | dict(self._core_names)
+        own = {name: name for name in ToolOptions.__annotations__} | dict(self._option_names)
         return {option: getattr(self, name) for name, option in own.items() if hasattr(self, name)}
 
     def _body(self) -> Callable[..., Any]:
@@ -140,9 +142,9 @@ class BaseTool:
         return f"{type(self).__name__}({getattr(self, 'name', '')})"
 
 
-_COMPILED = frozenset({"name", "description", *ToolOptions.__annotations__})
+_TOOL_OPTIONS = frozenset({"name", "description", *ToolOptions.__annotations__})
 """What is compiled into the tool."""
-_ALWAYS = _COMPILED | {"parameters"}
+_SETTABLE = _TOOL_OPTIONS | {"parameters"}
 """Attributes that every tool class may set."""
 
 
@@ -157,12 +159,12 @@ def as_tool(item: object) -> AnyTool:
     held = getattr(item, "tool", None)
     if isinstance(held, Tool):
         return held
-    if (mistake := not_a_tool(item)) is not None:
+    if (mistake := explain_non_tool(item)) is not None:
         raise mistake
     return tool(item)  # type: ignore[call-overload,no-any-return]
 
 
-def check_bound(made: AnyTool) -> None:
+def require_bound(made: AnyTool) -> None:
     """Refuse a method that waits for its instance.
 
     Raises:
@@ -179,14 +181,14 @@ def _fields(cls: type[BaseTool]) -> Iterator[tuple[str, object]]:
     """Annotated attributes from the base to the leaf, with their class values."""
     for base in reversed(cls.__mro__):
         for name in inspect.get_annotations(base):
-            if not name.startswith("_") and name not in cls._core_names:
+            if not name.startswith("_") and name not in cls._option_names:
                 yield name, getattr(cls, name, None)
 
 
-def _known(cls: type[BaseTool]) -> set[str]:
+def _known_attributes(cls: type[BaseTool]) -> set[str]:
     """Names of the attributes that mean something: fields and options."""
     fields = (name for name, _ in _fields(cls))
-    return {*fields, *ToolOptions.__annotations__, *cls._core_names, *cls._own_words}
+    return {*fields, *ToolOptions.__annotations__, *cls._option_names, *cls._allowed_words}
 
 
 def _check_attribute(cls: type[BaseTool], name: str) -> None:
@@ -198,17 +200,21 @@ def _check_attribute(cls: type[BaseTool], name: str) -> None:
     Raises:
         DefinitionError: with the word to write.
     """
-    if name.startswith("_") or name in _ALWAYS or name in {*cls._core_names, *cls._own_words}:
+    if (
+        name.startswith("_")
+        or name in _SETTABLE
+        or name in {*cls._option_names, *cls._allowed_words}
+    ):
         return
     parents = [base for base in cls.__mro__[1:] if issubclass(base, BaseTool)]
-    if any(hasattr(base, name) for base in parents) or name in _mentioned(cls):
+    if any(hasattr(base, name) for base in parents) or name in _mentioned_names(cls):
         return
     is_field = name in dict(_fields(cls))
-    if our_word("tool", name) or (not is_field and nearest_names(name, _ALWAYS, 1, 0.85)):
-        raise unknown_option(cls.__name__, name, _ALWAYS, "tool")
+    if translate("tool", name) or (not is_field and nearest_names(name, _SETTABLE, 1, 0.85)):
+        raise unknown_option_error(cls.__name__, name, _SETTABLE, "tool")
 
 
-def _mentioned(cls: type) -> Iterator[str]:
+def _mentioned_names(cls: type) -> Iterator[str]:
     """Names that the code of a class and of its mixins reads or sets."""
     for base in cls.__mro__:
         if base is not BaseTool:

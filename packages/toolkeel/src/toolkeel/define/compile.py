@@ -14,8 +14,8 @@ from pydantic import BaseModel
 from typing_extensions import TypeIs
 
 from toolkeel._records.record import record
-from toolkeel.define.inject import Bound, InjectedParameter, OrDefault, marker_of
-from toolkeel.define.mutable_defaults import maker_of
+from toolkeel.define.inject import FixedByPartial, InjectedOrDefault, InjectedParameter, marker_of
+from toolkeel.define.mutable_defaults import copy_factory
 from toolkeel.define.names import check_name
 from toolkeel.define.reading.docstring import Docstring, DocstringUse, parse_docstring
 from toolkeel.define.reading.signature import (
@@ -27,14 +27,14 @@ from toolkeel.define.reading.signature import (
     Signature,
     plain_function,
     read_signature,
-    without_partials,
+    unwrap_partials,
 )
-from toolkeel.define.returns import Output, output_of
+from toolkeel.define.returns import OutputSchema, output_schema_of
 from toolkeel.define.schema.argument_schema import (
     ArgumentSchema,
     UnknownKeys,
     from_parameters,
-    own_defaults,
+    function_defaults,
 )
 from toolkeel.define.schema.from_model import from_model
 from toolkeel.define.schema.model_fields import input_model_fields, model_validators
@@ -42,14 +42,14 @@ from toolkeel.define.subschemas import properties_of
 from toolkeel.errors import DefinitionError
 
 if TYPE_CHECKING:
-    from toolkeel.define.schema.pydantic_v1 import OldModel
+    from toolkeel.define.schema.pydantic_v1 import V1Model
 
 REST = (VAR_POSITIONAL, VAR_KEYWORD)
-ParametersSchema: TypeAlias = "type[BaseModel] | type[OldModel] | Mapping[str, object]"
+ParametersSchema: TypeAlias = "type[BaseModel] | type[V1Model] | Mapping[str, object]"
 
 
 @record
-class Request:
+class DefinitionRequest:
     """What the author asked for.
 
     Args:
@@ -70,7 +70,7 @@ class Request:
 
 
 @record
-class Blueprint:
+class CompiledFunction:
     """All a tool must know of its function; the fields are those of `Tool`."""
 
     name: str
@@ -80,11 +80,11 @@ class Blueprint:
     arguments: ArgumentSchema
     injected: tuple[InjectedParameter, ...]
     positional: tuple[Parameter, ...]
-    output: Output | None
+    output: OutputSchema | None
     unbound: bool
 
 
-def compile_function(function: Callable[..., Any], request: Request) -> Blueprint:
+def compile_function(function: Callable[..., Any], request: DefinitionRequest) -> CompiledFunction:
     """Read a callable and compile its validators.
 
     Raises:
@@ -107,14 +107,14 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
         arguments, more = _from_model(name, request.parameters, signature, request.unknown_keys)
         injected = (*injected, *more)
     else:
-        arguments = _from_elsewhere(name, request.parameters, signature, request.unknown_keys)
+        arguments = _from_other_schema(name, request.parameters, signature, request.unknown_keys)
     if request.parameters is not None:
-        injected = (*injected, *_unseen_defaults(signature, arguments))
+        injected = (*injected, *_hidden_defaults(signature, arguments))
     description = docs.description if request.description is None else request.description
     told = description or request.parameters or request.description is not None
     if not told and request.docstring == "parse":
-        _warn_of_no_docstring(name, function)
-    return Blueprint(
+        _warn_missing_docstring(name, function)
+    return CompiledFunction(
         name,
         description or _schema_text(request.parameters) or name.replace("_", " "),
         kept,
@@ -122,12 +122,12 @@ def compile_function(function: Callable[..., Any], request: Request) -> Blueprin
         arguments,
         injected,
         signature.positional,
-        output_of(signature.returns),
+        output_schema_of(signature.returns),
         signature.unbound,
     )
 
 
-def _warn_of_no_docstring(name: str, function: Callable[..., Any]) -> None:
+def _warn_missing_docstring(name: str, function: Callable[..., Any]) -> None:
     """Say at the function's own line that the model is told too little of it."""
     code = getattr(plain_function(function), "__code__", None)
     text = (
@@ -162,18 +162,20 @@ def _from_model(
         if marker is not None and field not in known:
             default = model.model_fields[field].get_default
             if not model.model_fields[field].is_required() and field not in own:
-                marker = OrDefault(marker, functools.partial(default, call_default_factory=True))
+                marker = InjectedOrDefault(
+                    marker, functools.partial(default, call_default_factory=True)
+                )
             more.append(InjectedParameter(field, marker, field in own))
     fields = [field for field in model.model_fields if field not in hidden]
     always = [*fields, *(injected.name for injected in more)]
-    _check_fit(name, f"parameters {model.__name__}", fields, signature, always)
+    _check_schema_fits(name, f"parameters {model.__name__}", fields, signature, always)
     made = from_model(name, model, hidden, unknown_keys)
     if hidden:
         made = dataclasses.replace(made, model_validators=model_validators(name, model, hidden))
     return made, more
 
 
-def _from_elsewhere(
+def _from_other_schema(
     name: str, described: object, signature: Signature, unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
     """Arguments of a JSON Schema, or of a model of pydantic's first version.
@@ -183,13 +185,16 @@ def _from_elsewhere(
     Raises:
         DefinitionError: it is neither.
     """
-    from toolkeel.define.schema.from_json_schema import arguments_of_schema, defaulting
-    from toolkeel.define.schema.pydantic_v1 import arguments_of_old_model, is_old_model
+    from toolkeel.define.schema.from_json_schema import (
+        arguments_from_schema,
+        with_function_defaults,
+    )
+    from toolkeel.define.schema.pydantic_v1 import arguments_from_v1_model, is_v1_model
 
-    if is_old_model(described):
+    if is_v1_model(described):
         fields = list(described.__fields__)
-        _check_fit(name, f"parameters {described.__name__}", fields, signature, fields)
-        return arguments_of_old_model(name, described, unknown_keys)
+        _check_schema_fits(name, f"parameters {described.__name__}", fields, signature, fields)
+        return arguments_from_v1_model(name, described, unknown_keys)
     if not isinstance(described, Mapping):
         raise DefinitionError(
             f"{name}: parameters is {described!r}; give a pydantic model class or a JSON Schema as "
@@ -200,10 +205,12 @@ def _from_elsewhere(
     always += [
         field for field, each in known.items() if isinstance(each, Mapping) and "default" in each
     ]
-    arguments = arguments_of_schema(name, described, unknown_keys)
-    _check_fit(name, "parameters", list(known), signature, always)
-    own = own_defaults(p for p in signature.parameters if p.name in known and p.name not in always)
-    return defaulting(arguments, own) if own else arguments
+    arguments = arguments_from_schema(name, described, unknown_keys)
+    _check_schema_fits(name, "parameters", list(known), signature, always)
+    own = function_defaults(
+        p for p in signature.parameters if p.name in known and p.name not in always
+    )
+    return with_function_defaults(arguments, own) if own else arguments
 
 
 def _check_wrapper(name: str, signature: Signature) -> None:
@@ -222,18 +229,18 @@ def _check_wrapper(name: str, signature: Signature) -> None:
         )
 
 
-def _unseen_defaults(
+def _hidden_defaults(
     signature: Signature, arguments: ArgumentSchema
 ) -> Iterator[InjectedParameter]:
     """Mutable defaults of parameters that a schema from elsewhere does not have: made by us."""
     known = arguments.schema.get("properties")
-    for name, default in own_defaults(signature.parameters).items():
-        make = maker_of(default)
-        if make is not None and arguments.keys.get(name, name) not in (known or {}):  # type: ignore[operator]
-            yield InjectedParameter(name, OrDefault(Bound(), make), optional=True)
+    for name, default in function_defaults(signature.parameters).items():
+        make = copy_factory(default)
+        if make is not None and arguments.aliases.get(name, name) not in (known or {}):  # type: ignore[operator]
+            yield InjectedParameter(name, InjectedOrDefault(FixedByPartial(), make), optional=True)
 
 
-def _check_fit(
+def _check_schema_fits(
     name: str, source: str, fields: Sequence[str], signature: Signature, always: Sequence[str]
 ) -> None:
     """Refuse a schema the function cannot be called by.
@@ -268,9 +275,11 @@ def _check_fit(
             )
 
 
-def _docs(function: Callable[..., Any], signature: Signature, request: Request) -> Docstring:
+def _docs(
+    function: Callable[..., Any], signature: Signature, request: DefinitionRequest
+) -> Docstring:
     """The docstring of the function behind `function`, or of a callable object's class."""
-    whole = without_partials(function)  # whose own docstring is Python's, about partials
+    whole = unwrap_partials(function)  # whose own docstring is Python's, about partials
     plain = whole if isinstance(whole, type) else plain_function(whole)
     text = getattr(plain, "__doc__", None) or ""
     if not text.strip() and not inspect.isroutine(whole):

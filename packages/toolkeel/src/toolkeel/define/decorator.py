@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Unpack, overload
 
-from toolkeel._common.other_libraries_words import too_many
+from toolkeel._common.other_libraries_words import too_many_arguments
 from toolkeel.define.compile import ParametersSchema
 from toolkeel.define.reading.signature import calling_frame
 from toolkeel.define.tool import P, R, Tool, ToolOptions, compile_tool
@@ -60,7 +60,7 @@ def tool(
     (3, 5, 'Add two numbers.')
     """
     if more:
-        raise too_many("tool", len(more) + 1, "a function or a name")
+        raise too_many_arguments("tool", len(more) + 1, "a function or a name")
     if isinstance(function, str):
         function, name = None, function
     caller = calling_frame()

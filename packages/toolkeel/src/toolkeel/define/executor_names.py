@@ -21,7 +21,7 @@ EXECUTORS: Mapping[str, str] = MappingProxyType(
 """By name: what makes it. Each is imported when it is first used."""
 
 
-def executor_named(name: str, **options: object) -> Callable[..., Any]:
+def create_executor(name: str, **options: object) -> Callable[..., Any]:
     """The executor of this name, as it is by default but for these options.
 
     Raises:
@@ -43,7 +43,7 @@ def executor_named(name: str, **options: object) -> Callable[..., Any]:
     return made
 
 
-def take_executor(name: str, options: dict[str, Any]) -> None:
+def resolve_executor(name: str, options: dict[str, Any]) -> None:
     """Put the executor itself in place of its name, with the resources that are given beside it.
 
     Args:
@@ -61,4 +61,4 @@ def take_executor(name: str, options: dict[str, Any]) -> None:
         )
     if isinstance(executor, str):
         given = {} if resources is None else {"resources": resources}
-        options["executor"] = executor_named(executor, **given)
+        options["executor"] = create_executor(executor, **given)

@@ -13,10 +13,10 @@ from inspect import Parameter
 from itertools import islice
 from typing import Annotated, Protocol, Union, cast, get_args, get_origin, runtime_checkable
 
-from toolkeel._common.redact_secrets import keep_out_of_logs
+from toolkeel._common.redact_secrets import redact_in_logs
 from toolkeel._records.record import record
 from toolkeel.context import CancelToken, RunContext, ToolContext
-from toolkeel.define.mutable_defaults import maker_of
+from toolkeel.define.mutable_defaults import copy_factory
 from toolkeel.define.secret import secret_texts
 from toolkeel.errors import InjectionError
 
@@ -34,11 +34,11 @@ class Injected:
         secret: The texts in the value are masked in events, errors, logs and journals of the run.
 
     Attributes:
-        crosses: Whether another process can be given it: it follows from the call alone.
+        crosses_processes: Whether another process can be given it: it follows from the call alone.
         is_secret: See `secret`.
     """
 
-    crosses = False
+    crosses_processes = False
     is_secret = True
 
     def __init__(self, *, secret: bool = True) -> None:
@@ -65,20 +65,20 @@ class Injectable(Protocol):
     def from_tool_context(cls, context: ToolContext) -> object: ...
 
 
-class _ByType(Injected):
+class _InjectContext(Injected):
     is_secret = False
 
     def __init__(self, wanted: type) -> None:
-        self.crosses = issubclass(wanted, ToolContext)
+        self.crosses_processes = issubclass(wanted, ToolContext)
         self._is_token = issubclass(wanted, CancelToken)
 
     def resolve(self, context: ToolContext, name: str) -> object:
-        if self.crosses:
+        if self.crosses_processes:
             return context
         return context.cancel if self._is_token else context.run
 
 
-class _FromContext(Injected):
+class _InjectFromContext(Injected):
     is_secret = False
 
     def __init__(self, wanted: Injectable) -> None:
@@ -88,7 +88,7 @@ class _FromContext(Injected):
         return self.wanted.from_tool_context(context)
 
 
-class Bound(Injected):
+class FixedByPartial(Injected):
     """Marks a parameter that a partial has fixed: nothing is injected, and nothing is taken."""
 
     is_secret = False
@@ -97,7 +97,7 @@ class Bound(Injected):
         raise KeyError(name)
 
 
-class OrDefault(Injected):
+class InjectedOrDefault(Injected):
     """Gives the default of a model's field where its marker has nothing to give."""
 
     def __init__(self, marker: Injected, default: Callable[[], object]) -> None:
@@ -112,7 +112,9 @@ class OrDefault(Injected):
             return self.default()
 
 
-def or_default(marker: Injected, annotation: object, default: object) -> tuple[Injected, bool]:
+def with_field_default(
+    marker: Injected, annotation: object, default: object
+) -> tuple[Injected, bool]:
     """The marker with the default that a `Field` says; and whether the function has one itself.
 
     Args:
@@ -126,9 +128,11 @@ def or_default(marker: Injected, annotation: object, default: object) -> tuple[I
     own = default is not Parameter.empty and not isinstance(default, FieldInfo)
     for info in (default, *reversed(metadata)):
         if not own and isinstance(info, FieldInfo) and not info.is_required():
-            return OrDefault(marker, partial(info.get_default, call_default_factory=True)), False
-    if own and (make := maker_of(default)) is not None:
-        return OrDefault(marker, make), False
+            return InjectedOrDefault(
+                marker, partial(info.get_default, call_default_factory=True)
+            ), False
+    if own and (make := copy_factory(default)) is not None:
+        return InjectedOrDefault(marker, make), False
     return marker, own
 
 
@@ -177,16 +181,16 @@ def _marker_of_class(wanted: object) -> Injected | None:
     if not isinstance(wanted, type):
         return None
     if issubclass(wanted, _BY_TYPE):
-        return _ByType(wanted)
+        return _InjectContext(wanted)
     # What isinstance(wanted, Injectable) asks, in a tenth of the time.
     makes = getattr(wanted, "from_tool_context", None) is not None
-    return _FromContext(cast("Injectable", wanted)) if makes else None
+    return _InjectFromContext(cast("Injectable", wanted)) if makes else None
 
 
 _BY_TYPE = (ToolContext, RunContext, CancelToken)
 
 
-def inject(
+def injected_values(
     parameters: tuple[InjectedParameter, ...], values: Mapping[str, object], context: ToolContext
 ) -> dict[str, object]:
     """The injected values beside the validated ones.
@@ -206,7 +210,9 @@ def inject(
                 _mask(value, context)
         except KeyError:
             if not parameter.optional:
-                raise InjectionError(missing(context.tool_name, parameter.name)) from None
+                raise InjectionError(
+                    missing_value_error(context.tool_name, parameter.name)
+                ) from None
             filled.pop(parameter.name, None)
     return filled
 
@@ -214,7 +220,7 @@ def inject(
 def _mask(value: object, context: ToolContext) -> None:
     """Mask the texts in a secret value from now on, in the run and in logs."""
     secrets = list(islice(secret_texts(value), MAX_TEXTS))
-    keep_out_of_logs(secrets)
+    redact_in_logs(secrets)
     if context.run.mask is not None:
         context.run.mask.add_secrets(secrets)
 
@@ -224,7 +230,7 @@ def has_secret_injected(parameters: Iterable[InjectedParameter]) -> bool:
     return any(parameter.marker.is_secret for parameter in parameters)
 
 
-def missing(tool: str, name: str) -> str:
+def missing_value_error(tool: str, name: str) -> str:
     """What the developer is told about a value nobody gave."""
     return (
         f"tool {tool!r}: nothing to inject for parameter {name!r}; "

@@ -23,7 +23,7 @@ class FactoryDefault:
     make: Callable[[], object]
 
 
-def maker_of(default: object) -> Make | None:
+def copy_factory(default: object) -> Make | None:
     """What makes a mutable default anew; None for one that nobody can change.
 
     What has no hash is taken for mutable, as Python does. What cannot be copied, such as a list of
@@ -45,7 +45,7 @@ def maker_of(default: object) -> Make | None:
     return None
 
 
-def factory_of(owner: Any, name: str) -> FactoryDefault | None:
+def dataclass_field_factory(owner: Any, name: str) -> FactoryDefault | None:
     """What makes the default of a dataclass's field; None if it has no factory.
 
     Args:

@@ -16,7 +16,7 @@ from types import MappingProxyType
 from toolkeel._records.record import record
 from toolkeel.errors import DefinitionError, DuplicateToolError
 
-MAX_NAME = 128
+MAX_NAME_LENGTH = 128
 _HASH = 8
 
 
@@ -31,9 +31,9 @@ class NamePolicy:
         stem: What an alias is called if nothing of the name survives.
     """
 
-    letters: str = "A-Za-z0-9_-"
-    length: int = 64
-    first: str = ""
+    alphabet: str = "A-Za-z0-9_-"
+    max_length: int = 64
+    first_alphabet: str = ""
     stem: str = "tool"
 
     def accepts(self, name: str) -> bool:
@@ -43,8 +43,8 @@ class NamePolicy:
 
 @cache
 def _pattern(policy: NamePolicy) -> re.Pattern[str]:
-    first = policy.first or policy.letters
-    return re.compile(f"[{first}][{policy.letters}]{{0,{policy.length - 1}}}")
+    first = policy.first_alphabet or policy.alphabet
+    return re.compile(f"[{first}][{policy.alphabet}]{{0,{policy.max_length - 1}}}")
 
 
 COMMON = NamePolicy()
@@ -63,8 +63,8 @@ POLICIES: Mapping[str, NamePolicy] = MappingProxyType(
         "gemini": NamePolicy("A-Za-z0-9_.:-", 64, "A-Za-z_"),
         "gemini-legacy": NamePolicy("A-Za-z0-9_.:-", 64, "A-Za-z_"),
         # MCP 2025-11-25, "Tool names" (SEP-986 as adopted: no slash)
-        "mcp": NamePolicy("A-Za-z0-9_.-", MAX_NAME),
-        "plain": NamePolicy(r"\S", MAX_NAME),
+        "mcp": NamePolicy("A-Za-z0-9_.-", MAX_NAME_LENGTH),
+        "plain": NamePolicy(r"\S", MAX_NAME_LENGTH),
     }
 )
 """Name policy by target of `toolkeel.define.dialect.definition.definition`."""
@@ -89,19 +89,19 @@ def check_name(name: str) -> str:
     if not name:
         raise DefinitionError("a tool needs a name; pass name='...'")
     plain = name.isascii() and name.isidentifier()  # most; they need no look at each character
-    bad = None if plain else next((char for char in name if _forbidden(char)), None)
+    bad = None if plain else next((char for char in name if _is_forbidden(char)), None)
     if bad is not None:
-        fixed = "".join("_" if _forbidden(char) else char for char in name)[:MAX_NAME]
+        fixed = "".join("_" if _is_forbidden(char) else char for char in name)[:MAX_NAME_LENGTH]
         told = "; what it does goes into description=" if name.count(" ") > 1 else ""
         raise DefinitionError(f"tool name {name!r} contains {bad!r}; use {fixed!r}{told}")
-    if len(name) > MAX_NAME:
+    if len(name) > MAX_NAME_LENGTH:
         raise DefinitionError(
-            f"tool name {name[:40]!r}... has {len(name)} characters; use at most {MAX_NAME}"
+            f"tool name {name[:40]!r}... has {len(name)} characters; use at most {MAX_NAME_LENGTH}"
         )
     return name
 
 
-def _forbidden(char: str) -> bool:
+def _is_forbidden(char: str) -> bool:
     """Spaces, control and invisible format characters, lone surrogates."""
     import unicodedata  # late: most names need it not
 
@@ -122,7 +122,7 @@ def wire_name(name: str, policy: NamePolicy = COMMON) -> str:
     """
     if policy.accepts(name):
         return name
-    cleaned = _cleaned(name, policy)
+    cleaned = _clean(name, policy)
     if name.isascii() and re.search("[A-Za-z0-9]", name) and policy.accepts(cleaned):
         return cleaned
     return hashed_name(name, policy)
@@ -137,15 +137,15 @@ def hashed_name(name: str, policy: NamePolicy = COMMON, digits: int = _HASH) -> 
     import hashlib  # late: it serves names alone that some provider does not take
 
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
-    kept = _cleaned(re.sub(r"[^\x00-\x7f]+", "_", name), policy).strip("_.:-")
-    stem = kept[: policy.length - digits - 1] or policy.stem
+    kept = _clean(re.sub(r"[^\x00-\x7f]+", "_", name), policy).strip("_.:-")
+    stem = kept[: policy.max_length - digits - 1] or policy.stem
     if not policy.accepts(stem):  # it begins with a digit where only letters may
-        stem = f"{policy.stem}_{stem}"[: policy.length - digits - 1]
+        stem = f"{policy.stem}_{stem}"[: policy.max_length - digits - 1]
     return f"{stem}_{digest}"
 
 
-def _cleaned(name: str, policy: NamePolicy) -> str:
-    return re.sub(f"[^{policy.letters}]", "_", name)
+def _clean(name: str, policy: NamePolicy) -> str:
+    return re.sub(f"[^{policy.alphabet}]", "_", name)
 
 
 def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, str]:
@@ -181,7 +181,7 @@ def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, s
 
 def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
     """The first alias of `name` with more and more digits that nobody has."""
-    for digits in range(_HASH, policy.length - len(policy.stem), 4):
+    for digits in range(_HASH, policy.max_length - len(policy.stem), 4):
         alias = hashed_name(name, policy, digits)
         if alias not in taken:
             return alias

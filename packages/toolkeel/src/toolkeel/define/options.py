@@ -6,17 +6,17 @@ import inspect
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from toolkeel._common.checked_arguments import Kind, check_values
-from toolkeel._common.other_libraries_words import unknown_option
-from toolkeel.define.executor_names import take_executor
+from toolkeel._common.checked_arguments import ArgumentKind, check_values
+from toolkeel._common.other_libraries_words import unknown_option_error
+from toolkeel.define.executor_names import resolve_executor
 from toolkeel.errors import DefinitionError, Refused
 
 _FRONT = ("name", "description", "parameters")
 """What the front doors take besides."""
 
 
-def checked_options(
-    name: str, options: Mapping[str, object], kinds: Mapping[str, Kind | None]
+def validate_options(
+    name: str, options: Mapping[str, object], kinds: Mapping[str, ArgumentKind | None]
 ) -> dict[str, Any]:
     """Return the options; what holds several is a tuple.
 
@@ -35,10 +35,10 @@ def checked_options(
             given[plural] = tuple(values)
     for option in given:
         if option not in kinds:
-            raise unknown_option(name, option, [*kinds, *_FRONT], "tool")
+            raise unknown_option_error(name, option, [*kinds, *_FRONT], "tool")
     check_values(name, given, kinds, DefinitionError)
     check_steps(given.get("steps", ()))
-    take_executor(name, given)
+    resolve_executor(name, given)
     return given
 
 
@@ -62,7 +62,7 @@ async def external(prepared: object, context: object) -> object:
     raise Refused("Nothing here runs this call: its result comes from outside.")
 
 
-def check_on_invoke(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The same function, which takes the context and the arguments, as `Tool.from_schema` calls it.
 
     Raises:
@@ -103,14 +103,14 @@ def check_steps(steps: Iterable[Any]) -> None:
             ) from None
         except ValueError:  # written in C, without saying what it takes
             continue
-        if _forgets(step if inspect.isroutine(step) else type(step).__call__):
+        if _forgets_return(step if inspect.isroutine(step) else type(step).__call__):
             raise DefinitionError(
                 f"step {told!r} goes on and gives back nothing, so the tool's result would be "
                 "lost; write return await proceed(prepared)"
             )
 
 
-def _forgets(step: Any) -> bool:
+def _forgets_return(step: Any) -> bool:
     """Whether it uses what it is called with to go on, and has no way to return a value."""
     code = getattr(inspect.unwrap(step), "__code__", None)
     if not inspect.iscoroutinefunction(step) or code is None:

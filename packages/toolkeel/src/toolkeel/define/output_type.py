@@ -18,17 +18,17 @@ from pydantic import TypeAdapter
 from typing_extensions import TypeForm
 
 from toolkeel._records.record import record
-from toolkeel.define.reading.annotations import modern
+from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.reading.signature import MISSING, Parameter
-from toolkeel.define.schema.annotation_schema import reason_of
+from toolkeel.define.schema.annotation_schema import describe_reason
 from toolkeel.define.schema.argument_schema import (
     ArgumentSchema,
     compile_arguments,
     from_parameters,
 )
-from toolkeel.define.schema.closed_objects import closing_facts
-from toolkeel.define.schema.json_schema import SchemaMaker
+from toolkeel.define.schema.closed_objects import close_objects
+from toolkeel.define.schema.json_schema import ToolSchemaGenerator
 from toolkeel.define.subschemas import resolve
 from toolkeel.define.tool import AnyTool, Tool
 from toolkeel.errors import DefinitionError
@@ -60,10 +60,10 @@ class OutputForm:
         """What a wire is told that holds replies to a schema."""
         return OutputFormat(self.tool.name, self.tool.parameters, self.tool.description)
 
-    def readings(self, text: str) -> Iterator[str]:
+    def candidate_arguments(self, text: str) -> Iterator[str]:
         """The arguments that a reply's text may stand for, the likeliest first.
 
-        >>> list(output_form(int).readings("5"))
+        >>> list(compile_output_form(int).candidate_arguments("5"))
         ['5', '{"result": 5}', '{"result": "5"}']
         """
         yield text
@@ -71,12 +71,12 @@ class OutputForm:
             yield f'{{"{_VALUE}": {text}}}'
             yield json.dumps({_VALUE: text}, ensure_ascii=False)
 
-    def value_so_far(self, partial: Any) -> Any:
+    def partial_value(self, partial: Any) -> Any:
         """The value within the arguments that have come so far; None if nothing of it has."""
         return partial.get(_VALUE) if self.wrapped else partial
 
 
-def output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputForm:
+def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputForm:
     """The form of answers of a type.
 
     Args:
@@ -87,7 +87,7 @@ def output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputFo
     Raises:
         DefinitionError: the type has no JSON form.
 
-    >>> form = output_form(list[int])
+    >>> form = compile_output_form(list[int])
     >>> form.tool.parameters["properties"]["result"]["type"]
     'array'
     >>> form.tool.invoke({"result": [1, 2]}).artifact
@@ -95,11 +95,11 @@ def output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputFo
     """
     title = output_type.__name__ if inspect.isclass(output_type) else repr(output_type)
     try:
-        output_type = modern(output_type)
+        output_type = modernize(output_type)
         adapter: TypeAdapter[Any] = TypeAdapter(output_type)
-        schema = _rooted(adapter.json_schema(schema_generator=SchemaMaker))
+        schema = _with_root_object(adapter.json_schema(schema_generator=ToolSchemaGenerator))
     except Exception as error:
-        why = f"it has no JSON form ({reason_of(error)}); use a type JSON can carry"
+        why = f"it has no JSON form ({describe_reason(error)}); use a type JSON can carry"
         raise DefinitionError(f"output_type={title}: {why}") from error
     told = str(schema.pop("description", ""))
     schema.pop("title", None)
@@ -109,7 +109,7 @@ def output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputFo
     return OutputForm(_tool(name, description, arguments), wrapped)
 
 
-def _rooted(schema: Mapping[str, Any]) -> dict[str, Any]:
+def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with the object it refers to at its root, as recursive models do not have it."""
     target = resolve(schema.get("$ref"), schema)
     root = dict(target) if isinstance(target, Mapping) else dict(schema)
@@ -127,7 +127,7 @@ def _plain(name: str, schema: dict[str, Any], adapter: TypeAdapter[Any]) -> Argu
     def given(text: str | bytes, **options: Any) -> Values:
         return {_VALUE: validate(text, **options)}
 
-    return compile_arguments(name, schema, given, None, closing_facts(schema, True))
+    return compile_arguments(name, schema, given, None, close_objects(schema, True))
 
 
 def _tool(name: str, description: str, arguments: ArgumentSchema) -> AnyTool:

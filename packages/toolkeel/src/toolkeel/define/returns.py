@@ -12,12 +12,12 @@ from typing import Any
 from pydantic import BaseModel, TypeAdapter
 
 from toolkeel._records.record import record
-from toolkeel.define.reading.annotations import modern
+from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.subschemas import all_subschemas
 
 
 @record
-class Output:
+class OutputSchema:
     """What a tool returns, where its annotation promises a structure.
 
     Args:
@@ -29,9 +29,9 @@ class Output:
     check: Callable[[object], object]
 
 
-def output_of(annotation: object) -> Output | None:
+def output_schema_of(annotation: object) -> OutputSchema | None:
     """The promise in a return annotation; None unless it is a model, dataclass or TypedDict."""
-    wanted = modern(annotation)
+    wanted = modernize(annotation)
     if not (
         inspect.isclass(wanted)
         and (
@@ -46,12 +46,14 @@ def output_of(annotation: object) -> Output | None:
     try:
         adapter: TypeAdapter[Any] = TypeAdapter(wanted)
         schema = adapter.json_schema(mode="serialization")
-        return Output(schema, _finite(adapter, schema))
+        return OutputSchema(schema, _require_finite(adapter, schema))
     except Exception:  # the promise cannot be stated as a schema: then it is none
         return None
 
 
-def _finite(adapter: TypeAdapter[Any], schema: Mapping[str, object]) -> Callable[[object], object]:
+def _require_finite(
+    adapter: TypeAdapter[Any], schema: Mapping[str, object]
+) -> Callable[[object], object]:
     """The adapter's check, which also refuses numbers that JSON does not have."""
     if not any(part.get("type") == "number" for part in all_subschemas(schema)):
         return adapter.validate_python

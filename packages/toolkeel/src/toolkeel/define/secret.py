@@ -17,9 +17,9 @@ from toolkeel.define.subschemas import (
     COMPOSED,
     IN_PLACE,
     all_subschemas,
-    in_place,
-    part_at,
+    applicable_schemas,
     resolve,
+    schema_at,
 )
 
 Path = tuple[str | int, ...]
@@ -86,17 +86,19 @@ class Mask:
 
         return self._walk(masked, original, [self._root], shown)
 
-    def values(self, arguments: object) -> list[str]:
+    def secret_texts(self, arguments: object) -> list[str]:
         """The texts of all secrets in JSON data."""
         found: list[str] = []
-        self._walk(arguments, arguments, [self._root], lambda value, _: found.extend(texts(value)))
+        self._walk(
+            arguments, arguments, [self._root], lambda value, _: found.extend(collect_texts(value))
+        )
         return found
 
-    def hides(self, path: Path) -> bool:
+    def is_secret(self, path: Path) -> bool:
         """Whether what stands at a path is, or may hold, a secret."""
         schemas: list[object] = [self._root]
         for part in path:
-            schemas = self._below(schemas, part)
+            schemas = self._child_schemas(schemas, part)
             if self._hidden(schemas):
                 return True
         return self._may_be_secret(schemas)
@@ -110,42 +112,44 @@ class Mask:
         if isinstance(value, Mapping):
             known = other if isinstance(other, Mapping) else {}
             return {
-                k: self._walk(v, known.get(k, v), self._below(schemas, k), hide)
+                k: self._walk(v, known.get(k, v), self._child_schemas(schemas, k), hide)
                 for k, v in value.items()
             }
         if isinstance(value, list | tuple):
             items = other if isinstance(other, list | tuple) else ()
             return [
-                self._walk(v, items[i] if i < len(items) else v, self._below(schemas, i), hide)
+                self._walk(
+                    v, items[i] if i < len(items) else v, self._child_schemas(schemas, i), hide
+                )
                 for i, v in enumerate(value)
             ]
         return value
 
     def _hidden(self, schemas: list[object]) -> bool:
-        return not schemas or any(map(_is_secret, self._expand(schemas)))
+        return not schemas or any(map(_is_secret, self._applicable(schemas)))
 
-    def _expand(self, schemas: list[object]) -> Iterator[object]:
+    def _applicable(self, schemas: list[object]) -> Iterator[object]:
         """The schemas, and all that apply at the same place: references and branches."""
-        return in_place(schemas, self._root, _IN_PLACE)
+        return applicable_schemas(schemas, self._root, _IN_PLACE)
 
-    def _below(self, schemas: list[object], part: str | int) -> list[object]:
+    def _child_schemas(self, schemas: list[object], part: str | int) -> list[object]:
         """The schemas of what stands under a key or an index; none if nothing is known of it."""
         found: list[object] = []
-        for schema in self._expand(schemas):
+        for schema in self._applicable(schemas):
             if not isinstance(schema, Mapping):
                 found.append(True)
             elif isinstance(part, int):
-                said = part_at(schema, part)
-                found += [said] if said is not None else [True] * _is_free(schema, "array")
+                said = schema_at(schema, part)
+                found += [said] if said is not None else [True] * _is_unconstrained(schema, "array")
             else:
-                found += _of_key(schema, part)
+                found += _schemas_of_key(schema, part)
         return found
 
     def _may_be_secret(self, schemas: list[object]) -> bool:
         """Whether a secret can be at or below these schemas."""
         waiting, seen = list(schemas), set()
         while waiting:
-            for schema in self._expand([waiting.pop()]):
+            for schema in self._applicable([waiting.pop()]):
                 if not isinstance(schema, Mapping) or id(schema) in seen:
                     continue
                 seen.add(id(schema))
@@ -157,7 +161,7 @@ class Mask:
         return False
 
 
-def _of_key(schema: Mapping[str, object], key: str) -> list[object]:
+def _schemas_of_key(schema: Mapping[str, object], key: str) -> list[object]:
     properties = schema.get("properties")
     if isinstance(properties, Mapping) and key in properties:
         return [properties[key]]
@@ -168,12 +172,12 @@ def _of_key(schema: Mapping[str, object], key: str) -> list[object]:
     more = schema.get("additionalProperties")
     if isinstance(more, Mapping) or more is True:
         found.append(more)
-    elif more is None and not (properties or patterns) and _is_free(schema, "object"):
+    elif more is None and not (properties or patterns) and _is_unconstrained(schema, "object"):
         found.append(True)
     return found
 
 
-def _is_free(schema: Mapping[str, object], kind: str) -> bool:
+def _is_unconstrained(schema: Mapping[str, object], kind: str) -> bool:
     """Whether it lets in anything of a kind, rather than leaving the say to its branches."""
     wanted = schema.get("type")
     if wanted is None:
@@ -181,17 +185,17 @@ def _is_free(schema: Mapping[str, object], kind: str) -> bool:
     return wanted == kind or (isinstance(wanted, list) and kind in wanted)
 
 
-def texts(value: object) -> Iterator[str]:
+def collect_texts(value: object) -> Iterator[str]:
     """Every text in a value, and every number as JSON has it; none for nothing."""
     if isinstance(value, str):
         if value:
             yield value
     elif isinstance(value, Mapping):
         for item in value.values():
-            yield from texts(item)
+            yield from collect_texts(item)
     elif isinstance(value, list | tuple):
         for item in value:
-            yield from texts(item)
+            yield from collect_texts(item)
     elif not (value is None or isinstance(value, bool)):
         yield to_json(value, fallback=str).decode()
 

@@ -63,7 +63,7 @@ def list_of(schema: Schema, keyword: str) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def options_of(schema: Schema) -> list[Any]:
+def allowed_values(schema: Schema) -> list[Any]:
     """The only values that a schema admits, by its `enum` or else its `const`."""
     return list_of(schema, "enum") if "enum" in schema else [schema.get("const")]
 
@@ -97,7 +97,7 @@ def all_subschemas(schema: S) -> Iterator[S]:
             waiting += [inner for _, inner in children(each) if isinstance(inner, (dict, Mapping))]
 
 
-def in_place(
+def applicable_schemas(
     schemas: Iterable[object], root: Schema, keywords: Set[str] = COMPOSED
 ) -> Iterator[object]:
     """Schemas, and those that hold at the same place: references followed, unions opened."""
@@ -116,7 +116,7 @@ def in_place(
                 waiting += held if isinstance(held, list) else [held]
 
 
-def part_at(schema: Schema, key: str | int) -> Any:
+def schema_at(schema: Schema, key: str | int) -> Any:
     """What a schema says of the value under a key or an index; None if nothing."""
     if isinstance(key, str):
         known = properties_of(schema)
@@ -127,7 +127,7 @@ def part_at(schema: Schema, key: str | int) -> Any:
     return first[key] if isinstance(first, list) and key < len(first) else rest
 
 
-def recursive(defs: Mapping[str, object]) -> frozenset[str]:
+def recursive_definitions(defs: Mapping[str, object]) -> frozenset[str]:
     """The definitions that lead back to themselves, straight or through others."""
     leads = {
         name: {
@@ -147,7 +147,7 @@ def recursive(defs: Mapping[str, object]) -> frozenset[str]:
     return frozenset(found)
 
 
-def pointer(where: Iterable[str | int], start: str = "#") -> str:
+def json_pointer(where: Iterable[str | int], start: str = "#") -> str:
     """A location as a JSON Pointer (RFC 6901) behind another: a reference within a document."""
     return "/".join((start, *(str(key).replace("~", "~0").replace("/", "~1") for key in where)))
 
@@ -185,7 +185,7 @@ _TYPES: Mapping[type, str] = {
 }  # fmt: skip
 
 
-def same(one: object, other: object) -> bool:
+def json_equal(one: object, other: object) -> bool:
     """Equality of JSON values: 1 and 1.0 are one number, but True is not 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
@@ -209,7 +209,7 @@ def _accepts(value: object, schema: object, root: Schema, known: dict[int, bool]
     if id(schema) in known:  # each is asked once: references multiply
         return known[id(schema)]
     known[id(schema)] = False  # a branch that leads back to its union adds nothing to it
-    if not matches_type(value, schema.get("type")) or not is_option(value, schema):
+    if not matches_type(value, schema.get("type")) or not is_allowed_value(value, schema):
         return False
     if "$ref" in schema and not _accepts(value, resolve(schema["$ref"], root), root, known):
         return False
@@ -233,15 +233,15 @@ def matches_type(value: object, wanted: object) -> bool:
     return kind in wanted or (kind == "integer" and "number" in wanted)
 
 
-def is_option(value: object, schema: Schema) -> bool:
+def is_allowed_value(value: object, schema: Schema) -> bool:
     """Whether a value is what `const` and `enum` allow."""
-    if "const" in schema and not same(value, schema["const"]):
+    if "const" in schema and not json_equal(value, schema["const"]):
         return False
     options = schema.get("enum")
-    return not isinstance(options, list) or any(same(value, option) for option in options)
+    return not isinstance(options, list) or any(json_equal(value, option) for option in options)
 
 
-def misfits(
+def violates(
     value: object, part: Any, root: Schema, known: dict[tuple[int, int], bool] | None = None
 ) -> bool:
     """Whether a JSON value breaks a schema for certain: formats and patterns are not looked at.
@@ -252,7 +252,7 @@ def misfits(
         root: What references of `part` refer to.
         known: What was found of values and schemas already: each is asked once.
 
-    >>> misfits("x", {"type": "integer"}, {}), misfits(3, {"type": "number", "minimum": 2}, {})
+    >>> violates("x", {"type": "integer"}, {}), violates(3, {"type": "number", "minimum": 2}, {})
     (True, False)
     """
     known, pair = {} if known is None else known, (id(value), id(part))
@@ -264,9 +264,9 @@ def misfits(
     known[pair] = (
         not accepts(whole, part, root)
         or _is_out_of_bounds(whole, part)
-        or ("$ref" in part and misfits(value, resolve(part["$ref"], root), root, known))
-        or (bool(either) and all(misfits(value, each, root, known) for each in either))
-        or (isinstance(value, list) and any(misfits(one, items, root, known) for one in value))
+        or ("$ref" in part and violates(value, resolve(part["$ref"], root), root, known))
+        or (bool(either) and all(violates(value, each, root, known) for each in either))
+        or (isinstance(value, list) and any(violates(one, items, root, known) for one in value))
     )
     return known[pair]
 

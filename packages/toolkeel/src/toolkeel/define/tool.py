@@ -21,17 +21,17 @@ from typing import (
     Unpack,
 )
 
-from toolkeel._common.checked_arguments import Kind, above, at_least, kinds_of
-from toolkeel._common.other_libraries_words import telling
+from toolkeel._common.checked_arguments import ArgumentKind, above, at_least, kinds_of
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING, NotebookDisplay, record
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.compile import ParametersSchema, Request, compile_function
+from toolkeel.define.compile import DefinitionRequest, ParametersSchema, compile_function
 from toolkeel.define.executor_names import EXECUTOR_NAMES, ExecutorName
 from toolkeel.define.inject import InjectedParameter
-from toolkeel.define.options import check_names, check_on_invoke, checked_options, external
+from toolkeel.define.options import check_names, external, validate_on_invoke, validate_options
 from toolkeel.define.reading.docstring import DocstringUse
 from toolkeel.define.reading.signature import BodyKind, Parameter, calling_frame
-from toolkeel.define.returns import Output
+from toolkeel.define.returns import OutputSchema
 from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.effects import UNKNOWN, Effects
 from toolkeel.errors import DefinitionError, SetupError
@@ -46,15 +46,15 @@ InRun: TypeAlias = RunContext | None
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
 Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
-Needs: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
+ApprovalOption: TypeAlias = bool | Callable[..., "bool | str | Awaitable[bool | str]"]
 """Whether a person must approve a call; a text says why. A function of the validated arguments, or of
 those and the `ToolContext`; it may refuse the call itself by raising `Denied`."""
-EXECUTOR = Kind(
+EXECUTOR = ArgumentKind(
     lambda value: not isinstance(value, type),
     f"a name ({', '.join(EXECUTOR_NAMES)}), or one such as Process(max_concurrency=4) of toolkeel.executors",
 )
-DEADLINE = 30.0
-OUTPUT_LIMIT = 50_000
+DEFAULT_TIMEOUT = 30.0
+DEFAULT_MAX_OUTPUT = 50_000
 
 
 @record
@@ -83,7 +83,7 @@ Proceed: TypeAlias = Callable[[Prepared], Awaitable[object]]
 Executor: TypeAlias = Callable[[Prepared, ToolContext], Coroutine[Any, Any, object]]
 """Runs a body elsewhere than here. Its ``check_tool(tool)``, if it has one, is asked as a step's."""
 
-Place: TypeAlias = Literal["limit", "cache", "retry"]
+StepPlace: TypeAlias = Literal["limit", "cache", "retry"]
 """Where a step stands that must come after approval, from the outside in."""
 
 
@@ -162,7 +162,7 @@ class ToolOptions(TypedDict, total=False):
     on_invalid: ErrorHandler | None
     on_crash: ErrorHandler | None
     max_output: Annotated[int, at_least(0, "a number of characters")] | None
-    approval: Needs
+    approval: ApprovalOption
     enabled: Enabled
     steps: Sequence[Step]
     tags: Sequence[str]
@@ -185,12 +185,12 @@ class Invoker(Protocol):
 _invoker: list[Callable[[], Invoker]] = []
 
 
-def lend(give: Callable[[], Invoker]) -> None:
+def set_invoker(give: Callable[[], Invoker]) -> None:
     """Say how `Tool.invoke` runs: `define` may not import `call`, so the package hands it over here."""
     _invoker[:] = [give]
 
 
-class _Raw(type):
+class _ToolMeta(type):
     """Lets a tool be written as ``Tool(name, description, parameters, on_invoke)``."""
 
     def __call__(cls, *args: Any, **given: Any) -> Any:
@@ -204,7 +204,7 @@ class _Raw(type):
 @dataclasses.dataclass(
     frozen=True, slots=True, eq=False, repr=False, kw_only=True, weakref_slot=True
 )
-class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
+class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
     """A function that models can call. Still callable as the plain function.
 
     Made by `@tool` or `from_schema`, which ``Tool(name, description, parameters, on_invoke)`` is
@@ -231,10 +231,10 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
     arguments: ArgumentSchema
     injected: tuple[InjectedParameter, ...] = ()
     positional: tuple[Parameter, ...] = ()
-    output: Output | None = None
+    output: OutputSchema | None = None
     unbound: bool = False
     effects: Effects = UNKNOWN
-    timeout: float | None = DEADLINE
+    timeout: float | None = DEFAULT_TIMEOUT
     inline: bool = False
     executor: Executor | None = None
     sequential: bool = False
@@ -244,8 +244,8 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
     on_error: ErrorHandler = True
     on_invalid: ErrorHandler = True
     on_crash: ErrorHandler = False
-    max_output: int | None = OUTPUT_LIMIT
-    approval: Needs | None = None
+    max_output: int | None = DEFAULT_MAX_OUTPUT
+    approval: ApprovalOption | None = None
     enabled: Enabled = True
     steps: tuple[Step, ...] = ()
     tags: tuple[str, ...] = ()
@@ -283,7 +283,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
         return dataclasses.replace(self, function=method, unbound=False)
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling("Tool.")
+        __getattr__ = attribute_hints("Tool.")
 
     def __repr__(self) -> str:
         shown = self.parameters.get("properties")
@@ -303,19 +303,19 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
         Raises:
             CallError: if it failed and `value` was not a call.
         """
-        return _lent().run_sync(lambda: self.ainvoke(value, run))
+        return _get_invoker().run_sync(lambda: self.ainvoke(value, run))
 
     async def ainvoke(self, value: object = "", run: InRun = None) -> Any:
         """`invoke`, to be awaited."""
-        return await _lent().ainvoke(self, value, run)
+        return await _get_invoker().ainvoke(self, value, run)
 
     def batch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
         """`invoke` for each value, side by side: answers in order, the first failure raised as there."""
-        return _lent().run_sync(lambda: self.abatch(values, run))
+        return _get_invoker().run_sync(lambda: self.abatch(values, run))
 
     async def abatch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
         """`batch`, to be awaited."""
-        return await _lent().abatch(self, values, run)
+        return await _get_invoker().abatch(self, values, run)
 
     @classmethod
     def from_schema(
@@ -342,7 +342,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
         >>> Tool.from_schema("double", "", schema, lambda _, a: a["n"] * 2).invoke({"n": 4})
         8
         """
-        body = check_on_invoke(name, external if on_invoke is None else on_invoke)
+        body = validate_on_invoke(name, external if on_invoke is None else on_invoke)
         options |= {"executor": external} if body is external else {}
 
         def call(_tool_context: ToolContext, /, **arguments: Any) -> Any:
@@ -377,7 +377,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_Raw):
 
 
 @functools.cache
-def kinds_of_options() -> dict[str, Kind | None]:
+def option_kinds() -> dict[str, ArgumentKind | None]:
     """Return what each option of a tool may be, by its annotation in `ToolOptions`."""
     return kinds_of(ToolOptions.__annotations__, __name__)
 
@@ -393,17 +393,17 @@ def compile_tool(
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)
-    known = kinds_of_options() if options else {}  # many tools have none
-    given = checked_options(
+    known = option_kinds() if options else {}  # many tools have none
+    given = validate_options(
         str(names[0] or getattr(function, "__name__", "a tool")), options, known
     )
     unknown_keys, docstring = given.get("unknown_keys", "forbid"), given.pop("docstring", "parse")
-    request = Request(*names, parameters, unknown_keys, docstring, caller)
+    request = DefinitionRequest(*names, parameters, unknown_keys, docstring, caller)
     plan = compile_function(function, request)
     return Tool(**{one.name: getattr(plan, one.name) for one in dataclasses.fields(plan)}, **given)
 
 
-def _lent() -> Invoker:
+def _get_invoker() -> Invoker:
     if _invoker:
         return _invoker[0]()
     raise SetupError("import toolkeel before running tools")

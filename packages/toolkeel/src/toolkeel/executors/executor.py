@@ -22,7 +22,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.toolset import Toolish, Toolset, as_toolset
 from toolkeel.context import ToolContext
-from toolkeel.define.executor_names import ExecutorName, executor_named
+from toolkeel.define.executor_names import ExecutorName, create_executor
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import SetupError
 
@@ -106,7 +106,7 @@ def with_executors(
     if lost := [name for name in executors if "*" not in name and name not in toolset]:
         raise SetupError(f"with_executors: no tool {', '.join(lost)} in {toolset!r}")
     by_pattern = {
-        name: executor_named(one) if isinstance(one, str) else one
+        name: create_executor(one) if isinstance(one, str) else one
         for name, one in executors.items()
     }
 

@@ -31,7 +31,7 @@ from toolkeel.call.body.run_body import invoke
 from toolkeel.call.result_message import render
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import CallError, Crashed, SetupError, describe
+from toolkeel.errors import CallError, Crashed, SetupError, describe_error
 from toolkeel.executors.frames import Message, MessageTooLarge, pack_message, receive_message
 from toolkeel.executors.local import run_without_loop, without_executor
 from toolkeel.messages import ToolCall
@@ -122,7 +122,7 @@ def _run_reporting(request: Message, report: Report) -> Message:
     try:
         tool = getattr(_load_module(request["module"], request["file"]), request["attribute"])
     except BaseException as error:
-        text = f"its process cannot import it: {describe(error)}"
+        text = f"its process cannot import it: {describe_error(error)}"
         return {"kind": SETUP_ERROR, "text": text, "trace": _format_traceback(error)}
     report({"started": True})
     try:
@@ -257,7 +257,7 @@ def _describe_failure(error: BaseException) -> Message:
     elif isinstance(error, CallError):
         details = from_json(to_json(dict(error.details), fallback=str, inf_nan_mode="strings"))
         return {"kind": error.kind, "text": error.text, "trace": "", "details": details}
-    return {"kind": "crashed", "text": describe(error), "trace": _format_traceback(error)}
+    return {"kind": "crashed", "text": describe_error(error), "trace": _format_traceback(error)}
 
 
 def _format_traceback(error: BaseException) -> str:

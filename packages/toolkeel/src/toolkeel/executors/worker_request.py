@@ -47,7 +47,7 @@ def check_sendable(tool: AnyTool, executor: str) -> None:
     """
     locate_tool(tool)
     for parameter in tool.injected:
-        if not parameter.marker.crosses:
+        if not parameter.marker.crosses_processes:
             raise SetupError(
                 f"{tool.name}: {parameter.name} is injected, which is not possible in "
                 f"another process; remove the parameter, or remove executor={executor}"

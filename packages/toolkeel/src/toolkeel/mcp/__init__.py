@@ -20,6 +20,6 @@ variables       what stands for something else in such a file: variables, files 
 
 import logging
 
-from toolkeel._common.redact_secrets import protected
+from toolkeel._common.redact_secrets import protect_logger
 
-protected(logging.getLogger("toolkeel.mcp"))
+protect_logger(logging.getLogger("toolkeel.mcp"))

@@ -24,7 +24,7 @@ from toolkeel._records.messages_json import inline, is_text_type
 from toolkeel._records.record import NOTHING
 from toolkeel.content import Audio, Block, Content, Data, File, Image, Text
 from toolkeel.define.dialect.definition import definition
-from toolkeel.define.returns import Output
+from toolkeel.define.returns import OutputSchema
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.define.tool import AnyTool, ToolOptions
 from toolkeel.effects import UNKNOWN, Effects
@@ -307,7 +307,7 @@ def from_definition(tool: types.Tool) -> ToolOptions:
     return {"effects": effects, "provider_options": extras, "unknown_keys": "allow"}
 
 
-def output_from_schema(schema: Mapping[str, object]) -> Output:
+def output_from_schema(schema: Mapping[str, object]) -> OutputSchema:
     """Return the output of a peer's tool, validated by its schema.
 
     Args:
@@ -320,7 +320,7 @@ def output_from_schema(schema: Mapping[str, object]) -> Output:
             raise ValueError("; ".join(map(str, compiled.errors(value)[:5])))
         return value
 
-    return Output(schema, check)
+    return OutputSchema(schema, check)
 
 
 def to_annotations(effects: Effects) -> dict[str, object]:

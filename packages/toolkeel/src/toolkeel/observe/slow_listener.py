@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 
-from toolkeel._common.cancel import log
+from toolkeel._common.cancel import get_logger
 from toolkeel._common.unread_events import MOST, UnreadEvents
 from toolkeel.errors import SetupError
 from toolkeel.events import Event
@@ -64,7 +64,7 @@ class SlowListener:
             try:
                 self._listener(event)
             except Exception:
-                log().exception("a listener failed on %s; the run continues", event.type)
+                get_logger().exception("a listener failed on %s; the run continues", event.type)
 
     def close(self, timeout: float | None = None) -> None:
         """Wait until the listener has received everything, at most `timeout` seconds."""

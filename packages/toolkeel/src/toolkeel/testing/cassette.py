@@ -186,7 +186,7 @@ class Cassette:
     def _clean(self, value: Any) -> Any:
         if isinstance(value, str):
             for number, known in self._redactors:
-                value = known.text(value, f"<secret {number}>")
+                value = known.redact_text(value, f"<secret {number}>")
             return self._ignore.sub(IGNORED, value)
         if isinstance(value, dict):
             return {self._clean(key): self._clean(item) for key, item in value.items()}

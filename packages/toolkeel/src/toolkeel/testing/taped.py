@@ -8,7 +8,7 @@ from toolkeel._records.messages_json import load_message
 from toolkeel.agent.bind_tools import Binds
 from toolkeel.agent.reply_assembly import ReplyBuilder
 from toolkeel.context import ToolContext
-from toolkeel.define.tool import Place, Prepared, Proceed
+from toolkeel.define.tool import Prepared, Proceed, StepPlace
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import (
     Delta,
@@ -98,7 +98,7 @@ class TapedTools:
         cassette: Where the results are: in the requests that followed the calls.
     """
 
-    place: Place = "cache"
+    place: StepPlace = "cache"
 
     def __init__(self, cassette: Cassette) -> None:
         self._cassette = cassette

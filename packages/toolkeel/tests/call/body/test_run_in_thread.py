@@ -130,7 +130,7 @@ def test_a_body_in_a_thread_that_looks_at_the_token_ends_by_itself() -> None:
         """Look now and then."""
         shared.cancel.cancel("enough")
         for _ in range(1000):
-            context.cancel.check()
+            context.cancel.raise_if_cancelled()
             time.sleep(0.001)
 
     result = result_of(polite, "", shared)

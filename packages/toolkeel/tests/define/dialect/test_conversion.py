@@ -1,23 +1,25 @@
 from __future__ import annotations
 
-from toolkeel.define.dialect.conversion import Conversion, Place, note
+from toolkeel.define.dialect.conversion import Conversion, SchemaPlace, add_note
 from toolkeel.define.dialect.provider_facts import DIALECTS
 
 
 def test_a_note_joins_the_description_and_keeps_chinese_as_it_is() -> None:
-    assert note({}, "default", "北京") == {"description": '(default: "北京")'}
-    assert note({"description": "城市"}, "enum", [1])["description"] == "城市 (enum: [1])"
+    assert add_note({}, "default", "北京") == {"description": '(default: "北京")'}
+    assert add_note({"description": "城市"}, "enum", [1])["description"] == "城市 (enum: [1])"
 
 
 def test_a_long_note_is_cut_with_an_ellipsis() -> None:
-    assert len(note({}, "enum", ["x" * 50] * 100)["description"]) < 420
-    assert "…" in note({}, "enum", ["x" * 50] * 100)["description"]
+    assert len(add_note({}, "enum", ["x" * 50] * 100)["description"]) < 420
+    assert "…" in add_note({}, "enum", ["x" * 50] * 100)["description"]
 
 
 def test_a_dropped_keyword_is_told_and_reported_once() -> None:
     run = Conversion(DIALECTS["compatible"], {})
     for _ in range(2):
-        told = run.drop({"type": "string", "format": "uri"}, "format", Place("#/properties/it"))
+        told = run.drop_keyword(
+            {"type": "string", "format": "uri"}, "format", SchemaPlace("#/properties/it")
+        )
     assert told == {"type": "string", "description": '(format: "uri")'}
     assert [str(loss) for loss in run.losses] == [
         "#/properties/it: format: an OpenAI-compatible server does not take format; "
@@ -28,14 +30,14 @@ def test_a_dropped_keyword_is_told_and_reported_once() -> None:
 def test_what_tells_a_model_nothing_is_reported_but_not_noted() -> None:
     run = Conversion(DIALECTS["compatible"], {})
     for keyword, value in (("title", "T"), ("default", None), ("additionalProperties", False)):
-        assert run.drop({keyword: value}, keyword, Place("#")) == {}
+        assert run.drop_keyword({keyword: value}, keyword, SchemaPlace("#")) == {}
     assert [loss.what for loss in run.losses] == ["title", "default", "additionalProperties"]
 
 
 def test_a_refusal_counts_as_a_loss_where_there_is_no_other_mode() -> None:
     strict, ordinary = Conversion(DIALECTS["openai-strict"], {}), Conversion(DIALECTS["openai"], {})
     for run in (strict, ordinary):
-        run.refuse(Place("#"), "not", "because")
+        run.refuse_strict(SchemaPlace("#"), "not", "because")
     assert (len(strict.refusals), len(strict.losses)) == (1, 0)
     assert (len(ordinary.refusals), len(ordinary.losses)) == (0, 1)
 

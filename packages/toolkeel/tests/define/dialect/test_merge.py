@@ -7,7 +7,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from tests.define.schema_cases import JSON_VALUES, is_valid, tool_schemas, values_of
-from toolkeel.define.dialect.merge import admits_null, conjoin, disjoint, nullable, one_object
+from toolkeel.define.dialect.merge import admits_null, conjoin, disjoint, merge_objects, nullable
 
 Json = Any
 
@@ -123,7 +123,7 @@ def test_what_is_said_to_refuse_null_refuses_it(case: tuple[list[Json], Json, Js
 
 
 def test_several_objects_become_one_that_holds_each() -> None:
-    one = one_object(
+    one = merge_objects(
         [
             {"properties": {"a": {"type": "string"}, "n": {}}, "required": ["n", "a"]},
             {"properties": {"a": {"type": "integer"}, "n": {}}, "required": ["n"]},
@@ -134,7 +134,7 @@ def test_several_objects_become_one_that_holds_each() -> None:
         "properties": {"a": {"anyOf": [{"type": "string"}, {"type": "integer"}]}, "n": {}},
         "required": ["n"],
     }
-    assert one_object([{"type": "object"}, {"type": "string"}]) is None
+    assert merge_objects([{"type": "object"}, {"type": "string"}]) is None
     closed = {"properties": {}, "additionalProperties": False}
-    assert (one_object([closed, closed]) or {})["additionalProperties"] is False
-    assert "additionalProperties" not in (one_object([closed, {}]) or {})
+    assert (merge_objects([closed, closed]) or {})["additionalProperties"] is False
+    assert "additionalProperties" not in (merge_objects([closed, {}]) or {})

@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 from tests.define.schema_cases import is_valid, parameters, report, sent
 from toolkeel.define.dialect import Target, compile_schema
-from toolkeel.define.dialect.normal_form import normalise
-from toolkeel.define.dialect.provider_facts import DIALECTS, words
-from toolkeel.define.subschemas import pointer
+from toolkeel.define.dialect.normal_form import normalize
+from toolkeel.define.dialect.provider_facts import DIALECTS, word_set
+from toolkeel.define.subschemas import json_pointer
 from toolkeel.errors import DefinitionError
 
 Json = Any
@@ -90,7 +90,7 @@ def test_only_definitions_that_are_reached_are_kept_in_their_order() -> None:
     schema = parameters(it={"$ref": "#/$defs/B"}) | {
         "$defs": {"A": {"type": "string"}, "Unused": {}, "B": {"items": {"$ref": "#/$defs/A"}}}
     }
-    assert list(normalise(schema)[0]["$defs"]) == ["A", "B"]
+    assert list(normalize(schema)[0]["$defs"]) == ["A", "B"]
 
 
 def test_a_property_called_like_a_keyword_is_a_property() -> None:
@@ -99,7 +99,7 @@ def test_a_property_called_like_a_keyword_is_a_property() -> None:
         "items": {"const": {"$ref": "#/nowhere"}},
         "$defs": {},
     }
-    assert normalise(parameters(**properties)) == (parameters(**properties), ())
+    assert normalize(parameters(**properties)) == (parameters(**properties), ())
 
 
 def test_two_definitions_of_one_name_are_told_apart() -> None:
@@ -107,14 +107,14 @@ def test_two_definitions_of_one_name_are_told_apart() -> None:
         "$defs": {"X": {"type": "string"}},
         "definitions": {"X": {"type": "integer"}},
     }
-    normal, _ = normalise(schema)
+    normal, _ = normalize(schema)
     target = {name: normal["$defs"][normal["properties"][name]["$ref"][8:]] for name in "ab"}
     assert target == {"a": {"type": "string"}, "b": {"type": "integer"}}
 
 
 def test_old_dependencies_become_the_two_kinds_of_now() -> None:
     schema = {"dependencies": {"a": ["b"], "c": {"required": ["d"]}}}
-    assert normalise(schema)[0] == {
+    assert normalize(schema)[0] == {
         "dependentRequired": {"a": ["b"]},
         "dependentSchemas": {"c": {"required": ["d"]}},
     }
@@ -146,7 +146,7 @@ def test_a_schema_that_is_none_is_refused_with_its_place(schema: Json, place: st
 
 
 def test_an_enum_without_values_is_a_schema_that_nothing_fits() -> None:
-    assert normalise(parameters(it={"enum": []}))[0] == parameters(it={"not": {}})
+    assert normalize(parameters(it={"enum": []}))[0] == parameters(it={"not": {}})
 
 
 @pytest.mark.parametrize("schema", [{"enum": [None]}, {"allOf": [{"const": "x"}]}])
@@ -162,7 +162,7 @@ JUNK = st.recursive(
         | st.dictionaries(
             st.sampled_from(
                 sorted(
-                    words(
+                    word_set(
                         "type properties items anyOf allOf oneOf enum const $ref $defs required a not"
                         " minimum exclusiveMinimum prefixItems additionalProperties dependencies"
                         " default description nullable"
@@ -190,4 +190,4 @@ def test_whatever_comes_in_is_compiled_or_refused(schema: Json) -> None:
 
 
 def test_a_pointer_escapes_what_a_pointer_must() -> None:
-    assert pointer(["properties", "a/b~c"]) == "#/properties/a~1b~0c"
+    assert json_pointer(["properties", "a/b~c"]) == "#/properties/a~1b~0c"

@@ -20,7 +20,7 @@ from tests.define.schema_cases import (
 )
 from tests.shared import shared_file
 from toolkeel.define.dialect import Compiled, Target, compile_schema, restore_keys
-from toolkeel.define.dialect.provider_facts import DIALECTS, words
+from toolkeel.define.dialect.provider_facts import DIALECTS, word_set
 from toolkeel.define.import_definition import parse_definition
 
 Json = Any
@@ -162,21 +162,21 @@ def test_strict_is_given_up_only_with_a_reason_and_never_silently(schema: Json) 
 
 # — what each provider documents, said once more, in other words —
 
-OPENAI_STRICT = words(
+OPENAI_STRICT = word_set(
     "type properties required additionalProperties items enum const anyOf $ref $defs title"
     " description pattern format multipleOf minimum maximum exclusiveMinimum exclusiveMaximum"
     " minItems maxItems"
 )
-ANTHROPIC_STRICT = words(
+ANTHROPIC_STRICT = word_set(
     "type properties required additionalProperties items enum const anyOf $ref $defs title"
     " description default pattern format minItems"
 )
-GEMINI_LEGACY = words(
+GEMINI_LEGACY = word_set(
     "type format title description nullable default enum items minItems maxItems properties"
     " required minProperties maxProperties minimum maximum minLength maxLength pattern"
     " anyOf"
 )
-COMPATIBLE = words(
+COMPATIBLE = word_set(
     "type description enum properties required items minimum maximum minItems maxItems minLength"
     " maxLength pattern"
 )

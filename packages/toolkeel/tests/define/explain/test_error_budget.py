@@ -14,7 +14,7 @@ from pydantic import BaseModel
 from toolkeel import Tool, Toolset, tool
 from toolkeel.call.arguments.coerce import MAX_CHANGES
 from toolkeel.call.arguments.validate import prepare
-from toolkeel.define.explain.error_budget import MOST, Bounded
+from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator
 from toolkeel.errors import CallError
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -115,7 +115,7 @@ def test_a_wrong_leaf_of_a_recursive_type_is_told_however_deep_it_lies(
 def test_both_judges_say_the_same_of_a_recursive_value(levels: int, side: str, leaf: Any) -> None:
     value = {"x": _deep(levels, leaf, side)}
     assert (_call(evaluate, value).kind is None) is (leaf == 1)
-    refused = Bounded(evaluate.parameters).refuses(json.dumps(value) + "{" * 9, value)
+    refused = BoundedValidator(evaluate.parameters).refuses(json.dumps(value) + "{" * 9, value)
     assert refused is (leaf != 1)
 
 
@@ -128,7 +128,7 @@ def test_many_wrong_items_are_told_by_the_first_hundred() -> None:
         message = _call(add, arguments)
         assert message.kind == "invalid_arguments"
         errors: Any = message.details["errors"]
-        assert 1 <= len(errors) <= MOST
+        assert 1 <= len(errors) <= MAX_ERRORS
         assert len(message.text) < 3000
     assert "numbers[300]" in message.text
 
@@ -165,8 +165,8 @@ def test_a_type_that_leads_nowhere_back_is_not_recursive() -> None:
     def take(x: Leaf, y: list[Leaf]) -> None:
         """Take."""
 
-    assert not Bounded(tool(take).parameters).is_recursive
-    assert Bounded(evaluate.parameters).is_recursive
+    assert not BoundedValidator(tool(take).parameters).is_recursive
+    assert BoundedValidator(evaluate.parameters).is_recursive
 
 
 class Row(BaseModel):

@@ -8,14 +8,14 @@ from hypothesis import given, reject
 
 from tests.call.arguments.test_parse import JSON
 from tests.define.schema.test_from_json_schema import SCHEMAS
-from toolkeel.define.explain.flat_unions import Unionless
+from toolkeel.define.explain.flat_unions import UnionFreeSchema
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import DefinitionError
 
 
 def test_each_union_stands_behind_a_double_negation() -> None:
     branches: list[Any] = [{"type": "string"}, {"type": "null"}]
-    form = Unionless({"properties": {"a": {"anyOf": branches, "title": "A"}}}, False)
+    form = UnionFreeSchema({"properties": {"a": {"anyOf": branches, "title": "A"}}}, False)
     hidden = {"allOf": [{"not": {"not": {"anyOf": branches}}}], "title": "A"}
     assert form.schema == {"properties": {"a": hidden}}
     assert form.unions == {("properties", "a", "allOf", 0): ("anyOf", branches)}
@@ -28,7 +28,7 @@ def test_the_schema_given_is_not_changed_and_its_parts_are_known_by_their_new_pl
         "anyOf": [{"$ref": "#/oneOf/0/anyOf/0"}],
     }
     before = repr(schema)
-    form = Unionless(schema, False)
+    form = UnionFreeSchema(schema, False)
     assert repr(schema) == before
     for place, original in form.origin.items():
         at: Any = form.schema
@@ -42,7 +42,7 @@ def test_the_schema_given_is_not_changed_and_its_parts_are_known_by_their_new_pl
 
 def test_data_that_looks_like_a_union_is_left_alone() -> None:
     schema = {"enum": [{"anyOf": [1]}], "properties": {"anyOf": {"type": "string"}}}
-    form = Unionless(schema, False)
+    form = UnionFreeSchema(schema, False)
     assert (form.schema, form.unions) == (schema, {})
 
 
@@ -51,8 +51,8 @@ def test_there_is_no_such_form_where_places_cannot_be_told() -> None:
         "anyOf": [{"$ref": "item"}],
         "$defs": {"i": {"$id": "item", "type": "string"}},
     }
-    assert Unionless(schema, False).schema is None
-    assert Unionless({"anyOf": [{"$ref": "http://other"}]}, True).schema is None
+    assert UnionFreeSchema(schema, False).schema is None
+    assert UnionFreeSchema({"anyOf": [{"$ref": "http://other"}]}, True).schema is None
 
 
 @given(SCHEMAS, SCHEMAS, JSON)
@@ -64,6 +64,6 @@ def test_the_form_takes_the_very_values_that_the_schema_takes(
         compiled = compile_json_schema(root)
     except DefinitionError:  # its references form more than one ring
         reject()
-    form = Unionless(root, False).schema
+    form = UnionFreeSchema(root, False).schema
     assert form is not None
     assert compile_json_schema(form).is_valid(value) == compiled.is_valid(value)

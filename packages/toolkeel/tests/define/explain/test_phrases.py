@@ -13,9 +13,9 @@ from toolkeel.define.explain.phrases import (
     alternatives,
     describe_type,
     describe_value,
-    short,
+    short_json,
 )
-from toolkeel.define.explain.validation_errors import nearest
+from toolkeel.define.explain.validation_errors import nearest_name
 
 
 @pytest.mark.parametrize(
@@ -124,8 +124,8 @@ def test_no_value_takes_more_than_eighty_characters(value: object) -> None:
 
 @given(JSON)
 def test_a_short_form_is_bounded_whatever_the_value(value: object) -> None:
-    assert len(short(value)) <= 120
-    short(value).encode()
+    assert len(short_json(value)) <= 120
+    short_json(value).encode()
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ def test_a_short_form_is_bounded_whatever_the_value(value: object) -> None:
 def test_the_nearest_name_is_found_across_case_and_joints(
     name: str, candidates: list[str], found: str | None
 ) -> None:
-    assert nearest(name, candidates) == found
+    assert nearest_name(name, candidates) == found
 
 
 def test_every_schema_in_place_is_found_once_even_in_a_circle() -> None:

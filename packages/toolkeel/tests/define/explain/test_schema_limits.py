@@ -12,7 +12,7 @@ from toolkeel.define.explain.schema_limits import (
     MAX_ALTERNATIVES,
     MAX_DEPTH,
     check_work,
-    plain_schema,
+    to_plain_schema,
 )
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import DefinitionError
@@ -26,16 +26,16 @@ def _nested(levels: int) -> dict[str, Any]:
 
 
 def test_the_deepest_schema_allowed_is_taken_and_one_level_more_is_not() -> None:
-    assert plain_schema(_nested(MAX_DEPTH)) == _nested(MAX_DEPTH)
+    assert to_plain_schema(_nested(MAX_DEPTH)) == _nested(MAX_DEPTH)
     with pytest.raises(DefinitionError, match="more than 64 levels"):
-        plain_schema(_nested(MAX_DEPTH + 1))
+        to_plain_schema(_nested(MAX_DEPTH + 1))
 
 
 def test_a_schema_that_holds_itself_is_too_deep() -> None:
     schema: dict[str, Any] = {}
     schema["items"] = schema
     with pytest.raises(DefinitionError, match="more than 64 levels"):
-        plain_schema(schema)
+        to_plain_schema(schema)
 
 
 def test_as_many_branches_as_allowed_are_taken_and_one_more_is_not() -> None:
@@ -128,5 +128,5 @@ def test_a_reference_that_only_the_validator_can_follow_is_refused() -> None:
 
 def test_mappings_and_tuples_become_plain_data_of_their_own() -> None:
     inner = MappingProxyType({"enum": ("a", "b")})
-    assert plain_schema(MappingProxyType({"items": inner})) == {"items": {"enum": ["a", "b"]}}
-    assert plain_schema(True) is True
+    assert to_plain_schema(MappingProxyType({"items": inner})) == {"items": {"enum": ["a", "b"]}}
+    assert to_plain_schema(True) is True

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from toolkeel.define.explain.validation_errors import (
-    expected,
+    describe_expected,
     invalid_arguments,
     known_keys,
     missing_field,
@@ -35,9 +35,9 @@ def test_one_field_of_enormous_name_and_phrase_makes_one_bounded_line() -> None:
 def test_the_words_for_one_field_serve_every_validator() -> None:
     root = {"properties": {"unit": {"enum": ["c", "f"]}, "n": {"type": "integer"}}}
     unit, number = root["properties"]["unit"], root["properties"]["n"]
-    assert expected([unit], root, "F") == 'one of "c", "f" (did you mean "f"?)'
-    assert expected([unit, number], root) == 'one of "c", "f", or an integer'
-    assert expected([], root) == "any value"
+    assert describe_expected([unit], root, "F") == 'one of "c", "f" (did you mean "f"?)'
+    assert describe_expected([unit, number], root) == 'one of "c", "f", or an integer'
+    assert describe_expected([], root) == "any value"
     assert known_keys([root], root) == ["unit", "n"]
     assert str(missing_field(("n",), [number], root)) == "n: expected an integer (required)"
     assert str(unknown_key(("m",), [])) == "m: expected no keys at all, got an unknown key"

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from tests.define.calling import answered, called, taking
-from toolkeel.define.reading.annotations import modern
+from toolkeel.define.reading.annotations import modernize
 
 
 class Base(typing.TypedDict):
@@ -85,7 +85,7 @@ untouched = st.recursive(
 
 @given(untouched)
 def test_whatever_pydantic_takes_as_it_is_stays_the_very_same(annotation: Any) -> None:
-    assert modern(annotation) is annotation
+    assert modernize(annotation) is annotation
 
 
 @given(untouched)
@@ -97,5 +97,5 @@ def test_iterables_become_lists_wherever_they_stand(annotation: Any) -> None:
         lambda inner: list[inner] | None,
         lambda inner: list[inner],
     ):
-        assert modern(wrap(Iterable[annotation])) == wrap(list[annotation])
-    assert modern(typing.Iterable) == list[Any]
+        assert modernize(wrap(Iterable[annotation])) == wrap(list[annotation])
+    assert modernize(typing.Iterable) == list[Any]

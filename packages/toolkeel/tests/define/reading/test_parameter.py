@@ -59,5 +59,5 @@ def test_a_description_of_several_values_stays_with_each_of_them() -> None:
 
 def test_told_is_the_annotation_with_its_description() -> None:
     field = read(int, docs="a number")
-    assert get_args(field.told())[1].description == "a number"
-    assert read(int).told() is int
+    assert get_args(field.with_description())[1].description == "a number"
+    assert read(int).with_description() is int

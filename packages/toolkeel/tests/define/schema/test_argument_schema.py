@@ -28,7 +28,7 @@ from pydantic import AfterValidator, AliasChoices, BaseModel, ConfigDict, Field,
 
 from toolkeel import Toolset, tool
 from toolkeel.call.arguments.validate import prepare, revalidate
-from toolkeel.define.output_type import output_form
+from toolkeel.define.output_type import compile_output_form
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import CallError, DefinitionError, InvalidArguments
 from toolkeel.messages import ToolCall
@@ -479,7 +479,7 @@ def test_whatever_is_given_as_a_type_pydantics_advice_is_not_told(annotation: An
         """Take."""
 
     take.__annotations__["x"] = annotation
-    for made in (lambda: tool(take), lambda: output_form(annotation)):
+    for made in (lambda: tool(take), lambda: compile_output_form(annotation)):
         try:
             made()
         except DefinitionError as error:

@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 
 from toolkeel import ToolCall, tool
 from toolkeel.call.arguments.validate import as_json, fill_defaults, prepare, revalidate
-from toolkeel.define.schema.canonical import canonical, renamed
+from toolkeel.define.schema.canonical_json import aliases_of, canonical_json
 from toolkeel.define.tool import AnyTool
 
 
@@ -154,12 +154,14 @@ def test_parameters_and_model_fields_keep_the_names_the_model_knows() -> None:
         prepared = prepare(ToolCall("1", made.name, sent), made)
         assert as_json(prepared) == whole
         assert revalidate(prepared).arguments == fill_defaults(prepared).arguments
-    assert dict(go.arguments.keys) == {"city": "cityName"}
-    assert dict(born.arguments.keys) == {"first_name": "firstName", "born_on": "bornOn"}
+    assert dict(go.arguments.aliases) == {"city": "cityName"}
+    assert dict(born.arguments.aliases) == {"first_name": "firstName", "born_on": "bornOn"}
 
 
 def test_only_fields_with_another_name_count_as_renamed() -> None:
-    assert renamed({"a": [Field()], "b": [Field(alias="b")], "c": [Field(alias="C")]}) == {"c": "C"}  # type: ignore[list-item]
+    assert aliases_of({"a": [Field()], "b": [Field(alias="b")], "c": [Field(alias="C")]}) == {
+        "c": "C"
+    }  # type: ignore[list-item]
 
 
 JSON = st.recursive(
@@ -175,7 +177,7 @@ JSON = st.recursive(
 
 @given(st.dictionaries(st.text(min_size=1), JSON, max_size=4))
 def test_json_values_are_their_own_canonical_form_made_anew(values: dict[str, Any]) -> None:
-    made = canonical(values, {})
+    made = canonical_json(values, {})
     assert json.dumps(made) == json.dumps(values)
     assert all(made[k] is not v for k, v in values.items() if isinstance(v, list | dict))
 

@@ -14,12 +14,12 @@ from toolkeel import tool
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.arguments.validate import prepare
 from toolkeel.define.schema.closed_objects import (
-    is_loose,
+    find_unknown_keys,
+    has_untyped_values,
+    is_nested,
     is_open,
-    is_plain,
-    nests,
-    objects,
-    unknown_keys,
+    is_strict_throughout,
+    object_schemas,
 )
 from toolkeel.errors import InvalidArguments
 from toolkeel.messages import ToolCall
@@ -48,7 +48,7 @@ def core(annotation: Any) -> Any:
     [int, str | None, list[float], dict[str, int], Literal["a", "b"], Any, list[list[bool] | str]],
 )
 def test_scalars_and_collections_of_them_are_plain(annotation: Any) -> None:
-    assert is_plain(core(annotation))
+    assert is_strict_throughout(core(annotation))
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_scalars_and_collections_of_them_are_plain(annotation: Any) -> None:
     ],
 )
 def test_what_has_settings_of_its_own_is_not_plain(annotation: Any) -> None:
-    assert not is_plain(core(annotation))
+    assert not is_strict_throughout(core(annotation))
 
 
 @pytest.mark.parametrize("annotation", [int, float, bool, list[int], dict[str, int], int | None])
@@ -105,7 +105,7 @@ def test_a_field_that_is_lax_of_its_own_stays_strict_for_models() -> None:
     ],
 )
 def test_what_can_hold_objects_is_known(schema: dict[str, Any], nested: bool) -> None:
-    assert nests(schema) is nested
+    assert is_nested(schema) is nested
 
 
 @pytest.mark.parametrize(
@@ -123,8 +123,8 @@ def test_a_repeated_key_is_seen_wherever_it_stands(text: str) -> None:
         return ""
 
     arguments = body.arguments
-    assert arguments.nested == ("model", "models")
-    assert needs_strict_check(text, arguments.validate(text), None, arguments.nested)
+    assert arguments.nested_properties == ("model", "models")
+    assert needs_strict_check(text, arguments.validate(text), None, arguments.nested_properties)
 
 
 @pytest.mark.parametrize("text", ['{"a": "x"}', '{"a": 1, "b": 2}', "{}", '{"a": {"b": 1}}'])
@@ -159,7 +159,9 @@ def test_text_that_is_no_json_is_not_explained_by_fields() -> None:
 def test_open_and_closed_objects_are_told_apart() -> None:
     inner = {"type": "object", "properties": {"b": {}}, "additionalProperties": True}
     schema = {"type": "object", "properties": {"a": inner}, "additionalProperties": False}
-    assert [is_open(part) for part in objects(schema)] == [False, True]
-    found = unknown_keys({"a": {"z": 1}, "x": 1}, schema, schema, ())
+    assert [is_open(part) for part in object_schemas(schema)] == [False, True]
+    found = find_unknown_keys({"a": {"z": 1}, "x": 1}, schema, schema, ())
     assert [field.path for field in found] == [("x",)]
-    assert is_loose(schema) and not is_loose({"properties": {"a": {"type": "string"}}})
+    assert has_untyped_values(schema) and not has_untyped_values(
+        {"properties": {"a": {"type": "string"}}}
+    )

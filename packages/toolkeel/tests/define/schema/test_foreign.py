@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from toolkeel.define.schema.foreign import MOST, runnable
+from toolkeel.define.schema.foreign import MOST, make_compilable
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.errors import DefinitionError
 
@@ -41,7 +41,7 @@ def properties(**each: Any) -> dict[str, Any]:
 )  # fmt: skip
 def test_what_cannot_be_run_is_taken_out_and_named(given: Any, kept: Any) -> None:
     before = repr(given)
-    found, problems = runnable(given, root="object")
+    found, problems = make_compilable(given, root="object")
     assert found == kept and len(problems) == 1 and "is not checked" in problems[0]
     assert repr(given) == before
 
@@ -56,9 +56,9 @@ def test_what_cannot_be_run_is_taken_out_and_named(given: Any, kept: Any) -> Non
     ],
 )
 def test_arguments_are_objects_whatever_the_root_says_of_its_type(given: dict[str, Any]) -> None:
-    found, problems = runnable(given, root="object")
+    found, problems = make_compilable(given, root="object")
     assert found["type"] == "object" and problems == ()
-    assert runnable(given)[0] == given
+    assert make_compilable(given)[0] == given
 
 
 @pytest.mark.parametrize(
@@ -70,7 +70,7 @@ def test_arguments_are_objects_whatever_the_root_says_of_its_type(given: dict[st
     ],
 )
 def test_an_older_dialect_is_told_by_its_words(given: Any, value: object, fits: bool) -> None:
-    found, problems = runnable(given)
+    found, problems = make_compilable(given)
     assert problems == () and compile_json_schema(found).is_valid(value) is fits
 
 
@@ -85,9 +85,12 @@ def test_an_older_dialect_is_told_by_its_words(given: Any, value: object, fits: 
 )
 def test_nullable_takes_null_as_those_mean_it_who_write_it(given: Any, kept: Any) -> None:
     shared = {"$defs": {"a": STRING}}
-    found, problems = runnable({**properties(x={**given, "nullable": True}), **shared})
+    found, problems = make_compilable({**properties(x={**given, "nullable": True}), **shared})
     assert (found, problems) == ({**properties(x=kept), **shared}, ())
-    assert runnable({**properties(x=given), "nullable": True}, root="object")[0]["type"] == "object"
+    assert (
+        make_compilable({**properties(x=given), "nullable": True}, root="object")[0]["type"]
+        == "object"
+    )
 
 
 MANY = {f"p{i}": {"type": "no", "description": "d"} for i in range(MOST + 1)}
@@ -109,13 +112,13 @@ MANY = {f"p{i}": {"type": "no", "description": "d"} for i in range(MOST + 1)}
     ],
 )
 def test_arguments_that_cannot_be_checked_keep_their_names(given: Any, why: str) -> None:
-    found, problems = runnable(given, root="object")
+    found, problems = make_compilable(given, root="object")
     assert why in problems[-1] and "only names and kinds" in problems[-1]
     assert found["required"] == given.get("required", [])
     assert compile_json_schema(found).is_valid({"p1": 5})
     assert found["properties"]["p1"]["description"][:9] in ("d", "d" * 9)
     with pytest.raises(DefinitionError):
-        runnable(given)
+        make_compilable(given)
 
 
 @pytest.mark.parametrize("keyword", ["not", "if", "oneOf", "items", "allOf"])
@@ -124,7 +127,7 @@ def test_a_schema_without_end_takes_what_lies_too_deep_for_it(keyword: str) -> N
     for level in range(101):
         inner = deep if keyword != "oneOf" else [deep, {"type": "null"}]
         deep = {keyword: [deep] if keyword == "allOf" else inner, "title": str(level)}
-    found, problems = runnable(deep)
+    found, problems = make_compilable(deep)
     assert "64 levels deep" in problems[0] and found["title"] == "100"
     assert compile_json_schema(found).is_valid("anything")
 
@@ -146,7 +149,7 @@ def test_whatever_is_written_there_is_a_schema_that_compiles_or_a_named_fault(
     schema: dict[str, Any],
 ) -> None:
     try:
-        found, _ = runnable(schema, root="object")
+        found, _ = make_compilable(schema, root="object")
     except DefinitionError:
         return
     compile_json_schema(found)

@@ -17,9 +17,9 @@ from tests.call.arguments.test_parse import JSON
 from tests.shared import shared_file
 from toolkeel.define.schema.from_json_schema import (
     JsonSchemaValidator,
-    arguments_of_schema,
+    arguments_from_schema,
     check_tool_schema,
-    closed,
+    close_root,
     compile_json_schema,
 )
 from toolkeel.errors import DefinitionError, InvalidArguments
@@ -359,37 +359,37 @@ def test_any_other_schema_is_refused_naming_the_tool(schema: object, says: str) 
 
 
 def test_a_root_is_closed_unless_it_says_something_about_other_keys() -> None:
-    assert closed({"properties": {"a": {}}})["additionalProperties"] is False
+    assert close_root({"properties": {"a": {}}})["additionalProperties"] is False
     for said in (
         {"properties": {}, "additionalProperties": True},
         {"properties": {}, "patternProperties": {}},
         {"properties": {}, "allOf": [{"properties": {"b": {}}}]},
         {"type": "object"},
     ):
-        assert closed(said) == said
+        assert close_root(said) == said
 
 
 def test_arguments_of_a_schema_are_validated_filled_and_explained() -> None:
-    arguments = arguments_of_schema("weather", TOOL, "forbid")
+    arguments = arguments_from_schema("weather", TOOL, "forbid")
     assert arguments.schema["additionalProperties"] is False
     values = arguments.validate('{"city": "Paris"}')
-    assert arguments.fill is not None
-    arguments.fill(values)
+    assert arguments.fill_defaults is not None
+    arguments.fill_defaults(values)
     assert values == {"city": "Paris", "unit": "celsius", "days": []}
     for text in ("[]", "{}", '{"city": "x", "a": 1}', '{"city": NaN}', "{", '{"city": "\ud83d"}'):
         with pytest.raises(ValueError):
             arguments.validate(text)
     with pytest.raises(InvalidArguments) as caught:
-        arguments.check({"cty": "Paris"})
+        arguments.validate_value({"cty": "Paris"})
     assert {error.path for error in caught.value.errors} == {("city",), ("cty",)}
     assert 'did you mean "city"?' in caught.value.text
-    assert arguments.check({"city": "Paris"}) == {"city": "Paris"}
+    assert arguments.validate_value({"city": "Paris"}) == {"city": "Paris"}
 
 
 def test_arguments_of_an_open_schema_take_other_keys_only_if_the_tool_says_so() -> None:
-    assert arguments_of_schema("t", TOOL, "allow").validate('{"city": "x", "a": 1}')["a"] == 1
+    assert arguments_from_schema("t", TOOL, "allow").validate('{"city": "x", "a": 1}')["a"] == 1
     with pytest.raises(DefinitionError, match="Tool 'weather': The JSON Schema does not compile"):
-        arguments_of_schema("weather", {"properties": {"a": {"type": "float"}}}, "forbid")
+        arguments_from_schema("weather", {"properties": {"a": {"type": "float"}}}, "forbid")
 
 
 # — any schema, any value —

@@ -3,7 +3,7 @@
 from pydantic import BaseModel, Field
 
 from toolkeel.define.schema.argument_schema import compile_arguments
-from toolkeel.define.schema.closed_objects import closing_facts
+from toolkeel.define.schema.closed_objects import close_objects
 from toolkeel.define.schema.from_model import from_model
 
 
@@ -25,11 +25,11 @@ def test_fields_that_were_left_out_are_filled_with_values_of_their_own() -> None
     made = from_model("search", Query, (), "forbid")
     values = made.validate('{"text": "a"}')
     assert values == {"text": "a"}
-    assert made.fill is not None
-    made.fill(values)
+    assert made.fill_defaults is not None
+    made.fill_defaults(values)
     assert values == {"text": "a", "limit": 10, "tags": []}
     assert values["tags"] is not Query.model_fields["tags"].default
-    assert made.keys == {"limit": "max"}
+    assert made.aliases == {"limit": "max"}
 
 
 def test_a_hidden_field_is_neither_advertised_nor_filled() -> None:
@@ -41,6 +41,6 @@ def test_a_hidden_field_is_neither_advertised_nor_filled() -> None:
 def test_objects_of_a_given_schema_are_closed_where_they_are_not_open() -> None:
     inner = {"type": "object", "properties": {"a": {"type": "integer"}}}
     schema = {"type": "object", "properties": {"x": inner}}
-    made = compile_arguments("x", schema, lambda text, **_: {}, None, closing_facts(schema, True))
+    made = compile_arguments("x", schema, lambda text, **_: {}, None, close_objects(schema, True))
     assert inner["additionalProperties"] is False
     assert made.schema is schema

@@ -20,7 +20,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel, Field
 
 from toolkeel import Tool, Toolset, tool
-from toolkeel.define.schema.gaps import Gaps, check_fillable, gaps_of
+from toolkeel.define.schema.gaps import Gaps, check_fillable, find_gaps
 from toolkeel.errors import DefinitionError
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -357,8 +357,8 @@ def test_plain_schemas_have_no_gaps_so_their_calls_are_not_looked_at() -> None:
     def plain(a: int, b: str, c: list[float], d: Literal["x", "y"], e: bool | None = None) -> None:
         """Plain."""
 
-    assert gaps_of(tool(plain).parameters) is None
-    assert isinstance(gaps_of({"properties": {"x": {"enum": [1, 2]}}}), Gaps)
+    assert find_gaps(tool(plain).parameters) is None
+    assert isinstance(find_gaps({"properties": {"x": {"enum": [1, 2]}}}), Gaps)
 
 
 class Tuples(enum.Enum):

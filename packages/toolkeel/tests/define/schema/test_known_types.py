@@ -149,8 +149,8 @@ def test_schema_validator_and_facts_of_a_tool_are_what_pydantic_makes_of_the_who
     assert facts == facts_whole
     several = ", ".join(f'"p{n}": {v}' for n, v in enumerate(values[: len(given)]))
     for text in ("{}", '{"other": 1}', f"{{{several}}}", *(f'{{"p0": {v}}}' for v in VALUES)):
-        assert outcome(validate, text, facts.options) == outcome(
-            validate_whole, text, facts.options
+        assert outcome(validate, text, facts.validator_options) == outcome(
+            validate_whole, text, facts.validator_options
         )
 
 

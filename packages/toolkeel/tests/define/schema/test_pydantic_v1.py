@@ -11,7 +11,7 @@ import pytest
 
 from tests.define.calling import answered, called
 from toolkeel import Prepared, ToolCall, Toolset, tool
-from toolkeel.define.schema.pydantic_v1 import is_old_model
+from toolkeel.define.schema.pydantic_v1 import is_v1_model
 from toolkeel.errors import DefinitionError
 
 
@@ -52,10 +52,10 @@ def weather(place: Place, day: int, unit: Unit, tags: list[str], note: str | Non
 def test_it_is_told_from_other_classes() -> None:
     import pydantic
 
-    assert is_old_model(Weather)
+    assert is_v1_model(Weather)
     assert not any(
         map(
-            is_old_model,
+            is_v1_model,
             [pydantic.BaseModel, int, Weather(place={"name": "x"}, **{"the day": 1}), {}],
         )
     )

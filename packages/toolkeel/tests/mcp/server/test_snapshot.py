@@ -16,7 +16,7 @@ from pydantic import BaseModel
 
 from tests.mcp.serving import both_eras, call, talk, text
 from toolkeel import ToolOutput, Toolset, tool
-from toolkeel.define.returns import Output
+from toolkeel.define.returns import OutputSchema
 from toolkeel.mcp.server.snapshot import paginate, unknown_name_error
 from toolkeel.mcp.server.tool_server import ToolServer
 
@@ -124,7 +124,7 @@ def test_a_result_that_breaks_its_promise_after_the_guards_is_not_released() -> 
 def test_a_structure_of_any_kind_follows_the_schema_it_promises() -> None:
     listed = dataclasses.replace(
         tool("many", description="Many.")(lambda: [1, 2]),
-        output=Output({"type": "array", "items": {"type": "integer"}}, lambda value: value),
+        output=OutputSchema({"type": "array", "items": {"type": "integer"}}, lambda value: value),
     )
     assert call(ToolServer([listed]), "many").structured_content == {"result": [1, 2]}
 

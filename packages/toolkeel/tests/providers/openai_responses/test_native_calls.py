@@ -24,7 +24,7 @@ PIXEL = b"\x89PNG\r\n\x1a\n"
 
 
 def native(body: Json, **more: Any) -> Hosted:
-    return Hosted({"openai-responses": Native(body, here=True, **more)})
+    return Hosted({"openai-responses": Native(body, runs_here=True, **more)})
 
 
 def of(kind: str, function: Any, body: Json | None = None) -> AnyTool:

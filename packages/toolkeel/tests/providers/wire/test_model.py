@@ -52,7 +52,7 @@ def named(model: str) -> Iterator[None]:
     try:
         yield
     except ModelError as error:
-        raise error.about(model) from error
+        raise error.with_model_name(model) from error
 
 
 def reply_of(model: Told) -> AssistantMessage:

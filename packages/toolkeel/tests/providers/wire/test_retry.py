@@ -91,8 +91,8 @@ def test_each_status_is_an_error_of_its_kind(
 ) -> None:
     error = model_error("503 Service Unavailable, please retry", status=status)
     assert (type(error), error.retryable, error.status) == (kind, passes, status)
-    assert type(error.about("m")) is kind
-    assert str(error.about("m")).startswith("m: 503")
+    assert type(error.with_model_name("m")) is kind
+    assert str(error.with_model_name("m")).startswith("m: 503")
 
 
 @given(st.text(), st.sampled_from([400, 404, 422, None]))

@@ -14,7 +14,7 @@ from tests.providers.gemini import test_public as test_gemini
 from tests.providers.loopback import Json, answer, chunk, events, saying
 from tests.providers.openai_responses import test_public as test_openai_responses
 from toolkeel import Agent, tool
-from toolkeel.define.output_type import output_form
+from toolkeel.define.output_type import compile_output_form
 from toolkeel.messages import UserMessage
 from toolkeel.model_interface import ModelRequest, Settings, SupportsStructuredOutput
 from toolkeel.providers import anthropic, bedrock, gemini, openai_chat, openai_responses
@@ -39,7 +39,7 @@ class Stay(BaseModel):
     tags: list[str] | None = None
 
 
-FORM = output_form(Stay).format
+FORM = compile_output_form(Stay).format
 REQUEST = ModelRequest([UserMessage("何泊?")], (), Settings(output=FORM))
 CLOSED = {"additionalProperties": False, "type": "object"}
 
@@ -135,15 +135,15 @@ class Tree(BaseModel):
 
 
 def test_a_form_that_a_strict_schema_cannot_say_goes_by_a_tool() -> None:
-    open_map = output_form(dict[str, int]).format
+    open_map = compile_output_form(dict[str, int]).format
     claude = AnthropicMessages("claude-sonnet-4-5", api_key="x")
     gpt = OpenAIChat("gpt-5", api_key="x")
     assert isinstance(gpt, SupportsStructuredOutput) and gpt.supports_format(FORM, tools=True)
     assert claude.supports_format(FORM, tools=True) and not gpt.supports_format(
         open_map, tools=False
     )
-    assert not claude.supports_format(output_form(Tree).format, tools=False)
-    assert gpt.supports_format(output_form(Tree).format, tools=False)
+    assert not claude.supports_format(compile_output_form(Tree).format, tools=False)
+    assert gpt.supports_format(compile_output_form(Tree).format, tools=False)
 
 
 def test_servers_that_only_imitate_are_given_a_tool_unless_they_are_known_to_hold() -> None:

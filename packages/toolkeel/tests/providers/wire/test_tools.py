@@ -92,13 +92,13 @@ COMPUTER = tool(
             "anthropic": Native(
                 {"type": "computer_20251124", "name": "computer"},
                 betas=("computer-use-2025-11-24",),
-                inward=acts,
-                here=True,
+                to_tool_arguments=acts,
+                runs_here=True,
             ),
             "gemini": Native(
                 {"computerUse": {"environment": "ENVIRONMENT_BROWSER"}},
-                inward=acts,
-                here=True,
+                to_tool_arguments=acts,
+                runs_here=True,
                 aliases=("click_at", "navigate"),
             ),
         }
@@ -135,7 +135,9 @@ def test_arguments_that_cannot_be_turned_are_left_for_validation() -> None:
     def fails(arguments: Mapping[str, Any]) -> dict[str, object]:
         raise KeyError("action")
 
-    odd = tool("odd", hosted=Hosted({"gemini": Native({"odd": {}}, inward=fails)}))(lambda: "")
+    odd = tool("odd", hosted=Hosted({"gemini": Native({"odd": {}}, to_tool_arguments=fails)}))(
+        lambda: ""
+    )
     assert WireTools([odd], "gemini").translate_native("odd", {"x": 1}) == {"x": 1}
 
 

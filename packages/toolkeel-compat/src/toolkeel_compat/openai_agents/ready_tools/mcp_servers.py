@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, TypedDict, Unpack, cast
 from toolkeel._records.record import record
 from toolkeel.builtin.hosted_mcp import get_mcp_name
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.tool import AnyTool, Needs, Prepared, Proceed
+from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared, Proceed
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client import MCPServer as CoreServer
 from toolkeel.mcp.config import ServerConfig
@@ -157,7 +157,7 @@ class MCPServer(CoreServer):
         If no call needs approval, the tool's output is trusted: as in the SDK, it causes no later approval.
         """
         decide, asked, effects = self._approvals, self._tools_needing_approval, tool.effects
-        needs: Needs | None = get_mcp_name(tool) in asked or tool.approval
+        needs: ApprovalOption | None = get_mcp_name(tool) in asked or tool.approval
         if callable(decide):
             needs = partial(_call_approval_function, decide, tool)
         elif not asked & {"", get_mcp_name(tool)}:

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path
 
-from toolkeel.content import Block, Content, Image, sniff
+from toolkeel.content import Block, Content, Image, detect_media_type
 from toolkeel.errors import SetupError, ToolError
 from toolkeel.observe.wording import count
 from toolkeel_workspace.pictures.shrink import decode_pixels, shrink
@@ -41,7 +41,7 @@ def _folder() -> Path:
 
 def keep(image: Image) -> Path:
     """Write a picture to a file."""
-    kind = sniff(image.data)
+    kind = detect_media_type(image.data)
     kind = kind if kind.startswith("image/") else image.media_type
     ending = mimetypes.guess_extension(kind) or ".bin"
     path = _folder() / f"{len(list(_folder().iterdir())) + 1}{ending}"
@@ -82,7 +82,7 @@ def draw(image: Image, by: str, width: int) -> str:
         by: The protocol; see `drawing_protocol`.
         width: Cells of a line.
     """
-    if not by or not sniff(image.data).startswith("image/"):
+    if not by or not detect_media_type(image.data).startswith("image/"):
         return ""
     columns = max(min(width - 2, CELLS), 4)
     try:

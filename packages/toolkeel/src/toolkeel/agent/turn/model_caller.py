@@ -26,7 +26,7 @@ from toolkeel.call.enabled_tools import EnabledTools
 from toolkeel.call.toolset import Toolset
 from toolkeel.context import RunContext
 from toolkeel.define.tool import AnyTool
-from toolkeel.errors import ModelError, describe
+from toolkeel.errors import ModelError, describe_error
 from toolkeel.events import Replied, Retrying, Streamed, TurnStarted
 from toolkeel.messages import AssistantMessage, Message, Usage, UserMessage
 from toolkeel.model_interface import Delta, ModelRequest, RetryDelta, Settings, get_provider
@@ -248,10 +248,12 @@ class ModelCaller:
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):
             reply = dataclasses.replace((assembly or ReplyBuilder()).build(), usage=usage)
             error.text = error.text or reply.text
-            error.told = assembly is not None and bool(run.listeners) and self._delayed is None
+            error.was_streamed = (
+                assembly is not None and bool(run.listeners) and self._delayed is None
+            )
             run.usage = run.usage + usage
         if run.recorder is not None:
-            run.recorder.record_failed_request(self._attempt, describe(error), model, usage)
+            run.recorder.record_failed_request(self._attempt, describe_error(error), model, usage)
         return reply
 
     def _emit_delta(self, delta: Delta) -> None:

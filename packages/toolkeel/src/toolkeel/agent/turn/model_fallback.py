@@ -57,7 +57,12 @@ class Fallback:
                 reply = await proceed(replace(request, model=tried[place]))
             except ModelError as error:
                 last = place + 1 == len(tried)
-                if last or error.told or isinstance(error, OutputError) or not self._when(error):
+                if (
+                    last
+                    or error.was_streamed
+                    or isinstance(error, OutputError)
+                    or not self._when(error)
+                ):
                     raise
             else:
                 run.scope.step_state[self] = place

@@ -22,22 +22,22 @@ from typing import Any
 
 from toolkeel._records.record import record
 from toolkeel.call.arguments.parse import parse_json
-from toolkeel.define.explain.phrases import short
+from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.schema.argument_schema import UnknownKeys
 from toolkeel.define.subschemas import (
     COMPOSED,
     Schema,
     accepts,
-    in_place,
-    is_option,
+    allowed_values,
+    applicable_schemas,
+    is_allowed_value,
+    json_equal,
     json_type,
     list_of,
     matches_type,
-    options_of,
     properties_of,
     required_of,
     resolve,
-    same,
 )
 from toolkeel.errors import FieldError, MalformedArguments
 
@@ -212,7 +212,7 @@ class _Coercer:
         if not isinstance(branch, Mapping):
             return True
         return all(name in value for name in required_of(branch)) and all(
-            is_option(value[name], each)
+            is_allowed_value(value[name], each)
             for name, each in properties_of(branch).items()
             if name in value and isinstance(each, Mapping)
         )
@@ -227,19 +227,19 @@ class _Coercer:
 
     def _coerce_typed(self, value: object, schema: Schema, path: Path) -> object:
         wanted = schema.get("type")
-        if matches_type(value, wanted) and is_option(value, schema):
+        if matches_type(value, wanted) and is_allowed_value(value, schema):
             return value
         found: list[tuple[object, str]] = []
         for kind in _kinds(schema):
             converted = _convert(value, kind)
-            if converted is _NOTHING or not is_option(converted, schema):
+            if converted is _NOTHING or not is_allowed_value(converted, schema):
                 continue
             if not any(_identical(converted, other) for other, _ in found):
                 found.append((converted, f"{kind}_from_{json_type(value)}"))
         if len(found) != 1:
             self.wrong += 1
             return value
-        self.changes.append(Coercion(path, short(value), short(found[0][0]), found[0][1]))
+        self.changes.append(Coercion(path, short_json(value), short_json(found[0][0]), found[0][1]))
         return found[0][0]
 
     def coerce_members(
@@ -295,7 +295,9 @@ class _Coercer:
         known = _known(self.root)
         unknown = [name for name in value if known is not None and name not in known]
         for name in unknown:
-            self.changes.append(Coercion((name,), short(value[name]), "", "unknown_key_dropped"))
+            self.changes.append(
+                Coercion((name,), short_json(value[name]), "", "unknown_key_dropped")
+            )
         return {k: v for k, v in value.items() if k not in unknown} if unknown else value
 
 
@@ -317,7 +319,7 @@ def _kinds(schema: Schema) -> list[str]:
         return [wanted]
     if isinstance(wanted, list):
         return [str(each) for each in wanted]
-    kinds = dict.fromkeys(map(json_type, options_of(schema)))
+    kinds = dict.fromkeys(map(json_type, allowed_values(schema)))
     return [kind for kind in kinds if kind in ("integer", "number", "boolean")]
 
 
@@ -357,7 +359,7 @@ def _container(text: str, kind: str) -> object:
 
 
 def _identical(one: object, other: object) -> bool:
-    return same(one, other) and json_type(one) == json_type(other)
+    return json_equal(one, other) and json_type(one) == json_type(other)
 
 
 def _is_hopeless(text: str, schema: object) -> bool:
@@ -374,7 +376,7 @@ def _known(root: Schema) -> frozenset[str] | None:
     """Return the names of the root's properties; None if it takes any."""
     names: set[str] = set()
     closed = False
-    for schema in in_place([root], root):
+    for schema in applicable_schemas([root], root):
         if not isinstance(schema, (dict, Mapping)):
             continue
         if "patternProperties" in schema or schema.get("additionalProperties") not in (None, False):

@@ -8,7 +8,7 @@ from dataclasses import replace
 from toolkeel.call.arguments.validate import masked_json, revalidate
 from toolkeel.content import Text
 from toolkeel.context import Edit, ToolContext
-from toolkeel.define.explain.phrases import cut, short
+from toolkeel.define.explain.phrases import cut, short_json
 from toolkeel.define.tool import Prepared
 from toolkeel.events import Coerced
 from toolkeel.messages import ToolMessage
@@ -61,10 +61,10 @@ def record_edit(before: Prepared, after: Prepared, context: ToolContext, by: str
 def _changes(before: Mapping[str, object], after: Mapping[str, object]) -> Iterator[str]:
     for key in dict.fromkeys([*before, *after]):
         if key not in after:
-            yield f"{key}: {short(before[key])} was taken out"
+            yield f"{key}: {short_json(before[key])} was taken out"
         elif key not in before:
-            yield f"{key}: {short(after[key])} was put in"
-        elif (was := short(before[key])) != (now := short(after[key])):
+            yield f"{key}: {short_json(after[key])} was put in"
+        elif (was := short_json(before[key])) != (now := short_json(after[key])):
             yield f"{key} from {was} to {now}"
         elif before[key] != after[key]:
             yield f"{key}, now {now}"

@@ -13,7 +13,7 @@ import logging
 from collections.abc import Iterable, Mapping
 from typing import Any, TypeVar
 
-from toolkeel._common.redact_secrets import MASK, Redactor, keep_out_of_logs
+from toolkeel._common.redact_secrets import MASK, Redactor, redact_in_logs
 from toolkeel._records.record import NOTHING
 from toolkeel.call.arguments.parse import parse_arguments
 from toolkeel.call.arguments.validate import as_json
@@ -53,7 +53,7 @@ class SecretMask:
 
     def mask_value(self, value: T) -> T:
         """Return `value` without the known secrets."""
-        masked: T = self._known.deep(value) if self._known else value
+        masked: T = self._known.redact(value) if self._known else value
         return masked
 
     def mask_event(self, event: Event) -> Event:
@@ -95,7 +95,7 @@ class SecretMask:
         value = _parsed(call)
         if value is None:
             return ToolCall(call.id, call.name, MASK if call.arguments else "", call.complete)
-        self.add_secrets(mask.values(value))
+        self.add_secrets(mask.secret_texts(value))
         masked = mask.apply(value)
         if isinstance(call.arguments, str):
             masked = json.dumps(masked, ensure_ascii=False)
@@ -122,21 +122,21 @@ def mask_tools(
     for call in calls:
         mask = masks.get(call.name)
         if mask is not None:
-            _learn(run, mask.values(_parsed(call)))
+            _learn(run, mask.secret_texts(_parsed(call)))
 
 
 def collect_secrets(mask: Mask, last: Handler) -> Handler:
     """Return a handler that adds a call's secrets to the run's mask before the body runs."""
 
     async def learned(prepared: Prepared, context: ToolContext) -> object:
-        _learn(context.run, mask.values(as_json(prepared)))
+        _learn(context.run, mask.secret_texts(as_json(prepared)))
         return await last(prepared, context)
 
     return learned
 
 
 def _learn(run: RunContext, secrets: list[str]) -> None:
-    keep_out_of_logs(secrets)
+    redact_in_logs(secrets)
     if isinstance(run.mask, SecretMask):
         run.mask.add_secrets(secrets)
 

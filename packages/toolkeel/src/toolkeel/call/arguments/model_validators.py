@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from toolkeel.call.arguments.validate import revalidate
 from toolkeel.context import ToolContext
-from toolkeel.define.inject import inject
+from toolkeel.define.inject import injected_values
 from toolkeel.define.tool import Prepared, Proceed
 from toolkeel.errors import InvalidArguments, Refused
 
@@ -33,7 +33,7 @@ class ModelValidators:
         assert tool.arguments.model_validators is not None
         arguments = dict(prepared.arguments)
         validated = tool.arguments.model_validators(
-            arguments, inject(tool.injected, arguments, context)
+            arguments, injected_values(tool.injected, arguments, context)
         )
         if validated == arguments:
             return prepared

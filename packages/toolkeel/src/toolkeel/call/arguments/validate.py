@@ -20,7 +20,7 @@ from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
 from toolkeel.define.explain.error_budget import LARGE, LONG
 from toolkeel.define.explain.validation_errors import invalid_arguments
-from toolkeel.define.schema.canonical import canonical
+from toolkeel.define.schema.canonical import canonical_json
 from toolkeel.define.secret import Mask
 from toolkeel.define.subschemas import accepts, properties_of, required_of
 from toolkeel.define.tool import AnyTool, Prepared
@@ -81,13 +81,13 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
     except ValueError as error:
         return _repair(call, tool, text, error)
     # Most calls hold no objects within objects: what costs a frame is asked of the others alone.
-    flat = not arguments.loose and text.count(":") == len(values)
+    flat = not arguments.has_untyped_values and text.count(":") == len(values)
     if (not flat or "NaN" in text or "Infinity" in text) and needs_strict_check(
-        text, values, None, arguments.nested, arguments.loose
+        text, values, None, arguments.nested_properties, arguments.has_untyped_values
     ):
         return _repair(call, tool, text)
-    if arguments.fill is not None:
-        arguments.fill(values)
+    if arguments.fill_defaults is not None:
+        arguments.fill_defaults(values)
     return Prepared(call, tool, values)
 
 
@@ -102,11 +102,11 @@ def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None =
         except (MalformedArguments, InvalidArguments) as failure:
             raise _mask_error(failure, mask, tool.name) from None
         changes = tuple(
-            replace(change, before=MASK, after=MASK) if mask.hides(change.path) else change
+            replace(change, before=MASK, after=MASK) if mask.is_secret(change.path) else change
             for change in changes
         )
-    if tool.arguments.fill is not None:
-        tool.arguments.fill(values)
+    if tool.arguments.fill_defaults is not None:
+        tool.arguments.fill_defaults(values)
     return Prepared(call, tool, values, (*repairs, *map(str, changes)))
 
 
@@ -120,8 +120,8 @@ def _repair_values(
     """
     parsed, arguments = parse_arguments(text), tool.arguments
     schema, unknown = arguments.schema, tool.unknown_keys
-    if arguments.exact is not None and not parsed.repairs:
-        arguments.exact(text)
+    if arguments.check_digits is not None and not parsed.repairs:
+        arguments.check_digits(text)
     # Of the same values validation would only repeat what it reported for the text.
     explain = arguments.explain if error is not None and not parsed.repairs else None
     if explain is None or not parsed.value:
@@ -134,15 +134,15 @@ def _repair_values(
         if mended.value is parsed.value and (failure := explain(error, parsed.value)) is not None:
             raise failure from None
     if len(mended.changes) > MAX_CHANGES:  # refused, and reported by the first errors
-        arguments.check(parsed.value)
-    return arguments.check(mended.value), parsed.repairs, mended.changes
+        arguments.validate_value(parsed.value)
+    return arguments.validate_value(mended.value), parsed.repairs, mended.changes
 
 
 def _mask_error(error: CallError, mask: Mask, name: str) -> CallError:
     """Return the same error without anything the model sent where a secret can be."""
     if isinstance(error, InvalidArguments):
         fields = [
-            replace(field, got=MASK) if field.got and mask.hides(field.path) else field
+            replace(field, got=MASK) if field.got and mask.is_secret(field.path) else field
             for field in error.errors
         ]
         return invalid_arguments(name, fields)
@@ -184,9 +184,9 @@ def from_canonical(prepared: Prepared, canonical: dict[str, object]) -> Prepared
     """
     arguments = prepared.tool.arguments
     sent = drop_defaults(canonical, prepared.tool)
-    values = arguments.check(_drop_nulls(sent, prepared.tool.parameters))
-    if arguments.fill is not None:
-        arguments.fill(values)
+    values = arguments.validate_value(_drop_nulls(sent, prepared.tool.parameters))
+    if arguments.fill_defaults is not None:
+        arguments.fill_defaults(values)
     return fill_defaults(Prepared(prepared.call, prepared.tool, values, prepared.changes))
 
 
@@ -200,7 +200,7 @@ def drop_defaults(shown: dict[str, object], tool: AnyTool) -> dict[str, object]:
     arguments = tool.arguments
     if not arguments.defaults:
         return shown
-    own = canonical(arguments.defaults, arguments.keys)
+    own = canonical_json(arguments.defaults, arguments.aliases)
     return {
         key: value
         for key, value in shown.items()
@@ -247,7 +247,7 @@ def as_json(prepared: Prepared) -> dict[str, object]:
 
     Defaults are filled in; injected values are not there.
     """
-    return canonical(fill_defaults(prepared).arguments, prepared.tool.arguments.keys)
+    return canonical_json(fill_defaults(prepared).arguments, prepared.tool.arguments.aliases)
 
 
 class ArgumentsView(Mapping[str, object]):
@@ -259,14 +259,14 @@ class ArgumentsView(Mapping[str, object]):
     __slots__ = ("_arguments", "_keys")
 
     def __init__(self, prepared: Prepared) -> None:
-        keys, values = prepared.tool.arguments.keys, fill_defaults(prepared).arguments
-        self._keys = keys
-        self._arguments = {keys.get(name, name): (name, value) for name, value in values.items()}
+        aliases, values = prepared.tool.arguments.aliases, fill_defaults(prepared).arguments
+        self._keys = aliases
+        self._arguments = {aliases.get(name, name): (name, value) for name, value in values.items()}
 
     def __getitem__(self, key: str) -> object:
         key = key if key in self._arguments else self._keys[key]
         name, value = self._arguments[key]
-        return canonical({name: value}, self._keys)[key]
+        return canonical_json({name: value}, self._keys)[key]
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._arguments)

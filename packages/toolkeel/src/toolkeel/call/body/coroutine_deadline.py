@@ -116,7 +116,7 @@ class Stopper:
             context.deadline_clock = self
             if not context.pause_count:
                 self._timer = loop.call_later(left, self.request_stop, "timeout")
-        context.run.cancel.add(self, self._on_cancel)
+        context.run.cancel.add_watcher(self, self._on_cancel)
 
     def _on_cancel(self) -> None:
         with suppress(RuntimeError):  # the loop has closed: there is nothing left to stop
@@ -151,7 +151,7 @@ class Stopper:
         self._stop_timer()
         if self.context.deadline_clock is self:
             self.context.deadline_clock = None
-        self.context.run.cancel.remove(self)
+        self.context.run.cancel.remove_watcher(self)
 
     def error(self, work: WorkState) -> TimedOut | Cancelled:
         """Return the error for the model.

@@ -15,7 +15,7 @@ from toolkeel.call.body.run_in_thread import run_in_thread
 from toolkeel.call.body.stop_errors import not_started_error, overdue_error, self_cancelled_error
 from toolkeel.call.body.thread_pool import ThreadPool
 from toolkeel.context import ToolContext
-from toolkeel.define.inject import inject
+from toolkeel.define.inject import injected_values
 from toolkeel.define.reading.signature import MISSING, VAR_POSITIONAL, Parameter
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.errors import (
@@ -27,7 +27,7 @@ from toolkeel.errors import (
     SetupError,
     TimedOut,
     ToolError,
-    describe,
+    describe_error,
 )
 from toolkeel.messages import ToolMessage, ToolOutput
 
@@ -58,7 +58,7 @@ async def invoke(
     if tool.injected:
         if tool.timeout is not None:
             context.set_deadline(tool.timeout)
-        values = inject(tool.injected, values, context)
+        values = injected_values(tool.injected, values, context)
     args: tuple[Any, ...] = ()
     if tool.positional:
         args, values = split_arguments(tool.positional, values)
@@ -72,7 +72,7 @@ async def invoke(
     except EXPECTED_ERRORS:
         raise
     except Exception as error:
-        raise Crashed(describe(error)) from error
+        raise Crashed(describe_error(error)) from error
     value = check_output(tool, value)
     context.body_state = "done"
     return value
@@ -108,7 +108,7 @@ async def _run_in_executor(
     except (CallError, SetupError):
         raise
     except Exception as error:
-        raise Crashed(describe(error)) from error
+        raise Crashed(describe_error(error)) from error
     value = check_output(tool, value)
     context.body_state = "done"
     return value

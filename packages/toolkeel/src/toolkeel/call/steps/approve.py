@@ -33,8 +33,15 @@ from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, is_allowed
 from toolkeel.context import RunContext, ToolContext
 from toolkeel.define.options import external
-from toolkeel.define.tool import AnyTool, Needs, Prepared, Step
-from toolkeel.errors import Denied, InvalidArguments, MalformedArguments, Refused, Suspend, describe
+from toolkeel.define.tool import AnyTool, ApprovalOption, Prepared, Step
+from toolkeel.errors import (
+    Denied,
+    InvalidArguments,
+    MalformedArguments,
+    Refused,
+    Suspend,
+    describe_error,
+)
 from toolkeel.events import ApprovalDecided, ApprovalRequested
 from toolkeel.messages import ToolCall
 
@@ -48,14 +55,16 @@ class Approval:
     """The approval step of one tool.
 
     Args:
-        needs: The tool's own word: never, always, or if a predicate says so; see `Needs`. One that
+        needs: The tool's own word: never, always, or if a predicate says so; see `ApprovalOption`. One that
             fails counts as yes. One with a method `despite_rules` is asked by that where a rule
             allows the call. None: it has none.
         rules: Those of the run.
         guards: Look at arguments a person has edited; what they change is asked about anew.
     """
 
-    def __init__(self, needs: Needs | None, rules: Rules | None, guards: Sequence[Step]) -> None:
+    def __init__(
+        self, needs: ApprovalOption | None, rules: Rules | None, guards: Sequence[Step]
+    ) -> None:
         self._needs = needs
         self._sees = callable(needs) and _takes_context(needs)
         self._rules, self._guards = rules, guards
@@ -224,7 +233,7 @@ class ApprovalQuestion:
 
 
 async def _tool_reason(
-    needs: Needs | None, prepared: Prepared, *context: ToolContext
+    needs: ApprovalOption | None, prepared: Prepared, *context: ToolContext
 ) -> str | None:
     """Return why the tool itself needs approval; None if it does not."""
     if not callable(needs):
@@ -242,7 +251,7 @@ async def _tool_reason(
 
 def _predicate_failure(error: Exception, tool: AnyTool) -> str:
     is_open = tool.arguments.mask is None  # else the error may quote a secret
-    why = f"its approval predicate failed: {describe(error) if is_open else type(error).__name__}"
+    why = f"its approval predicate failed: {describe_error(error) if is_open else type(error).__name__}"
     log.error("%s is asked about: %s", tool.name, why, exc_info=is_open and error)
     return why
 
@@ -264,7 +273,7 @@ async def _preview(prepared: Prepared) -> str:
     try:
         return str(await asyncio.to_thread(tell, prepared.arguments))
     except Exception as error:
-        text = (str(getattr(error, "text", "")) or describe(error)).partition("\n")[0]
+        text = (str(getattr(error, "text", "")) or describe_error(error)).partition("\n")[0]
         masked = prepared.tool.arguments.mask is not None
         return f"What it would change cannot be shown: {type(error).__name__ if masked else text}"
 

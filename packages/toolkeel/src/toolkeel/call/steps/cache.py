@@ -20,7 +20,7 @@ from toolkeel._records.record import record
 from toolkeel.call.arguments.validate import as_json
 from toolkeel.call.steps.resources import Branch, branches_of, overlaps, resource_keys
 from toolkeel.context import ToolContext
-from toolkeel.define.tool import AnyTool, Place, Prepared, Proceed
+from toolkeel.define.tool import AnyTool, Prepared, Proceed, StepPlace
 from toolkeel.errors import SetupError
 
 Scope: TypeAlias = Literal["run", "process"] | Callable[[ToolContext], Hashable]
@@ -77,7 +77,7 @@ class Cache:
             it is not known what it reads or writes.
     """
 
-    place: Place = "cache"
+    place: StepPlace = "cache"
 
     def __init__(self, ttl: float = 60.0, size: int = 1000, scope: Scope = "run") -> None:
         if not (ttl > 0 and size > 0):

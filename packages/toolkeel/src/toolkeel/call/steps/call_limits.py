@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.tool import Place, Prepared, Proceed
+from toolkeel.define.tool import Prepared, Proceed, StepPlace
 from toolkeel.errors import LimitReached, RateLimited, SetupError
 from toolkeel.messages import ToolCall, ToolMessage
 
@@ -116,7 +116,7 @@ class CallLimit:
         SetupError: for a number that is none.
     """
 
-    place: Place = "limit"
+    place: StepPlace = "limit"
 
     def __init__(self, calls: int) -> None:
         if calls < 0:
@@ -146,7 +146,7 @@ class ConcurrencyLimit:
         SetupError: if none could ever run.
     """
 
-    place: Place = "limit"
+    place: StepPlace = "limit"
     inside = False
     """A call holds its place while calls within it run: they must not wait for it."""
 
@@ -180,7 +180,7 @@ class RateLimit:
         SetupError: if none could ever run.
     """
 
-    place: Place = "limit"
+    place: StepPlace = "limit"
 
     def __init__(self, calls: int, seconds: float, max_wait: float = 30.0) -> None:
         if calls < 1 or seconds <= 0:

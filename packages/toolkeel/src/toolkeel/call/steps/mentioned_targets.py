@@ -26,7 +26,7 @@ from toolkeel.call.steps.addresses import (
 )
 from toolkeel.content import Text
 from toolkeel.context import RunContext
-from toolkeel.define.secret import texts
+from toolkeel.define.secret import collect_texts
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
 from toolkeel.messages import (
@@ -76,7 +76,7 @@ def target_arguments(prepared: Prepared) -> Mapping[str, object]:
 
 def unmentioned_targets(prepared: Prepared, values: Sequence[str], taint: Taint) -> list[str]:
     """Return the targets and addresses in the arguments that no trusted text mentions."""
-    found = [one for text in texts(ArgumentsView(prepared)) for one in find_addresses(text)]
+    found = [one for text in collect_texts(ArgumentsView(prepared)) for one in find_addresses(text)]
     heard = list(trusted_texts(taint.root))
     unnamed = [value for value in dict.fromkeys((*values, *found)) if not is_named(value, heard)]
     if any(value not in unnamed and not _is_short(_fold(value)) for value in values):

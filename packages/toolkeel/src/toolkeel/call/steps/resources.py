@@ -15,7 +15,7 @@ from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from typing import TypeAlias
 
-from toolkeel._common.path_patterns import secret_part
+from toolkeel._common.path_patterns import secret_pattern
 from toolkeel.call.arguments.validate import ArgumentsView
 from toolkeel.call.steps.command_patterns import loose_words
 from toolkeel.define.subschemas import properties_of
@@ -37,7 +37,7 @@ def check_resources(tool: AnyTool) -> None:
     Raises:
         DefinitionError: naming the one that is not.
     """
-    known = {*properties_of(tool.parameters), *tool.arguments.keys}
+    known = {*properties_of(tool.parameters), *tool.arguments.aliases}
     known.update(parameter.name for parameter in tool.injected)
     closed = tool.parameters.get("additionalProperties") is False
     for resource in tool.effects.resources:
@@ -103,7 +103,7 @@ def _text(value: object, absent: str) -> str:
 def secrets_read(prepared: Prepared) -> list[str]:
     """Return the files with secrets that a call reads, by its resources or its arguments."""
     plain = (path.removeprefix("file://").removeprefix("file:") for path in _paths_read(prepared))
-    return [path for path in plain if "://" not in path and secret_part(path)]
+    return [path for path in plain if "://" not in path and secret_pattern(path)]
 
 
 def mentioned_files(prepared: Prepared) -> dict[str, tuple[int, int]]:

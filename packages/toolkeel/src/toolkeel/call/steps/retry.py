@@ -7,7 +7,7 @@ import random
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel.context import ToolContext
-from toolkeel.define.tool import Place, Prepared, Proceed
+from toolkeel.define.tool import Prepared, Proceed, StepPlace
 from toolkeel.errors import Crashed, SetupError, TimedOut
 
 
@@ -28,7 +28,7 @@ class Retry:
         SetupError: for less than one attempt.
     """
 
-    place: Place = "retry"
+    place: StepPlace = "retry"
 
     def __init__(self, attempts: int = 3, wait: float = 0.1, max_wait: float = 5.0) -> None:
         if attempts < 1:

@@ -18,7 +18,7 @@ from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
 from toolkeel.call.steps.addresses import place_of_address
 from toolkeel.call.steps.command_patterns import covers, may_mention
-from toolkeel.define.nearly_right_names import nearest_tools
+from toolkeel.define.similar_tool_names import nearest_tools
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import SetupError

@@ -54,7 +54,7 @@ from toolkeel.call.steps.mentioned_targets import (
 from toolkeel.call.steps.resources import mentioned_files, resource_keys, secrets_read
 from toolkeel.content import Audio, File, Image, Text
 from toolkeel.context import RunContext, ToolContext
-from toolkeel.define.secret import texts
+from toolkeel.define.secret import collect_texts
 from toolkeel.define.subschemas import properties_of
 from toolkeel.define.tool import AnyTool, Prepared
 from toolkeel.effects import UNKNOWN
@@ -105,7 +105,7 @@ def with_labels(tool: AnyTool, last: Handler) -> Handler:
             details = getattr(error, "details", None)
             raise
         finally:
-            what = next(texts(target_arguments(prepared)), "")[:200]
+            what = next(collect_texts(target_arguments(prepared)), "")[:200]
             found = [Source(label, tool.name, what, origin) for label in labels]
             secrets = secrets_read(prepared)
             found += [Source("secret", tool.name, path[:200], origin) for path in secrets]
@@ -291,7 +291,7 @@ def _origin_of(tool: AnyTool) -> str:
 def _asks(prepared: Prepared, taint: Taint, labels: Mapping[str, Sequence[Source]]) -> str:
     """Return why a call that acts outward needs approval under these labels; else an empty text."""
     tool = prepared.tool
-    values = list(texts(target_arguments(prepared)))
+    values = list(collect_texts(target_arguments(prepared)))
     if are_trusted_hosts(values, tool.metadata.get(TRUSTED)):
         return ""
     if values and all((tool.name, value) in taint.targets for value in values):
@@ -347,7 +347,7 @@ def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
     taint = run.taint
     if taint is not None and reach == "target":
         taint.targets.update(
-            (prepared.tool.name, value) for value in texts(target_arguments(prepared))
+            (prepared.tool.name, value) for value in collect_texts(target_arguments(prepared))
         )
     if taint is not None and reach == "source":
         taint.trusted.update(taint.sources[: run.loop_state.visible_taint])

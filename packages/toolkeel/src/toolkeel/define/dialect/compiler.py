@@ -19,8 +19,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from toolkeel._records.record import record
-from toolkeel.define.dialect.conversion import Conversion, Place, note
-from toolkeel.define.dialect.merge import conjoin, constants, one_object, types_of
+from toolkeel.define.dialect.conversion import Conversion, SchemaPlace, add_note
+from toolkeel.define.dialect.merge import conjoin, constant_values, merge_objects, types_of
 from toolkeel.define.dialect.normal_form import (
     ROOT,
     Node,
@@ -30,11 +30,16 @@ from toolkeel.define.dialect.normal_form import (
     json_copy,
     map_objects,
     name_of,
-    normalise,
+    normalize,
 )
 from toolkeel.define.dialect.provider_facts import DIALECTS, LIMITS, Dialect, Loss, Sizes, Target
 from toolkeel.define.dialect.rewrite_rules import rewrite
-from toolkeel.define.dialect.unions import expand, merge_all_of, opened, without
+from toolkeel.define.dialect.unions import (
+    expand_definition,
+    follow_reference,
+    merge_all_of,
+    without_keywords,
+)
 from toolkeel.define.names import hashed_name
 from toolkeel.define.subschemas import all_subschemas, children
 from toolkeel.errors import DefinitionError
@@ -75,14 +80,14 @@ def compile_schema(schema: Mapping[str, object], target: Target) -> Compiled:
     if target in _VERBATIM:
         return _verbatim(schema)
     dialect = DIALECTS[target]
-    normal, astray = normalise(schema)
+    normal, astray = normalize(schema)
     run = Conversion(dialect, normal.get("$defs", {}))
     for loss in astray:
         run.losses[loss] = None
-    place = Place(ROOT, root=True)
+    place = SchemaPlace(ROOT, root=True)
     root = _plain_root(normal, place, run)
     if dialect.refs == "inline":
-        root = without(root, "$defs")
+        root = without_keywords(root, "$defs")
     result = rewrite(root, place, run)
     assert isinstance(result, dict)
     result = _prune(result)
@@ -114,10 +119,12 @@ def _object_type(node: Node) -> Node:
     return {**node, "type": "object"} if "type" in node else {"type": "object", **node}
 
 
-def _plain_root(node: Node, place: Place, run: Conversion) -> Node:
+def _plain_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """The parameters as a plain object schema, which is all most providers take there."""
     while "$ref" in node:
-        node, place = expand(without(node, "$ref"), name_of(node["$ref"]), place, run)
+        node, place = expand_definition(
+            without_keywords(node, "$ref"), name_of(node["$ref"]), place, run
+        )
     refused = run.dialect.root_refused
     if "allOf" in node and "allOf" in refused:
         node, place = merge_all_of(node, place, run)
@@ -127,20 +134,22 @@ def _plain_root(node: Node, place: Place, run: Conversion) -> Node:
         if union in node and union in refused:
             node = _one_root(node, union, place, run)
     for keyword in sorted(refused & node.keys()):
-        node = run.drop(node, keyword, place)
+        node = run.drop_keyword(node, keyword, place)
     return _object_type(node)
 
 
-def _one_root(node: Node, union: str, place: Place, run: Conversion) -> Node:
+def _one_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> Node:
     """A union of parameters as one object, the union told in the description."""
     why = f"{run.dialect.provider} takes no union as a tool's parameters"
-    run.lose(place, union, f"{why}; it is merged into one object and told in the description")
+    run.report_loss(
+        place, union, f"{why}; it is merged into one object and told in the description"
+    )
     if run.dialect.fallback:
-        run.refuse(place, union, why)
+        run.refuse_strict(place, union, why)
     branches = [_open_branch(branch, place, run) for branch in node[union]]
     known = [branch for branch in branches if branch is not None]
-    rest = note(without(node, union, "discriminator"), union, known or node[union])
-    wide = one_object(known) if len(known) == len(branches) else None
+    rest = add_note(without_keywords(node, union, "discriminator"), union, known or node[union])
+    wide = merge_objects(known) if len(known) == len(branches) else None
     if wide is None:
         return rest
     merged = conjoin(rest, wide)
@@ -151,9 +160,9 @@ def _one_root(node: Node, union: str, place: Place, run: Conversion) -> Node:
     return {**rest, "properties": properties, "required": list(dict.fromkeys(required))}
 
 
-def _open_branch(branch: Schema, place: Place, run: Conversion) -> Node | None:
+def _open_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | None:
     """A branch of a union with its references and intersections followed."""
-    found = opened(branch, place, run)
+    found = follow_reference(branch, place, run)
     if found is None or isinstance(found[0], bool):
         return None
     node, inside = found[0], found[1]
@@ -164,7 +173,7 @@ def _prune(root: Node) -> Node:
     """`root` without definitions that nothing refers to any more."""
     defs = root.get("$defs", {})
     used: set[str] = set()
-    todo: list[Node] = [without(root, "$defs")]
+    todo: list[Node] = [without_keywords(root, "$defs")]
     while todo:
         for node in all_subschemas(todo.pop()):
             name = name_of(node.get("$ref", ""))
@@ -173,17 +182,17 @@ def _prune(root: Node) -> Node:
                 if isinstance(defs[name], dict):
                     todo.append(defs[name])
     kept = {name: schema for name, schema in defs.items() if name in used}
-    rest = without(root, "$defs")
+    rest = without_keywords(root, "$defs")
     return {**rest, "$defs": kept} if kept else rest
 
 
 # — size —
 
 
-def _check_limits(root: Node, limits: Sizes, place: Place, run: Conversion) -> None:
+def _check_limits(root: Node, limits: Sizes, place: SchemaPlace, run: Conversion) -> None:
     nodes = list(all_subschemas(root))
     names = [name for node in nodes for name in node.get("properties", ())]
-    values = [value for node in nodes for value in constants(node) or ()]
+    values = [value for node in nodes for value in constant_values(node) or ()]
     words = [*names, *root.get("$defs", ()), *(v for v in values if isinstance(v, str))]
     for what, found, most in (
         ("properties", len(names), limits.properties),
@@ -193,7 +202,7 @@ def _check_limits(root: Node, limits: Sizes, place: Place, run: Conversion) -> N
     ):
         if found > most:
             why = f"{run.dialect.provider} takes at most {most}, and here are {found}"
-            run.refuse(place, what, why)
+            run.refuse_strict(place, what, why)
 
 
 def _depth(schema: Schema) -> int:
@@ -254,7 +263,7 @@ def _named(schema: Schema, name: str, dialect: Dialect) -> Schema:
         return {**schema, "anyOf": [_named(branch, name, dialect) for branch in schema["anyOf"]]}
     if dialect.takes("title") and "title" not in schema and "$ref" not in schema:
         return {"title": name, **schema}
-    return note(schema, "name", name) if "$ref" not in schema else schema
+    return add_note(schema, "name", name) if "$ref" not in schema else schema
 
 
 def _swap(value: Any, keys: Mapping[str, str], *, deep: bool) -> Any:

@@ -6,9 +6,16 @@ import json
 from collections.abc import Mapping
 
 from toolkeel._records.record import record
-from toolkeel.define.dialect.normal_form import ROOT, Node, Schema, Where, spelled, within
+from toolkeel.define.dialect.normal_form import (
+    ROOT,
+    Node,
+    Schema,
+    Where,
+    extend_place,
+    place_pointer,
+)
 from toolkeel.define.dialect.provider_facts import Dialect, Loss
-from toolkeel.define.subschemas import recursive
+from toolkeel.define.subschemas import recursive_definitions
 
 _LONGEST_NOTE = 400
 _UNTOLD = frozenset({"title", "discriminator", "$ref", "nullable"})
@@ -24,7 +31,7 @@ _SAID_ALREADY = [
 
 
 @record
-class Place:
+class SchemaPlace:
     """Where in the original schema a node comes from.
 
     Args:
@@ -40,15 +47,15 @@ class Place:
     @property
     def path(self) -> str:
         """Its JSON Pointer."""
-        return spelled(self.where)
+        return place_pointer(self.where)
 
-    def at(self, *keys: str | int) -> Place:
+    def child(self, *keys: str | int) -> SchemaPlace:
         """The place of a schema inside this one."""
-        return Place(within(self.where, keys), self.inside)
+        return SchemaPlace(extend_place(self.where, keys), self.inside)
 
-    def within(self, name: str) -> Place:
+    def in_definition(self, name: str) -> SchemaPlace:
         """The place of definition `name`, put here."""
-        return Place(((ROOT, "$defs"), name), (*self.inside, name), self.root)
+        return SchemaPlace(((ROOT, "$defs"), name), (*self.inside, name), self.root)
 
 
 class Conversion:
@@ -62,39 +69,39 @@ class Conversion:
     def __init__(self, dialect: Dialect, defs: Mapping[str, Schema]) -> None:
         self.dialect = dialect
         self.defs = defs
-        self.recursive = recursive(defs)
+        self.recursive = recursive_definitions(defs)
         self.losses: dict[Loss, None] = {}
         self.refusals: dict[Loss, None] = {}
         self.nodes = 0
 
-    def lose(self, place: Place, what: str, why: str) -> None:
+    def report_loss(self, place: SchemaPlace, what: str, why: str) -> None:
         """Report that the provider's form does not say `what`."""
         self.losses[Loss(place.path, what, why)] = None
 
-    def refuse(self, place: Place, what: str, why: str) -> None:
+    def refuse_strict(self, place: SchemaPlace, what: str, why: str) -> None:
         """Report what strict mode cannot say, or lose it where there is no other mode."""
         if self.dialect.fallback is None:
-            self.lose(place, what, why)
+            self.report_loss(place, what, why)
         else:
             self.refusals[Loss(place.path, what, why)] = None
 
-    def drop(self, node: Node, keyword: str, place: Place) -> Node:
+    def drop_keyword(self, node: Node, keyword: str, place: SchemaPlace) -> Node:
         """`node` without `keyword`, told in the description and reported."""
         untold = keyword in _UNTOLD or (keyword, node[keyword]) in _SAID_ALREADY
         told = "" if untold else "; it is in the description"
         why = f"{self.dialect.provider} does not take {keyword}{told}"
         if keyword in self.dialect.refused:
-            self.refuse(place, keyword, why)
+            self.refuse_strict(place, keyword, why)
         else:
-            self.lose(place, keyword, why)
+            self.report_loss(place, keyword, why)
         rest = {key: value for key, value in node.items() if key != keyword}
-        return rest if untold else note(rest, keyword, node[keyword])
+        return rest if untold else add_note(rest, keyword, node[keyword])
 
 
-def note(node: Node, keyword: str, value: object) -> Node:
+def add_note(node: Node, keyword: str, value: object) -> Node:
     """`node` with ``keyword: value`` at the end of its description.
 
-    >>> note({"description": "A name."}, "minLength", 2)
+    >>> add_note({"description": "A name."}, "minLength", 2)
     {'description': 'A name. (minLength: 2)'}
     """
     text = json.dumps(value, ensure_ascii=False)

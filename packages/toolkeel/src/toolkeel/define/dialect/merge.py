@@ -11,7 +11,7 @@ from itertools import combinations
 from typing import Any
 
 from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
-from toolkeel.define.dialect.provider_facts import words
+from toolkeel.define.dialect.provider_facts import word_set
 from toolkeel.define.subschemas import json_type, matches_type
 
 _KEYWORDS_OF = {
@@ -23,7 +23,7 @@ _KEYWORDS_OF = {
     " minProperties maxProperties dependentRequired dependentSchemas unevaluatedProperties",
 }
 KEYWORD_TYPES = {
-    word: words(types) for types, keywords in _KEYWORDS_OF.items() for word in words(keywords)
+    word: word_set(types) for types, keywords in _KEYWORDS_OF.items() for word in word_set(keywords)
 }
 """The types a keyword says anything about; those missing here concern every type."""
 
@@ -62,17 +62,17 @@ def constrains(node: Mapping[str, Any]) -> bool:
     return any(key not in ANNOTATIONS and key != "$defs" for key in node)
 
 
-def same(a: object, b: object) -> bool:
+def json_equal(a: object, b: object) -> bool:
     """Equality of JSON values: ``true`` is not 1."""
-    return bool(type_key(a) == type_key(b))
+    return bool(hashable_json(a) == hashable_json(b))
 
 
-def type_key(value: object) -> Any:
+def hashable_json(value: object) -> Any:
     """A hashable stand-in for a JSON value, equal just where the values are."""
     if isinstance(value, dict):
-        return ("object", frozenset((key, type_key(item)) for key, item in value.items()))
+        return ("object", frozenset((key, hashable_json(item)) for key, item in value.items()))
     if isinstance(value, list):
-        return ("array", tuple(type_key(item) for item in value))
+        return ("array", tuple(hashable_json(item) for item in value))
     return (isinstance(value, bool), value)
 
 
@@ -94,7 +94,7 @@ def conjoin(a: Schema, b: Schema) -> Schema | None:
     for key, value in b.items():
         if key not in result:
             result[key] = value
-        elif not same(result[key], value):
+        elif not json_equal(result[key], value):
             combine = _COMBINE.get(key)
             merged = combine(result[key], value) if combine else None
             if merged is None:
@@ -109,7 +109,7 @@ def _tangled(a: Node, b: Node) -> bool:
         mine, theirs = group & a.keys(), group & b.keys()
         if not mine or not theirs or mine == theirs == {"items"}:
             continue
-        if mine != theirs or not all(same(a[key], b[key]) for key in mine):
+        if mine != theirs or not all(json_equal(a[key], b[key]) for key in mine):
             return True
     return _catches(a, b) or _catches(b, a)
 
@@ -149,11 +149,11 @@ def _join_properties(a: Node, b: Node) -> Node | None:
 
 
 def _join_lists(a: list[Any], b: list[Any]) -> list[Any]:
-    return [*a, *(item for item in b if not any(same(item, other) for other in a))]
+    return [*a, *(item for item in b if not any(json_equal(item, other) for other in a))]
 
 
 def _meet_lists(a: list[Any], b: list[Any]) -> list[Any] | None:
-    return [item for item in a if any(same(item, other) for other in b)] or None
+    return [item for item in a if any(json_equal(item, other) for other in b)] or None
 
 
 def _multiple(a: Any, b: Any) -> Any:
@@ -176,8 +176,8 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
     "enum": _meet_lists,
     "additionalProperties": conjoin,
     "items": conjoin,
-    **dict.fromkeys(words("minimum exclusiveMinimum minLength minItems minProperties"), max),
-    **dict.fromkeys(words("maximum exclusiveMaximum maxLength maxItems maxProperties"), min),
+    **dict.fromkeys(word_set("minimum exclusiveMinimum minLength minItems minProperties"), max),
+    **dict.fromkeys(word_set("maximum exclusiveMaximum maxLength maxItems maxProperties"), min),
     "multipleOf": _multiple,
     "uniqueItems": lambda a, b: a or b,
 }
@@ -231,11 +231,11 @@ def _tags_apart(a: Node, b: Node, name: str, defs: Mapping[str, Schema]) -> bool
 
 
 def _constants_apart(a: Node, b: Node) -> bool:
-    mine, theirs = constants(a), constants(b)
+    mine, theirs = constant_values(a), constant_values(b)
     return mine is not None and theirs is not None and _meet_lists(mine, theirs) is None
 
 
-def constants(node: Node) -> list[Any] | None:
+def constant_values(node: Node) -> list[Any] | None:
     """The only values `node` admits, if it lists them."""
     if "const" in node:
         return [node["const"]]
@@ -243,12 +243,12 @@ def constants(node: Node) -> list[Any] | None:
     return enum if isinstance(enum, list) else None
 
 
-def one_object(branches: Sequence[Node]) -> Node | None:
+def merge_objects(branches: Sequence[Node]) -> Node | None:
     """An object schema wide enough for several, or None if one of them is no object.
 
     Properties of the same name become a union; required is what all of them require.
 
-    >>> one_object([{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}])
+    >>> merge_objects([{"properties": {"a": {}}, "required": ["a"]}, {"properties": {"b": {}}}])
     {'type': 'object', 'properties': {'a': {}, 'b': {}}}
     """
     if any(types_of(branch) not in (None, frozenset({"object"})) for branch in branches):

@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, TypeAlias
 from urllib.parse import quote, unquote
 
-from toolkeel.define.dialect.provider_facts import MAX_DEPTH, Loss, words
+from toolkeel.define.dialect.provider_facts import MAX_DEPTH, Loss, word_set
 from toolkeel.define.subschemas import (
     MANY,
     NAMED,
@@ -22,7 +22,7 @@ from toolkeel.define.subschemas import (
     WITH_SUBSCHEMAS,
     Location,
     children,
-    pointer,
+    json_pointer,
     target_of,
 )
 from toolkeel.errors import DefinitionError
@@ -34,13 +34,13 @@ Schema: TypeAlias = Node | bool
 
 _LEADING = WITH_SUBSCHEMAS | {"$ref"}
 """Keywords that lead to other schemas; most nodes have none."""
-ANNOTATIONS = words(
+ANNOTATIONS = word_set(
     "title description default examples deprecated readOnly writeOnly discriminator"
 )
-_IDENTIFIERS = words("$schema $id id $anchor $comment $vocabulary $defs definitions")
+_IDENTIFIERS = word_set("$schema $id id $anchor $comment $vocabulary $defs definitions")
 _OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
 _OLD_KEYWORDS = frozenset({"additionalItems", "dependencies"})
-_RESPELLED = _OLD_KEYWORDS | words("items enum exclusiveMinimum exclusiveMaximum")
+_RESPELLED = _OLD_KEYWORDS | word_set("items enum exclusiveMinimum exclusiveMaximum")
 """Keywords whose values are looked at, since older drafts meant other things by them."""
 
 
@@ -58,24 +58,24 @@ Where: TypeAlias = "tuple[Where, str | int] | str"
 ROOT = "#"
 
 
-def within(where: Where, keys: Location) -> Where:
+def extend_place(where: Where, keys: Location) -> Where:
     """A place further in."""
     for key in keys:
         where = (where, key)
     return where
 
 
-def spelled(where: Where) -> str:
+def place_pointer(where: Where) -> str:
     """A place as a JSON Pointer; written out only if there is something to tell of it.
 
-    >>> spelled((("#", "properties"), "a/b"))
+    >>> place_pointer((("#", "properties"), "a/b"))
     '#/properties/a~1b'
     """
     keys: list[str | int] = []
     while not isinstance(where, str):
         where, key = where
         keys.append(key)
-    return pointer(reversed(keys), where)
+    return json_pointer(reversed(keys), where)
 
 
 def json_copy(value: object) -> Any:
@@ -89,13 +89,15 @@ def json_copy(value: object) -> Any:
 
 def _copy(value: object, where: Where, depth: int) -> Any:
     if depth > 4 * MAX_DEPTH:
-        place = spelled(where)[:80]
+        place = place_pointer(where)[:80]
         raise DefinitionError(f"schema at {place}: nested too deeply, or inside itself")
     if isinstance(value, (dict, Mapping)):
         copy = {}
         for key, item in value.items():
             if not isinstance(key, str):
-                raise DefinitionError(f"schema at {spelled(where)}: the key {key!r} must be text")
+                raise DefinitionError(
+                    f"schema at {place_pointer(where)}: the key {key!r} must be text"
+                )
             copy[key] = item if type(item) is str else _copy(item, (where, key), depth + 1)
         return copy
     if isinstance(value, (list, tuple)):
@@ -105,21 +107,23 @@ def _copy(value: object, where: Where, depth: int) -> Any:
     if isinstance(value, float) and math.isfinite(value):
         return value
     raise DefinitionError(
-        f"schema at {spelled(where)}: {value!r:.60} is not a JSON value; write it as text, number, "
+        f"schema at {place_pointer(where)}: {value!r:.60} is not a JSON value; write it as text, number, "
         "list, object, true, false or null"
     )
 
 
 _SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
     **dict.fromkeys(
-        NAMED | words("definitions dependencies dependentRequired"), ((dict,), "an object")
+        NAMED | word_set("definitions dependencies dependentRequired"), ((dict,), "an object")
     ),
-    **dict.fromkeys(words("anyOf oneOf allOf enum prefixItems required"), ((list,), "a list")),
-    **dict.fromkeys(words("$ref title description format pattern"), ((str,), "text")),
-    **dict.fromkeys(words("minimum maximum multipleOf"), ((int, float), "a number")),
-    **dict.fromkeys(words("exclusiveMinimum exclusiveMaximum"), ((int, float, bool), "a number")),
+    **dict.fromkeys(word_set("anyOf oneOf allOf enum prefixItems required"), ((list,), "a list")),
+    **dict.fromkeys(word_set("$ref title description format pattern"), ((str,), "text")),
+    **dict.fromkeys(word_set("minimum maximum multipleOf"), ((int, float), "a number")),
     **dict.fromkeys(
-        words("minLength maxLength minItems maxItems minProperties maxProperties"),
+        word_set("exclusiveMinimum exclusiveMaximum"), ((int, float, bool), "a number")
+    ),
+    **dict.fromkeys(
+        word_set("minLength maxLength minItems maxItems minProperties maxProperties"),
         ((int, float), "a number"),
     ),
     "items": ((dict, bool, list), "a schema"),
@@ -142,7 +146,9 @@ def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None =
     if isinstance(schema, bool):
         return
     if not isinstance(schema, dict):
-        raise DefinitionError(f"schema at {spelled(where)}: it must be an object or a boolean")
+        raise DefinitionError(
+            f"schema at {place_pointer(where)}: it must be an object or a boolean"
+        )
     for keyword, value in schema.items():
         if keyword in _SHAPES:
             _check_keyword(keyword, value, where, types)
@@ -150,18 +156,18 @@ def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None =
         return
     for keys, child in children(schema):
         if keys[0] != "dependencies" or not isinstance(child, list):
-            check_shape(child, within(where, keys), types)
+            check_shape(child, extend_place(where, keys), types)
 
 
 def _check_keyword(keyword: str, value: Any, where: Where, types: frozenset[str] | None) -> None:
     kinds, called = _SHAPES[keyword]
     if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
         raise DefinitionError(
-            f"schema at {spelled(where)}: {keyword} must be {called}, not {value!r:.40}"
+            f"schema at {place_pointer(where)}: {keyword} must be {called}, not {value!r:.40}"
         )
     if keyword in ("anyOf", "oneOf", "allOf", "type") and not value:
         raise DefinitionError(
-            f"schema at {spelled(where)}: {keyword} is empty, so nothing is valid"
+            f"schema at {place_pointer(where)}: {keyword} is empty, so nothing is valid"
         )
     if keyword in ("type", "required"):
         _check_words(keyword, value, where, types)
@@ -171,11 +177,11 @@ def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] |
     for word in [value] if isinstance(value, str) else value:
         if not isinstance(word, str):
             raise DefinitionError(
-                f"schema at {spelled(where)}: {keyword} lists {word!r:.40}, which is no text"
+                f"schema at {place_pointer(where)}: {keyword} lists {word!r:.40}, which is no text"
             )
         if keyword == "type" and types is not None and word not in types:
             raise DefinitionError(
-                f"schema at {spelled(where)}: no type {word!r}; there are "
+                f"schema at {place_pointer(where)}: no type {word!r}; there are "
                 f"{', '.join(sorted(types))}"
             )
 
@@ -198,10 +204,10 @@ def map_objects(node: Node, change: Callable[[Node], Node]) -> Node:
     return map_children(node, lambda child, _: change(child) if isinstance(child, dict) else child)
 
 
-def normalise(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
+def normalize(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
     """`schema` in the plain spelling, and the references that lead nowhere.
 
-    >>> normalise({"definitions": {"A": {"type": "string"}}, "$ref": "#/definitions/A"})[0]
+    >>> normalize({"definitions": {"A": {"type": "string"}}, "$ref": "#/definitions/A"})[0]
     {'$ref': '#/$defs/A', '$defs': {'A': {'type': 'string'}}}
     """
     root: Node = json_copy(schema)
@@ -236,11 +242,11 @@ def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
             todo.append((ref, target))
         if isinstance(ref, str) and not names[ref]:
             why = f"{ref!r} is not in this schema; any value fits"
-            losses.append(Loss(spelled(where), "$ref", why))
+            losses.append(Loss(place_pointer(where), "$ref", why))
         for keys, child in children(node):
             leads = isinstance(child, dict) and not _LEADING.isdisjoint(child)
             if leads and keys[0] not in ("$defs", "definitions"):
-                todo.append((within(where, keys), child))
+                todo.append((extend_place(where, keys), child))
     return names, tuple(losses)
 
 

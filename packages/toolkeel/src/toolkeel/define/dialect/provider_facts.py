@@ -95,17 +95,17 @@ class Dialect:
         return self.keywords is None or keyword in self.keywords
 
 
-def words(text: str) -> frozenset[str]:
+def word_set(text: str) -> frozenset[str]:
     """A set of words, written with spaces between."""
     return frozenset(text.split())
 
 
-_CONDITIONS = words("not if then else dependentRequired dependentSchemas contains propertyNames")
-_UNIONS = words("anyOf oneOf allOf")
-_CORE = words("type title description enum properties required items anyOf $ref $defs")
-_SIZES = words("minLength maxLength minItems maxItems minimum maximum")
-_STRICT_FORMATS = words("date-time time date duration email hostname ipv4 ipv6 uuid")
-_STRICT_REFUSED = _CONDITIONS | words(
+_CONDITIONS = word_set("not if then else dependentRequired dependentSchemas contains propertyNames")
+_UNIONS = word_set("anyOf oneOf allOf")
+_CORE = word_set("type title description enum properties required items anyOf $ref $defs")
+_SIZES = word_set("minLength maxLength minItems maxItems minimum maximum")
+_STRICT_FORMATS = word_set("date-time time date duration email hostname ipv4 ipv6 uuid")
+_STRICT_REFUSED = _CONDITIONS | word_set(
     "patternProperties allOf unevaluatedProperties unevaluatedItems minContains maxContains"
 )
 
@@ -113,7 +113,7 @@ _OPENAI = Dialect(
     # "schema must have type 'object' and not have 'oneOf'/'anyOf'/'allOf'/'enum'/'not' at the
     # top level"; "array schema missing items"; "object schema missing properties"
     provider="OpenAI",
-    root_refused=_UNIONS | words("enum const not if then else"),
+    root_refused=_UNIONS | word_set("enum const not if then else"),
     explicit=True,
 )
 
@@ -132,8 +132,8 @@ DIALECTS: Mapping[Target, Dialect] = MappingProxyType(
         "openai-strict": Dialect(
             provider="OpenAI's strict mode",
             keywords=_CORE
-            | words("const pattern format additionalProperties minItems maxItems multipleOf")
-            | words("minimum maximum exclusiveMinimum exclusiveMaximum"),
+            | word_set("const pattern format additionalProperties minItems maxItems multipleOf")
+            | word_set("minimum maximum exclusiveMinimum exclusiveMaximum"),
             refused=_STRICT_REFUSED,
             root_refused=_UNIONS,
             refs="alone",
@@ -151,7 +151,7 @@ DIALECTS: Mapping[Target, Dialect] = MappingProxyType(
         # anthropic.lib._parse._transform
         "anthropic-strict": Dialect(
             provider="Anthropic's strict mode",
-            keywords=_CORE | words("const default pattern format additionalProperties minItems"),
+            keywords=_CORE | word_set("const default pattern format additionalProperties minItems"),
             refused=_STRICT_REFUSED,
             root_refused=_UNIONS,
             refs="alone",
@@ -178,9 +178,9 @@ DIALECTS: Mapping[Target, Dialect] = MappingProxyType(
         # must be the only field set"
         "gemini-legacy": Dialect(
             provider="Gemini's OpenAPI form",
-            keywords=_CORE - words("$ref $defs")
+            keywords=_CORE - word_set("$ref $defs")
             | _SIZES
-            | words("nullable default pattern format minProperties maxProperties"),
+            | word_set("nullable default pattern format minProperties maxProperties"),
             root_refused=_UNIONS,
             refs="inline",
             any_of="alone",
@@ -189,7 +189,7 @@ DIALECTS: Mapping[Target, Dialect] = MappingProxyType(
             typed=True,
             explicit=True,
             string_enums=True,
-            formats=words("date-time enum float double int32 int64"),
+            formats=word_set("date-time enum float double int32 int64"),
             lookaround=False,
             keys=NamePolicy("A-Za-z0-9_", 64, "A-Za-z_", stem="p"),
         ),
@@ -198,7 +198,7 @@ DIALECTS: Mapping[Target, Dialect] = MappingProxyType(
         # additionalProperties is refused by one of them
         "compatible": Dialect(
             provider="an OpenAI-compatible server",
-            keywords=words("type description enum properties required items pattern") | _SIZES,
+            keywords=word_set("type description enum properties required items pattern") | _SIZES,
             root_refused=_UNIONS,
             refs="inline",
             any_of="none",

@@ -12,16 +12,23 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from toolkeel.define.dialect.conversion import Conversion, Place, note
-from toolkeel.define.dialect.merge import admits_null, conjoin, is_of, nullable, same, types_of
+from toolkeel.define.dialect.conversion import Conversion, SchemaPlace, add_note
+from toolkeel.define.dialect.merge import (
+    admits_null,
+    conjoin,
+    is_of,
+    json_equal,
+    nullable,
+    types_of,
+)
 from toolkeel.define.dialect.normal_form import Node, Schema, map_children
 from toolkeel.define.dialect.unions import rewrite_structure
 from toolkeel.define.subschemas import Location
 
-Rewrite = Callable[[Node, Place, Conversion], Node]
+Rewrite = Callable[[Node, SchemaPlace, Conversion], Node]
 
 
-def fixed_values(node: Node, place: Place, run: Conversion) -> Node:
+def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """``const`` as a one-valued ``enum``; enums of other things than strings put differently."""
     if "const" in node and not run.dialect.takes("const"):
         rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
@@ -37,7 +44,7 @@ def fixed_values(node: Node, place: Place, run: Conversion) -> Node:
     return _other_enum(typed, place, run)
 
 
-def _other_enum(node: Node, place: Place, run: Conversion) -> Node:
+def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """An enum of numbers or booleans as bounds, if that says the same."""
     values = node["enum"]
     rest = {key: value for key, value in node.items() if key != "enum"}
@@ -45,12 +52,12 @@ def _other_enum(node: Node, place: Place, run: Conversion) -> Node:
         return rest
     if rest.get("type") == "integer" and _in_a_row(values):
         bounded = conjoin(rest, {"minimum": min(values), "maximum": max(values)})
-        run.lose(place, "enum", "said as minimum and maximum, which admit the same integers")
+        run.report_loss(place, "enum", "said as minimum and maximum, which admit the same integers")
         return bounded if isinstance(bounded, dict) else rest
     if rest.get("type") == "null":
         return rest
-    run.lose(place, "enum", f"{run.dialect.provider} takes enums of strings only")
-    return note(rest, "enum", values)
+    run.report_loss(place, "enum", f"{run.dialect.provider} takes enums of strings only")
+    return add_note(rest, "enum", values)
 
 
 def _in_a_row(values: list[Any]) -> bool:
@@ -58,7 +65,7 @@ def _in_a_row(values: list[Any]) -> bool:
     return whole and max(values) - min(values) == len({*values}) - 1
 
 
-def own_type(node: Node, place: Place, run: Conversion) -> Node:
+def add_type(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """A ``type`` for a schema that has none but lets one be seen."""
     if not run.dialect.typed or {"type", "anyOf", "$ref"} & node.keys():
         return node
@@ -70,16 +77,18 @@ def own_type(node: Node, place: Place, run: Conversion) -> Node:
         return {**node, "type": spelled[0] if len(spelled) == 1 else spelled}
     for kind, signs in (("object", ("properties",)), ("array", ("items", "prefixItems"))):
         if any(sign in node for sign in signs):
-            run.lose(place, "type", f"{run.dialect.provider} wants a type; taken for {kind}")
+            run.report_loss(place, "type", f"{run.dialect.provider} wants a type; taken for {kind}")
             return {**node, "type": kind}
-    run.refuse(place, "any value", f"{run.dialect.provider} wants a type, and every one fits here")
+    run.refuse_strict(
+        place, "any value", f"{run.dialect.provider} wants a type, and every one fits here"
+    )
     return node
 
 
 _INCLUSIVE = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum", -1)}
 
 
-def bounds(node: Node, place: Place, run: Conversion) -> Node:
+def rewrite_bounds(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Exclusive bounds of integers as inclusive ones."""
     for exclusive, (inclusive, step) in _INCLUSIVE.items():
         limit = node.get(exclusive)
@@ -92,7 +101,7 @@ def bounds(node: Node, place: Place, run: Conversion) -> Node:
     return node
 
 
-def arrays(node: Node, place: Place, run: Conversion) -> Node:
+def rewrite_arrays(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Tuples as arrays of a union where ``prefixItems`` is not taken; ``items`` spelled out."""
     if run.dialect.keywords is None and not run.dialect.explicit:
         return node
@@ -107,7 +116,7 @@ def arrays(node: Node, place: Place, run: Conversion) -> Node:
     return node
 
 
-def _tuple(node: Node, place: Place, run: Conversion) -> Node:
+def _tuple(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     prefix = node["prefixItems"]
     closed = node.get("maxItems", len(prefix) + 1) <= len(prefix)
     kept = run.dialect.takes("prefixItems")
@@ -116,13 +125,13 @@ def _tuple(node: Node, place: Place, run: Conversion) -> Node:
     rest = [] if closed else [node.get("items", True)]
     kinds: list[Any] = []
     for kind in (*prefix, *rest):
-        if not any(same(kind, other) for other in kinds):
+        if not any(json_equal(kind, other) for other in kinds):
             kinds.append(kind)
     node = {**node, "items": _any_item(kinds)}
     if kept:
         return node
     if len(kinds) > 1:
-        return run.drop(node, "prefixItems", place)
+        return run.drop_keyword(node, "prefixItems", place)
     return {key: value for key, value in node.items() if key != "prefixItems"}
 
 
@@ -135,20 +144,20 @@ def _any_item(kinds: list[Any]) -> Any:
 _AROUND = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\[kbB]|\(\?P=")
 
 
-def texts(node: Node, place: Place, run: Conversion) -> Node:
+def rewrite_strings(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Formats and patterns the provider does not know, as part of the description."""
     formats = run.dialect.formats
     if formats is not None and "format" in node and node["format"] not in formats:
-        node = run.drop(node, "format", place)
+        node = run.drop_keyword(node, "format", place)
     if not run.dialect.lookaround and _AROUND.search(str(node.get("pattern", ""))):
-        node = run.drop(node, "pattern", place)
+        node = run.drop_keyword(node, "pattern", place)
     allowed = run.dialect.min_items
     if allowed is not None and node.get("minItems", 0) not in allowed:
-        node = run.drop(node, "minItems", place)
+        node = run.drop_keyword(node, "minItems", place)
     return node
 
 
-def objects(node: Node, place: Place, run: Conversion) -> Node:
+def rewrite_objects(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Objects as the provider wants them: properties listed, closed, all required."""
     if "object" not in _declared(node):
         return node
@@ -166,7 +175,7 @@ def _declared(node: Node) -> list[str]:
     return [kinds] if isinstance(kinds, str) else kinds
 
 
-def _close(node: Node, place: Place, run: Conversion) -> Node:
+def _close(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     rest = node.get("additionalProperties")
     if rest is False:
         return node
@@ -174,13 +183,13 @@ def _close(node: Node, place: Place, run: Conversion) -> Node:
     if rest is None and node.get("unevaluatedProperties") is False:
         return {key: value for key, value in closed.items() if key != "unevaluatedProperties"}
     if rest is None and (node.get("properties") or place.root):
-        run.lose(
+        run.report_loss(
             place,
             "additionalProperties",
             f"{run.dialect.provider} closes every object; properties not listed cannot be sent",
         )
         return closed
-    run.refuse(
+    run.refuse_strict(
         place,
         "additionalProperties",
         f"{run.dialect.provider} takes no open objects; closing this one would change the tool",
@@ -188,17 +197,17 @@ def _close(node: Node, place: Place, run: Conversion) -> Node:
     return closed
 
 
-def _known_required(node: Node, place: Place, run: Conversion) -> Node:
+def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """``required`` without names that are not listed as properties."""
     unknown = [name for name in node.get("required", ()) if name not in node.get("properties", ())]
     if not unknown:
         return node
-    run.refuse(place, "required", f"{unknown[0]!r} is required but not listed as a property")
+    run.refuse_strict(place, "required", f"{unknown[0]!r} is required but not listed as a property")
     kept = [name for name in node["required"] if name not in unknown]
-    return note({**node, "required": kept}, "required", node["required"])
+    return add_note({**node, "required": kept}, "required", node["required"])
 
 
-def keywords(node: Node, place: Place, run: Conversion) -> Node:
+def drop_unknown_keywords(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Only keywords the provider takes; the others told in the description."""
     if run.dialect.keywords is None:
         return node
@@ -207,15 +216,23 @@ def keywords(node: Node, place: Place, run: Conversion) -> Node:
         if run.dialect.all_required and keyword == "default" and node[keyword] is None:
             node = {key: value for key, value in node.items() if key != keyword}
         else:
-            node = run.drop(node, keyword, place)
+            node = run.drop_keyword(node, keyword, place)
     return node
 
 
-RULES: tuple[Rewrite, ...] = (fixed_values, own_type, bounds, arrays, texts, objects, keywords)
+RULES: tuple[Rewrite, ...] = (
+    rewrite_constants,
+    add_type,
+    rewrite_bounds,
+    rewrite_arrays,
+    rewrite_strings,
+    rewrite_objects,
+    drop_unknown_keywords,
+)
 """In this order: values before types, types before what depends on them, the rest last."""
 
 
-def rewrite(node: Schema, place: Place, run: Conversion) -> Schema:
+def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
     """`node` and everything in it as `run.dialect` takes it."""
     if isinstance(node, bool):
         return _boolean(node, place, run)
@@ -227,13 +244,13 @@ def rewrite(node: Schema, place: Place, run: Conversion) -> Schema:
     return _require_all(node, result, place, run) if run.dialect.all_required else result
 
 
-def _require_all(before: Node, after: Node, place: Place, run: Conversion) -> Node:
+def _require_all(before: Node, after: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Every property required; those that were not may be null instead of missing."""
     if "properties" not in after:
         return after
     optional = after["properties"].keys() - {*before.get("required", ())}
     properties = {
-        name: _optional(before["properties"][name], schema, place.at("properties", name), run)
+        name: _optional(before["properties"][name], schema, place.child("properties", name), run)
         if name in optional
         else schema
         for name, schema in after["properties"].items()
@@ -241,25 +258,25 @@ def _require_all(before: Node, after: Node, place: Place, run: Conversion) -> No
     return {**after, "properties": properties, "required": list(properties)}
 
 
-def _optional(before: Schema, after: Schema, place: Place, run: Conversion) -> Schema:
+def _optional(before: Schema, after: Schema, place: SchemaPlace, run: Conversion) -> Schema:
     if isinstance(before, bool) or isinstance(after, bool):
         return after
     if not admits_null(before, run.defs):
         return nullable(after)
     if before.get("default", 0) is not None:
         why = f"{run.dialect.provider} cannot leave this unset: null is sent, and means null"
-        run.lose(place, "default", why)
+        run.report_loss(place, "default", why)
     return after
 
 
-def _inner(child: Schema, keys: Location, place: Place, run: Conversion) -> Schema:
+def _inner(child: Schema, keys: Location, place: SchemaPlace, run: Conversion) -> Schema:
     if isinstance(child, bool):
-        return child if keys[0] in _SWITCHES else rewrite(child, place.at(*keys), run)
+        return child if keys[0] in _SWITCHES else rewrite(child, place.child(*keys), run)
     known = run.dialect.keywords
     if _is_leaf(child) and (known is None or known.issuperset(child)):
         run.nodes += 1
         return dict(child)
-    return rewrite(child, place.at(*keys), run)
+    return rewrite(child, place.child(*keys), run)
 
 
 def _is_leaf(node: Node) -> bool:
@@ -275,9 +292,9 @@ _SWITCHES = frozenset({"additionalProperties", "unevaluatedProperties", "unevalu
 """Where a boolean is a switch and not a schema."""
 
 
-def _boolean(node: bool, place: Place, run: Conversion) -> Schema:
+def _boolean(node: bool, place: SchemaPlace, run: Conversion) -> Schema:
     if run.dialect.keywords is None:
         return node
     if not node:
-        run.refuse(place, "false", f"{run.dialect.provider} cannot forbid a value")
+        run.refuse_strict(place, "false", f"{run.dialect.provider} cannot forbid a value")
     return rewrite({}, place, run)

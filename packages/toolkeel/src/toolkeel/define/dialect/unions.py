@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from toolkeel.define.dialect.conversion import Conversion, Place, note
+from toolkeel.define.dialect.conversion import Conversion, SchemaPlace, add_note
 from toolkeel.define.dialect.merge import (
     KEYWORD_TYPES,
     conjoin,
-    constants,
+    constant_values,
     constrains,
     disjoint,
     is_of,
-    one_object,
+    merge_objects,
     types_of,
 )
 from toolkeel.define.dialect.normal_form import ANNOTATIONS, Node, Schema, name_of
@@ -26,10 +26,10 @@ from toolkeel.errors import DefinitionError
 
 _MAX_STEPS = 200
 
-Step = Callable[[Node, Place, Conversion], tuple[Node, Place] | None]
+Step = Callable[[Node, SchemaPlace, Conversion], tuple[Node, SchemaPlace] | None]
 
 
-def rewrite_structure(node: Node, place: Place, run: Conversion) -> tuple[Node, Place]:
+def rewrite_structure(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace]:
     """`node` with its structure as the dialect takes it, and where that now comes from."""
     for _ in range(_MAX_STEPS):
         for step in STEPS:
@@ -42,101 +42,114 @@ def rewrite_structure(node: Node, place: Place, run: Conversion) -> tuple[Node, 
     raise DefinitionError(f"schema at {place.path}: its references and unions never end")
 
 
-def without(node: Node, *keys: str) -> Node:
+def without_keywords(node: Node, *keys: str) -> Node:
     """`node` less some keywords."""
     return {key: value for key, value in node.items() if key not in keys}
 
 
-def _as_node(schema: Schema, place: Place, run: Conversion) -> Node:
+def _as_node(schema: Schema, place: SchemaPlace, run: Conversion) -> Node:
     if isinstance(schema, dict):
         return schema
     if not schema:
-        run.lose(place, "false", "no value fits here, which the provider cannot be told")
+        run.report_loss(place, "false", "no value fits here, which the provider cannot be told")
     return {}
 
 
 # — references —
 
 
-def references(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def rewrite_references(
+    node: Node, place: SchemaPlace, run: Conversion
+) -> tuple[Node, SchemaPlace] | None:
     """A definition in the place of its reference, where one may not stand (so)."""
     if "$ref" not in node or run.dialect.refs == "keep":
         return None
-    name, rest = name_of(node["$ref"]), without(node, "$ref")
+    name, rest = name_of(node["$ref"]), without_keywords(node, "$ref")
     if run.dialect.refs == "inline":
-        return expand(rest, name, place, run)
+        return expand_definition(rest, name, place, run)
     if name in run.recursive and not run.dialect.recursion:
-        run.refuse(place, "$ref", f"{run.dialect.provider} takes no recursive definitions")
+        run.refuse_strict(place, "$ref", f"{run.dialect.provider} takes no recursive definitions")
     if not rest.keys() - {"$defs"}:
         return None
     if name in run.recursive or run.nodes > MAX_NODES:
-        rest = _told(rest, place, run)
+        rest = _constraints_in_description(rest, place, run)
         return {"anyOf": [{"$ref": node["$ref"]}], **rest}, place
-    return expand(rest, name, place, run)
+    return expand_definition(rest, name, place, run)
 
 
-def expand(rest: Node, name: str, place: Place, run: Conversion) -> tuple[Node, Place]:
+def expand_definition(
+    rest: Node, name: str, place: SchemaPlace, run: Conversion
+) -> tuple[Node, SchemaPlace]:
     """Definition `name` and its neighbours `rest` as one node.
 
     A definition inside itself is put in place `MAX_EXPANSIONS` times, then only its type.
     """
     target = run.defs.get(name, True)
     if place.inside.count(name) >= MAX_EXPANSIONS or run.nodes > MAX_NODES:
-        run.lose(
+        run.report_loss(
             place, "$ref", f"{run.dialect.provider} takes no $ref; {name} inside itself ends here"
         )
         kinds = types_of(target) if isinstance(target, dict) else None
         known = {"type": next(iter(kinds))} if kinds and len(kinds) == 1 else {}
-        return note({**_told(rest, place, run), **known}, "like", name), place
+        return add_note(
+            {**_constraints_in_description(rest, place, run), **known}, "like", name
+        ), place
     merged = conjoin(rest, target)
     if merged is None:
-        merged = conjoin(_told(rest, place, run), target)
-    return _as_node(merged if merged is not None else target, place, run), place.within(name)
+        merged = conjoin(_constraints_in_description(rest, place, run), target)
+    return _as_node(merged if merged is not None else target, place, run), place.in_definition(name)
 
 
-def _told(rest: Node, place: Place, run: Conversion) -> Node:
+def _constraints_in_description(rest: Node, place: SchemaPlace, run: Conversion) -> Node:
     """`rest` with its constraints moved into the description."""
     for keyword in [key for key in rest if key not in ANNOTATIONS and key != "$defs"]:
-        rest = run.drop(rest, keyword, place)
+        rest = run.drop_keyword(rest, keyword, place)
     return rest
 
 
-def opened(schema: Schema, place: Place, run: Conversion) -> tuple[Schema, Place] | None:
+def follow_reference(
+    schema: Schema, place: SchemaPlace, run: Conversion
+) -> tuple[Schema, SchemaPlace] | None:
     """`schema` with its own reference followed; None if that would not end."""
     while isinstance(schema, dict) and "$ref" in schema:
         name = name_of(schema["$ref"])
         if place.inside.count(name) >= MAX_EXPANSIONS:
             return None
-        merged = conjoin(without(schema, "$ref"), run.defs.get(name, True))
+        merged = conjoin(without_keywords(schema, "$ref"), run.defs.get(name, True))
         if merged is None:
             return None
-        schema, place = merged, place.within(name)
+        schema, place = merged, place.in_definition(name)
     return schema, place
 
 
 # — intersections —
 
 
-def intersections(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def rewrite_all_of(
+    node: Node, place: SchemaPlace, run: Conversion
+) -> tuple[Node, SchemaPlace] | None:
     """``allOf`` as one schema."""
     if "allOf" not in node or run.dialect.takes("allOf"):
         return None
     return merge_all_of(node, place, run)
 
 
-def merge_all_of(node: Node, place: Place, run: Conversion) -> tuple[Node, Place]:
+def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace]:
     """`node` and the branches of its ``allOf`` as one schema, or told in the description."""
-    merged: Schema = without(node, "allOf")
+    merged: Schema = without_keywords(node, "allOf")
     inside = place
     for branch in node["allOf"]:
         both = conjoin(merged, branch)
         if both is None:
-            mine, theirs = opened(merged, inside, run), opened(branch, inside, run)
+            mine, theirs = (
+                follow_reference(merged, inside, run),
+                follow_reference(branch, inside, run),
+            )
             both = conjoin(mine[0], theirs[0]) if mine and theirs else None
             if mine and theirs and both is not None:
-                inside = Place(place.where, (*mine[1].inside, *theirs[1].inside), place.root)
+                inside = SchemaPlace(place.where, (*mine[1].inside, *theirs[1].inside), place.root)
         if both is None:
-            return run.drop(node, "allOf", place), place
+            return run.drop_keyword(node, "allOf", place), place
         merged = both
     return _as_node(merged, place, run), inside
 
@@ -144,18 +157,24 @@ def merge_all_of(node: Node, place: Place, run: Conversion) -> tuple[Node, Place
 # — unions —
 
 
-def one_of(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def rewrite_one_of(
+    node: Node, place: SchemaPlace, run: Conversion
+) -> tuple[Node, SchemaPlace] | None:
     """``oneOf`` as ``anyOf``; the same thing where no value fits two branches."""
     if "oneOf" not in node or run.dialect.takes("oneOf"):
         return None
     if "anyOf" in node:
-        return run.drop(node, "oneOf", place), place
+        return run.drop_keyword(node, "oneOf", place), place
     if not disjoint(node["oneOf"], run.defs):
-        run.lose(place, "oneOf", f"{run.dialect.provider} takes anyOf only: more than one may fit")
-    return {**without(node, "oneOf", "discriminator"), "anyOf": node["oneOf"]}, place
+        run.report_loss(
+            place, "oneOf", f"{run.dialect.provider} takes anyOf only: more than one may fit"
+        )
+    return {**without_keywords(node, "oneOf", "discriminator"), "anyOf": node["oneOf"]}, place
 
 
-def nulls(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def rewrite_null(
+    node: Node, place: SchemaPlace, run: Conversion
+) -> tuple[Node, SchemaPlace] | None:
     """ "Or null" as the provider spells it."""
     if run.dialect.null == "type":
         return None
@@ -180,52 +199,56 @@ def _is_null(branch: Schema) -> bool:
     return isinstance(branch, dict) and types_of(branch) == frozenset({"null"})
 
 
-def _mark_null(node: Node, place: Place, run: Conversion) -> Node:
+def _mark_null(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     if run.dialect.null == "flag":
         return {**node, "nullable": True}
-    run.lose(place, "null", f"{run.dialect.provider} takes no null")
+    run.report_loss(place, "null", f"{run.dialect.provider} takes no null")
     return node
 
 
-def single(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def unwrap_single_branch(
+    node: Node, place: SchemaPlace, run: Conversion
+) -> tuple[Node, SchemaPlace] | None:
     """A union of one as that one."""
     if run.dialect.any_of == "keep" or len(node.get("anyOf", ())) != 1:
         return None
-    branch, rest = node["anyOf"][0], without(node, "anyOf")
+    branch, rest = node["anyOf"][0], without_keywords(node, "anyOf")
     if run.dialect.refs == "alone" and rest and isinstance(branch, dict) and "$ref" in branch:
         return None
     merged = conjoin(rest, branch)
     return None if merged is None else (_as_node(merged, place, run), place)
 
 
-def beside(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def move_into_branches(
+    node: Node, place: SchemaPlace, run: Conversion
+) -> tuple[Node, SchemaPlace] | None:
     """What may not stand beside ``anyOf`` moved into its branches."""
     if "anyOf" not in node or run.dialect.any_of not in ("annotations", "alone"):
         return None
-    rest = without(node, "anyOf", "$defs")
+    rest = without_keywords(node, "anyOf", "$defs")
     if run.dialect.any_of == "annotations":
         moved = {key: value for key, value in rest.items() if key not in ANNOTATIONS}
     else:
         for keyword in [key for key in rest if key in ANNOTATIONS and key != "description"]:
-            node = run.drop(node, keyword, place)
-        moved = without(node, "anyOf", "$defs")
+            node = run.drop_keyword(node, keyword, place)
+        moved = without_keywords(node, "anyOf", "$defs")
     if not moved:
         return (node, place) if len(node) <= len(rest) else None
     branches = [conjoin(moved, branch) for branch in node["anyOf"]]
     if None in branches:
         return _unmovable(node, moved, place, run), place
-    return {**without(node, *moved), "anyOf": branches}, place
+    return {**without_keywords(node, *moved), "anyOf": branches}, place
 
 
-def _unmovable(node: Node, moved: Node, place: Place, run: Conversion) -> Node:
+def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> Node:
     """Constraints that fit no branch as one schema: strict mode gives up, others tell them."""
-    run.refuse(place, "anyOf", f"{run.dialect.provider} takes no constraints beside anyOf")
+    run.refuse_strict(place, "anyOf", f"{run.dialect.provider} takes no constraints beside anyOf")
     for keyword in [key for key in moved if key not in ("description", "nullable")]:
-        node = run.drop(node, keyword, place)
+        node = run.drop_keyword(node, keyword, place)
     return node
 
 
-def split_types(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def split_types(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
     """A list of types as a union of schemas with one type each."""
     kinds = node.get("type")
     if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
@@ -267,21 +290,27 @@ def _of_type(node: Node, kind: str) -> Node | None:
 _NUMBER_FORMATS = frozenset({"float", "double", "int32", "int64"})
 
 
-def widen(node: Node, place: Place, run: Conversion) -> tuple[Node, Place] | None:
+def widen_union(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
     """A union as one wide schema, where no union is taken at all."""
     if "anyOf" not in node or run.dialect.any_of != "none":
         return None
-    rest = without(node, "anyOf")
-    found = [opened(branch, place, run) for branch in node["anyOf"]]
+    rest = without_keywords(node, "anyOf")
+    found = [follow_reference(branch, place, run) for branch in node["anyOf"]]
     branches = [one[0] for one in found if one and isinstance(one[0], dict)]
     inside = place
     if len(branches) == len(found):
-        values = [constants(one) for one in branches if not constrains(without(one, *_LISTS))]
+        values = [
+            constant_values(one)
+            for one in branches
+            if not constrains(without_keywords(one, *_LISTS))
+        ]
         if len(values) == len(found) and all(value is not None for value in values):
             merged = conjoin(rest, _one_enum(values))
             if isinstance(merged, dict):
                 return merged, place
-        inside = Place(place.where, sum((one[1].inside for one in found if one), ()), place.root)
+        inside = SchemaPlace(
+            place.where, sum((one[1].inside for one in found if one), ()), place.root
+        )
     return _widest(node, branches if len(branches) == len(found) else [], run, inside), inside
 
 
@@ -294,20 +323,20 @@ def _one_enum(lists: list[list[Any] | None]) -> Node:
     return {"type": next(iter(kinds)), **enum} if kinds and len(kinds) == 1 else enum
 
 
-def _widest(node: Node, branches: list[Node], run: Conversion, place: Place) -> Node:
+def _widest(node: Node, branches: list[Node], run: Conversion, place: SchemaPlace) -> Node:
     """The narrowest type that holds all branches, and the union in the description."""
-    told = run.drop({**node, "anyOf": branches or node["anyOf"]}, "anyOf", place)
+    told = run.drop_keyword({**node, "anyOf": branches or node["anyOf"]}, "anyOf", place)
     kinds = {types_of(branch) for branch in branches}
     if len(kinds) != 1 or None in kinds:
         return told
     (shared,) = kinds
     is_object = shared == frozenset({"object"})
-    wide = one_object(branches) if is_object else {"type": sorted(shared or ())}
+    wide = merge_objects(branches) if is_object else {"type": sorted(shared or ())}
     merged = conjoin(told, wide) if wide is not None else None
     return merged if isinstance(merged, dict) else told
 
 
 STEPS: tuple[Step, ...] = (
-    references, intersections, one_of, nulls, single, beside, split_types, widen,
+    rewrite_references, rewrite_all_of, rewrite_one_of, rewrite_null, unwrap_single_branch, move_into_branches, split_types, widen_union,
 )  # fmt: skip
 """In this order: what hides structure first, then unions, then what is left of types."""

@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from toolkeel.define.subschemas import Schema, all_subschemas, list_of, recursive
+from toolkeel.define.subschemas import Schema, all_subschemas, list_of, recursive_definitions
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
     from toolkeel.define.explain.mismatch import Mismatches
 
-MOST = 100
+MAX_ERRORS = 100
 """Faults of pydantic's that are told one by one."""
 LARGE, LONG = 20_000, 1_000_000
 """Characters from which on what has a union of lists or objects, and any text, is not given to pydantic
@@ -26,7 +26,7 @@ SHALLOW = 8
 """Objects and lists of a text up to which pydantic alone judges a recursive type."""
 
 
-class Bounded:
+class BoundedValidator:
     """The advertised schema as a second judge, compiled when it is first asked.
 
     Args:
@@ -39,11 +39,11 @@ class Bounded:
         self._schema = schema
         self._mismatches: Mismatches | None = None
         defs = schema.get("$defs")
-        self.is_recursive = isinstance(defs, Mapping) and bool(recursive(defs))
+        self.is_recursive = isinstance(defs, Mapping) and bool(recursive_definitions(defs))
         unions = "Of'" in repr(schema)  # which most have not, and a look at each part is dear
         self.is_wide = unions and any(map(_is_wide, all_subschemas(schema)))
 
-    def asked_first(self, size: int) -> bool:
+    def runs_before_pydantic(self, size: int) -> bool:
         """Whether a text of so many characters is asked about before pydantic is."""
         return self.is_recursive or size > (LARGE if self.is_wide else LONG)
 
@@ -65,7 +65,7 @@ class Bounded:
 
     def errors(self, value: object) -> list[FieldError]:
         """At most `MOST` fields that failed; none if only the type's own code says no."""
-        return self._judge().of(value)
+        return self._judge().errors(value)
 
     def _judge(self) -> Mismatches:
         if self._mismatches is None:

@@ -10,13 +10,13 @@ from toolkeel.define.subschemas import (
     Location,
     Schema,
     all_subschemas,
+    json_pointer,
     list_of,
-    pointer,
     subschemas,
 )
 
 
-class Unionless:
+class UnionFreeSchema:
     """A schema with each union behind a double negation.
 
     Attributes:
@@ -76,7 +76,9 @@ class Unionless:
             copy["allOf"] = parts
             self.unions[(*new, *place)] = (keyword, list(branches))
             places[keyword] = (*place, "not", "not", keyword)
-            self._moved.append((pointer((*old, keyword)), pointer((*new, *places[keyword]))))
+            self._moved.append(
+                (json_pointer((*old, keyword)), json_pointer((*new, *places[keyword])))
+            )
         return places
 
     def _redirected(self, reference: str) -> str:

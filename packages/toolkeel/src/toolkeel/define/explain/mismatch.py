@@ -16,23 +16,23 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import quote
 
 from toolkeel.define.explain.closest_branch import closest_branch, common_tag
-from toolkeel.define.explain.flat_unions import Unionless
+from toolkeel.define.explain.flat_unions import UnionFreeSchema
 from toolkeel.define.explain.phrases import (
-    condition,
-    counted,
+    count_noun,
+    describe_condition,
     describe_type,
     describe_value,
     quoted,
-    short,
+    short_json,
 )
 from toolkeel.define.explain.validation_errors import (
-    expected,
+    describe_expected,
     known_keys,
     missing_field,
     unknown_key,
     wrong_tag,
 )
-from toolkeel.define.subschemas import Location, Schema, all_subschemas, pointer, properties_of
+from toolkeel.define.subschemas import Location, Schema, all_subschemas, json_pointer, properties_of
 from toolkeel.errors import FieldError
 
 if TYPE_CHECKING:
@@ -75,12 +75,12 @@ class Mismatches:
         self.validator = validator
         self._engine = engine
         self._documents = documents
-        self._form: Unionless | None = None
+        self._form: UnionFreeSchema | None = None
         self._names = {name for each in all_subschemas(self._root) for name in properties_of(each)}
         self._phrases: dict[Location, str] = {}
         self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
 
-    def of(self, value: object) -> list[FieldError]:
+    def errors(self, value: object) -> list[FieldError]:
         """Every field that failed, one error each, of long lists those of the first items."""
         cuts: set[Path] = set()
         start = _cut(value, (), cuts, self._names)
@@ -90,7 +90,7 @@ class Mismatches:
 
     def _all(self, value: object) -> list[FieldError]:
         if self._form is None:
-            self._form = Unionless(self._root, bool(self._documents))
+            self._form = UnionFreeSchema(self._root, bool(self._documents))
         form = self._form
         fields: _Fields = {}
         try:
@@ -114,7 +114,7 @@ class Mismatches:
         known: list[tuple[str, Any]] = [(_DOCUMENT, self._form.schema), *self._documents.items()]
         try:
             compiled = type(self.validator)(
-                {"$ref": f"{_DOCUMENT}#{quote(pointer(where)[1:])}"},
+                {"$ref": f"{_DOCUMENT}#{quote(json_pointer(where)[1:])}"},
                 registry=jsonschema_rs.Registry(known),
                 offline=True,
                 validate_formats=False,
@@ -173,7 +173,7 @@ class Mismatches:
         if isinstance(tag, str) and isinstance(value, dict):
             _merge(fields, wrong_tag(path, tag, branches, self._root, value[tag]))
             return
-        phrase = expected([{keyword: branches}], self._root, value)
+        phrase = describe_expected([{keyword: branches}], self._root, value)
         if keyword == "oneOf" and self._some_take(value, where, len(branches)):
             phrase = f"only one of: {phrase}"
         _merge(fields, FieldError(path, phrase, describe_value(value)))
@@ -188,7 +188,7 @@ class Mismatches:
                 continue
             holder = self._form.origin.get(path[:index], {})
             if word in ("then", "else"):
-                told = condition(holder.get("if"), self._root)
+                told = describe_condition(holder.get("if"), self._root)
                 return told and f"{' because' if word == 'then' else ' unless'} {told}"
             if word == "dependentSchemas":
                 return f" because {quoted(str(path[index + 1]))} is given"
@@ -201,9 +201,9 @@ class Mismatches:
         """What the schema wants, kept by its place: only the nearest option depends on the value."""
         phrase = self._phrases.get(where)
         if phrase is None:
-            phrase = self._phrases[where] = expected([schema], self._root)
+            phrase = self._phrases[where] = describe_expected([schema], self._root)
         if '"' in phrase and isinstance(value, str):
-            return expected([schema], self._root, value)
+            return describe_expected([schema], self._root, value)
         return phrase
 
     def _some_take(self, value: object, where: Location, count: int) -> bool:
@@ -330,17 +330,17 @@ def _phrase(
             if bound == "contains":
                 return f"a list that holds {item}"
             least = "at least" if bound == "minContains" else "at most"
-            return f"a list with {least} {counted(schema.get(str(bound)), 'item')} that each are {item}"
+            return f"a list with {least} {count_noun(schema.get(str(bound)), 'item')} that each are {item}"
         case "minProperties":
-            return f"an object with at least {counted(schema.get('minProperties'), 'key')}"
+            return f"an object with at least {count_noun(schema.get('minProperties'), 'key')}"
         case "maxProperties":
-            return f"an object with at most {counted(schema.get('maxProperties'), 'key')}"
+            return f"an object with at most {count_noun(schema.get('maxProperties'), 'key')}"
         case "additionalItems" if isinstance(schema.get("items"), list):
-            return f"a list of at most {counted(len(schema['items']), 'item')}"  # type: ignore[arg-type]
+            return f"a list of at most {count_noun(len(schema['items']), 'item')}"  # type: ignore[arg-type]
         case "additionalItems" | "unevaluatedItems":
             return "a list without the last items"
-    phrase = expected([schema], root, fault.instance)
-    return phrase if phrase != "any value" else f"a value that passes {short(keyword)}"
+    phrase = describe_expected([schema], root, fault.instance)
+    return phrase if phrase != "any value" else f"a value that passes {short_json(keyword)}"
 
 
 def _from_kind(kind: jsonschema_rs.ValidationErrorKind) -> Schema:

@@ -15,7 +15,7 @@ from toolkeel.define.subschemas import (
     COMPOSED,
     DECIMAL,
     Schema,
-    in_place,
+    applicable_schemas,
     list_of,
     properties_of,
     required_of,
@@ -66,7 +66,7 @@ def _phrase(schema: object, root: Schema, depth: int) -> str:
     if isinstance(kind, str):
         return _typed(kind, schema, root, depth)
     if isinstance(kind, list):
-        return either(_typed(str(each), schema, root, depth) for each in kind)
+        return join_alternatives(_typed(str(each), schema, root, depth) for each in kind)
     return _untyped(schema, root, depth)
 
 
@@ -75,7 +75,7 @@ def _untyped(schema: Schema, root: Schema, depth: int) -> str:
         return _phrase(resolve(schema["$ref"], root), root, depth + 1)
     for keyword in ("anyOf", "oneOf"):
         if branches := list_of(schema, keyword):
-            return either(_phrase(branch, root, depth + 1) for branch in branches)
+            return join_alternatives(_phrase(branch, root, depth + 1) for branch in branches)
     for part in list_of(schema, "allOf"):
         if (phrase := _phrase(part, root, depth + 1)) != "any value":
             return phrase
@@ -240,10 +240,10 @@ def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
     return ", ".join(shown) + (f", … ({len(names)} in all)" if len(names) > _KEYS else "")
 
 
-def condition(schema: object, root: Schema) -> str:
+def describe_condition(schema: object, root: Schema) -> str:
     """What holds of an object that fits a schema, as a clause; empty if it has no plain words.
 
-    >>> condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
+    >>> describe_condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
     '"kind" is "card" and "pin" is given'
     """
     if not isinstance(schema, (dict, Mapping)):
@@ -254,16 +254,16 @@ def condition(schema: object, root: Schema) -> str:
     return " and ".join(told[:_KEYS])
 
 
-def counted(number: object, noun: str) -> str:
+def count_noun(number: object, noun: str) -> str:
     """A number of things.
 
-    >>> counted(1, "key"), counted(2, "key")
+    >>> count_noun(1, "key"), count_noun(2, "key")
     ('1 key', '2 keys')
     """
     return f"{number} {noun}{'s' * (number != 1)}"
 
 
-def listed(names: Collection[object]) -> str:
+def quote_names(names: Collection[object]) -> str:
     """Names in quotation marks, the first few of many."""
     shown = ", ".join(quoted(str(name)) for name in list(names)[:_KEYS])
     return f"{shown}, … ({len(names)} in all)" if len(names) > _KEYS else shown
@@ -278,7 +278,7 @@ def _one_of(options: object) -> str:
     return shown if len(options) == 1 else f"one of {shown}"
 
 
-def either(phrases: Iterable[str]) -> str:
+def join_alternatives(phrases: Iterable[str]) -> str:
     """Phrases as alternatives, each once."""
     distinct = list(dict.fromkeys(phrases))
     if len(distinct) > _KEYS:
@@ -294,7 +294,7 @@ def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
     only = schemas[0] if len(schemas) == 1 else None
     if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only):  # most
         return [only]
-    found = islice(in_place(schemas, root), 100)
+    found = islice(applicable_schemas(schemas, root), 100)
     return [schema for schema in found if isinstance(schema, (dict, Mapping))]
 
 
@@ -334,7 +334,7 @@ _SHOWN = 36
 def _described_keys(value: Mapping[object, object]) -> str:
     if not value:
         return "an empty object"
-    text = f"an object with {listed([str(key)[:20] for key in list(value)[:_KEYS]])}"
+    text = f"an object with {quote_names([str(key)[:20] for key in list(value)[:_KEYS]])}"
     return text if len(text) <= 80 else f"an object with {len(value):,} keys"
 
 
@@ -348,10 +348,10 @@ def _json(value: object) -> str:
     return cut(_encode(value), 60)
 
 
-def short(value: object) -> str:
+def short_json(value: object) -> str:
     """A value as JSON text, or what it is if that is long.
 
-    >>> short("5"), short(True)
+    >>> short_json("5"), short_json(True)
     ('"5"', 'true')
     """
     if isinstance(value, (str, list, dict)) and len(value) > _SHOWN:

@@ -23,8 +23,8 @@ from toolkeel.define.explain.phrases import (
 )
 from toolkeel.define.explain.validation_errors import (
     Path,
-    children_of,
-    expected,
+    child_schemas,
+    describe_expected,
     known_keys,
     missing_field,
     unknown_key,
@@ -112,7 +112,7 @@ def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
     branches: list[tuple[int, str]] = []
     for number, part in enumerate(location):
         last = number == len(location) - 1
-        children = children_of(schemas, part, root)
+        children = child_schemas(schemas, part, root)
         if (absent and last) or _has(data, part):
             path.append(part)
             parents, schemas = schemas, children
@@ -206,7 +206,7 @@ def _field(found: _Found, root: Schema) -> FieldError:
     if found.error["loc"][-1:] == ("[key]",):
         return FieldError(found.path, f"a key that is {_key_wanted(found.error)}")
     value = found.error["input"]
-    phrase = expected(found.schemas, root, value)
+    phrase = describe_expected(found.schemas, root, value)
     if kind not in _TOLD_BY_SCHEMA and not kind.endswith(("_type", "_parsing")):
         phrase = f"{phrase}: {_message(found.error)}"
     elif phrase == "any value":
@@ -256,7 +256,7 @@ def _message(error: Mapping[str, Any]) -> str:
 def _tag_error(found: _Found, root: Schema) -> FieldError | None:
     """A discriminator that is missing or names no branch: the fault is in that one key."""
     key = str(found.error["ctx"]["discriminator"]).strip("'")
-    schemas = children_of(found.schemas, key, root)
+    schemas = child_schemas(found.schemas, key, root)
     if not schemas:
         return None
     if found.error["type"] == "union_tag_not_found":

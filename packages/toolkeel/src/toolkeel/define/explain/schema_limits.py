@@ -14,7 +14,7 @@ from urllib.parse import unquote
 
 from pydantic_core import to_json
 
-from toolkeel.define.explain.phrases import short
+from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.subschemas import (
     IN_PLACE,
     Schema,
@@ -40,12 +40,14 @@ _AGAIN = frozenset(("unevaluatedProperties", "unevaluatedItems"))
 _KNOWN = ("http://json-schema.org/", "https://json-schema.org/")
 
 
-def plain_schema(schema: object) -> dict[str, object] | bool:
+def to_plain_schema(schema: object) -> dict[str, object] | bool:
     """The schema as JSON data that nobody else holds."""
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, Mapping):
-        raise DefinitionError(f"A JSON Schema is an object, true or false, not {short(schema)}.")
+        raise DefinitionError(
+            f"A JSON Schema is an object, true or false, not {short_json(schema)}."
+        )
     if is_too_deep(schema):
         raise DefinitionError(f"The JSON Schema is nested more than {MAX_DEPTH} levels deep.")
     try:
@@ -100,7 +102,7 @@ def check_work(schema: Schema | bool) -> str:
         raise DefinitionError(
             f"The JSON Schema has {branches:,} alternatives, at most {MAX_ALTERNATIVES:,}."
         )
-    met = _Met(schema)
+    met = _WorkEstimate(schema)
     try:
         work = met.work(schema, schema, ())
     except RecursionError:
@@ -113,7 +115,7 @@ def check_work(schema: Schema | bool) -> str:
     return met.unknown
 
 
-class _Met:
+class _WorkEstimate:
     """Which schemas a value meets, and each value within it.
 
     Args:

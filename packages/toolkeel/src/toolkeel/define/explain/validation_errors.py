@@ -15,11 +15,11 @@ from toolkeel.define.explain.phrases import (
     cut,
     describe_type,
     describe_value,
-    either,
-    listed,
+    join_alternatives,
+    quote_names,
     quoted,
 )
-from toolkeel.define.subschemas import Schema, options_of, part_at, properties_of
+from toolkeel.define.subschemas import Schema, allowed_values, properties_of, schema_at
 from toolkeel.errors import FieldError, InvalidArguments
 
 Path = tuple[str | int, ...]
@@ -41,13 +41,13 @@ def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidAr
     name = cut(tool_name, 100)
     what = "this" if len(errors) == 1 else "these"
     return InvalidArguments(
-        f"The arguments of {name} are invalid, and it did not run:\n{listing(errors)}\n"
+        f"The arguments of {name} are invalid, and it did not run:\n{list_errors(errors)}\n"
         f"Correct {what} and call {name} again.",
         errors,
     )
 
 
-def listing(errors: Sequence[FieldError]) -> str:
+def list_errors(errors: Sequence[FieldError]) -> str:
     """Every field that failed, a line each, at most 20 of them."""
     lines = [f"- {cut(error.__str__(), _LINE)}" for error in errors[:_LISTED]]
     more = len(errors) - len(lines)
@@ -57,7 +57,7 @@ def listing(errors: Sequence[FieldError]) -> str:
 # — one field —
 
 
-def expected(schemas: Sequence[object], root: Schema, value: object = None) -> str:
+def describe_expected(schemas: Sequence[object], root: Schema, value: object = None) -> str:
     """The phrase for a place in the arguments, with the nearest option if text was sent.
 
     Args:
@@ -68,9 +68,13 @@ def expected(schemas: Sequence[object], root: Schema, value: object = None) -> s
     if len(schemas) == 1:
         text = describe_type(schemas[0], root)
     else:
-        text = either(describe_type(schema, root) for schema in schemas) if schemas else "any value"
+        text = (
+            join_alternatives(describe_type(schema, root) for schema in schemas)
+            if schemas
+            else "any value"
+        )
     if isinstance(value, str) and '"' in text:
-        near = nearest(value, _string_options(schemas, root))
+        near = nearest_name(value, _string_options(schemas, root))
         if near is not None:
             text += f" (did you mean {quoted(near)}?)"
     return text
@@ -78,34 +82,34 @@ def expected(schemas: Sequence[object], root: Schema, value: object = None) -> s
 
 def _string_options(schemas: Sequence[object], root: Schema) -> Iterator[str]:
     for schema in alternatives(schemas, root):
-        yield from (option for option in options_of(schema) if isinstance(option, str))
+        yield from (option for option in allowed_values(schema) if isinstance(option, str))
 
 
 def missing_field(
     path: Path, schemas: Sequence[object], root: Schema, because: str = ""
 ) -> FieldError:
     """A required field that was not sent; `because` is the condition under which it is required."""
-    return FieldError(path, f"{expected(schemas, root)} (required{because})")
+    return FieldError(path, f"{describe_expected(schemas, root)} (required{because})")
 
 
 def unknown_key(path: Path, known: Collection[str], patterns: Collection[str] = ()) -> FieldError:
     """A key that the schema does not have; `known` are those it has, or their `patterns`."""
-    matching = either(f"a key matching {cut(pattern, 60)}" for pattern in patterns)
+    matching = join_alternatives(f"a key matching {cut(pattern, 60)}" for pattern in patterns)
     if not known:
         return FieldError(path, matching or "no keys at all", "an unknown key")
-    near = nearest(str(path[-1]), known)
+    near = nearest_name(str(path[-1]), known)
     hint = f" (did you mean {quoted(near)}?)" if near is not None and len(known) > 1 else ""
     one = "the key" if len(known) == 1 else "one of the keys"
     other = f", or {matching}" if matching else ""
-    return FieldError(path, f"{one} {listed(known)}{hint}{other}", "an unknown key")
+    return FieldError(path, f"{one} {quote_names(known)}{hint}{other}", "an unknown key")
 
 
 def wrong_tag(
     path: Path, key: str, branches: Iterable[object], root: Schema, value: object
 ) -> FieldError:
     """A key whose value tells a union's branches apart, with a value that none of them has."""
-    children = children_of(list(branches), key, root)
-    return FieldError((*path, key), expected(children, root, value), describe_value(value))
+    children = child_schemas(list(branches), key, root)
+    return FieldError((*path, key), describe_expected(children, root, value), describe_value(value))
 
 
 def known_keys(schemas: Sequence[object], root: Schema) -> list[str]:
@@ -116,16 +120,16 @@ def known_keys(schemas: Sequence[object], root: Schema) -> list[str]:
     return list(names)
 
 
-def children_of(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
+def child_schemas(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
     """The schemas one step down."""
-    parts = (part_at(schema, part) for schema in alternatives(schemas, root))
+    parts = (schema_at(schema, part) for schema in alternatives(schemas, root))
     return tuple(each for each in parts if isinstance(each, (dict, Mapping)))
 
 
-def nearest(name: str, candidates: Iterable[str]) -> str | None:
+def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
     """The candidate that `name` was probably meant to be, or None.
 
-    >>> nearest("departureDate", ["city", "departure_date"])
+    >>> nearest_name("departureDate", ["city", "departure_date"])
     'departure_date'
     """
     near = nearest_names(name, candidates, 1) if name else []

@@ -15,7 +15,7 @@ _new: WeakKeyDictionary[type[Any], Any] = WeakKeyDictionary()
 _making = threading.RLock()
 
 
-def modern(annotation: object) -> Any:
+def modernize(annotation: object) -> Any:
     """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12, and `Iterable`,
     whose items pydantic would check only while the body reads them.
 
@@ -23,26 +23,26 @@ def modern(annotation: object) -> Any:
     >>> modern(Iterable[int])
     list[int]
     """
-    if _is_old(annotation):
+    if _is_typing_typed_dict(annotation):
         with _making:
-            return _new.get(annotation) or _renewed(annotation)
+            return _new.get(annotation) or _modern_typed_dict(annotation)
     origin: Any = get_origin(annotation) or annotation
     args = get_args(annotation)
     if origin is Iterable:
-        item: Any = modern(args[0]) if args else Any
+        item: Any = modernize(args[0]) if args else Any
         return list[item]
-    if not args or origin is Literal or not any(_has_old(arg) for arg in args):
+    if not args or origin is Literal or not any(_has_typing_typed_dict(arg) for arg in args):
         return annotation
     if origin is types.UnionType:
-        return typing.Union[tuple(modern(arg) for arg in args)]  # noqa: UP007
+        return typing.Union[tuple(modernize(arg) for arg in args)]  # noqa: UP007
     if origin is Annotated:
-        return Annotated[(modern(args[0]), *args[1:])]
+        return Annotated[(modernize(args[0]), *args[1:])]
     if len(args) == 1:  # `NotRequired` takes no tuple
-        return origin[modern(args[0])]
-    return origin[tuple(modern(arg) for arg in args)]
+        return origin[modernize(args[0])]
+    return origin[tuple(modernize(arg) for arg in args)]
 
 
-def _renewed(old: type[Any]) -> Any:
+def _modern_typed_dict(old: type[Any]) -> Any:
     """The same typed dict as one of typing_extensions'; it may hold itself."""
     hints = typing.get_type_hints(old, include_extras=True)
     make: Any = TypedDict
@@ -56,7 +56,7 @@ def _renewed(old: type[Any]) -> Any:
     made.__doc__, made.__module__, made.__qualname__ = old.__doc__, old.__module__, old.__qualname__
     _new[old] = made  # first of all: its fields may ask for it
     try:
-        made.__annotations__.update({name: modern(hint) for name, hint in hints.items()})
+        made.__annotations__.update({name: modernize(hint) for name, hint in hints.items()})
     except Exception:
         del _new[old]
         raise
@@ -72,12 +72,12 @@ def is_required(owner: Any, name: str, hint: object) -> bool:
     return name in owner.__required_keys__
 
 
-def _is_old(annotation: object) -> TypeIs[type[Any]]:
+def _is_typing_typed_dict(annotation: object) -> TypeIs[type[Any]]:
     """Whether it is a typed dict of `typing`'s; `Any` and protocols have classes from there, too."""
     return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
 
 
-def _has_old(annotation: object) -> bool:
-    if _is_old(annotation) or (get_origin(annotation) or annotation) is Iterable:
+def _has_typing_typed_dict(annotation: object) -> bool:
+    if _is_typing_typed_dict(annotation) or (get_origin(annotation) or annotation) is Iterable:
         return True
-    return any(_has_old(arg) for arg in get_args(annotation))
+    return any(_has_typing_typed_dict(arg) for arg in get_args(annotation))

@@ -11,8 +11,8 @@ from pydantic_core import PydanticUndefined
 from typing_extensions import TypeIs
 
 from toolkeel._records.record import record
-from toolkeel.define.mutable_defaults import FactoryDefault, maker_of
-from toolkeel.define.reading.annotations import modern
+from toolkeel.define.mutable_defaults import FactoryDefault, copy_factory
+from toolkeel.define.reading.annotations import modernize
 from toolkeel.define.reading.signature import MISSING, VAR_POSITIONAL, Parameter
 
 if TYPE_CHECKING:
@@ -33,16 +33,16 @@ class ParameterField:
         default: The function's, or that of a `Field`; `MISSING`, `ABSENT` or `MADE`.
         factory: What makes the default for each call, if something must.
         description: For the model.
-        infos: Every `Field` that tells of it.
+        field_infos: Every `Field` that tells of it.
     """
 
     annotation: Any
     default: object
     factory: Factory | None = None
     description: str | None = None
-    infos: tuple[FieldInfo, ...] = ()
+    field_infos: tuple[FieldInfo, ...] = ()
 
-    def told(self) -> Any:
+    def with_description(self) -> Any:
         """The annotation with the description."""
         from pydantic.fields import FieldInfo
 
@@ -73,11 +73,11 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
     infos = [item for item in metadata if is_field(item)]
     default, factory = _default(parameter.default, infos)
     several = parameter.kind is VAR_POSITIONAL  # what is described is each value, not their list
-    text = _described(metadata, [] if several else infos, docs.get(parameter.name))
+    text = _description(metadata, [] if several else infos, docs.get(parameter.name))
     if several and any(info.description for info in infos):
         text = None
     for item in metadata:
-        plain = _bare(item, several) if is_field(item) else item
+        plain = _without_default(item, several) if is_field(item) else item
         if not (isinstance(plain, str) or (is_field(plain) and _is_empty(plain))):
             annotation = Annotated[annotation, plain]
     if several:  # each value must fit, not the list of them
@@ -96,11 +96,11 @@ def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory |
         return MISSING, None
     if isinstance(own, FactoryDefault):
         return MADE, _constantly(own.make)
-    make = maker_of(own)
+    make = copy_factory(own)
     return own, None if make is None else _constantly(make)
 
 
-def _described(
+def _description(
     metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
 ) -> str | None:
     """The description: a `Field`'s, a text in the annotation, or else the docstring's."""
@@ -113,7 +113,7 @@ def _described(
 def _split(annotation: object) -> tuple[Any, Sequence[Any]]:
     if type(annotation) is type:  # the most of them
         return annotation, ()
-    annotation = modern(annotation)
+    annotation = modernize(annotation)
     if get_origin(annotation) is Annotated:
         base, *metadata = get_args(annotation)
         return base, metadata
@@ -137,7 +137,7 @@ def _is_empty(info: FieldInfo) -> bool:
     return not info.metadata and not info._attributes_set
 
 
-def _bare(info: FieldInfo, described: bool) -> FieldInfo:
+def _without_default(info: FieldInfo, described: bool) -> FieldInfo:
     """What a `Field` says without its default; and without its description, if not `described`."""
     dropped = ["default", "default_factory"]
     plain = copy.copy(info)

@@ -15,8 +15,8 @@ from typing import Any, Final, Literal, get_args, get_origin
 import typing_extensions
 
 from toolkeel._records.record import record
-from toolkeel.define.inject import Bound, InjectedParameter, marker_of, or_default
-from toolkeel.define.mutable_defaults import factory_of
+from toolkeel.define.inject import FixedByPartial, InjectedParameter, marker_of, with_field_default
+from toolkeel.define.mutable_defaults import dataclass_field_factory
 from toolkeel.errors import DefinitionError
 
 BodyKind = Literal["async", "sync", "async_generator", "generator"]
@@ -107,7 +107,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
     kinds = {p.kind for p in raw.parameters.values()}
     if VAR_KEYWORD in kinds:
         taken = [*bound, *_receiver(function)]
-        injected += [InjectedParameter(name, Bound(), optional=True) for name in taken]
+        injected += [InjectedParameter(name, FixedByPartial(), optional=True) for name in taken]
     by_place = VAR_POSITIONAL in kinds or hasattr(function, "dispatch")  # functools.singledispatch
     for item in _parameters(function, title, raw, hints, caller):
         if item.name in bound:
@@ -119,7 +119,9 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
             parameters.append(item)
         else:
             injected.append(
-                InjectedParameter(item.name, *or_default(marker, item.annotation, item.default))
+                InjectedParameter(
+                    item.name, *with_field_default(marker, item.annotation, item.default)
+                )
             )
     return Signature(
         title,
@@ -152,7 +154,9 @@ def _parameters(
         if get_origin(annotation) not in UNPACK:
             default: object = parameter.default
             if type(default).__name__ == "_HAS_DEFAULT_FACTORY_CLASS":  # dataclasses
-                default = factory_of(plain_function(function), parameter.name) or ABSENT
+                default = (
+                    dataclass_field_factory(plain_function(function), parameter.name) or ABSENT
+                )
             yield Parameter(parameter.name, annotation, default, parameter.kind)
             continue
         [inner] = get_args(annotation)
@@ -189,7 +193,7 @@ def _names_self(annotation: object) -> bool:
 
 def _receiver(function: Function) -> list[str]:
     """What a method calls its instance: no other value can go by that name."""
-    inner: Any = without_partials(function)
+    inner: Any = unwrap_partials(function)
     if inspect.ismethod(inner):
         plain: Any = inner.__func__
     elif isinstance(inner, type):
@@ -211,7 +215,7 @@ def function_name(function: Function) -> str:
     Raises:
         DefinitionError: for a lambda, which has none.
     """
-    inner = without_partials(function)
+    inner = unwrap_partials(function)
     name = getattr(inner, "__name__", None)
     if name is None:
         return re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", type(inner).__name__).lower()
@@ -220,7 +224,7 @@ def function_name(function: Function) -> str:
     return str(name)
 
 
-def without_partials(function: Function) -> Function:
+def unwrap_partials(function: Function) -> Function:
     """The callable that partials are of."""
     while isinstance(function, functools.partial):
         function = function.func
@@ -229,7 +233,7 @@ def without_partials(function: Function) -> Function:
 
 def _called(function: Function) -> Function:
     """What really runs, behind partials and callable objects."""
-    inner = without_partials(function)
+    inner = unwrap_partials(function)
     plain = inspect.isroutine(inner) or isinstance(inner, type)
     return inner if plain else type(inner).__call__
 

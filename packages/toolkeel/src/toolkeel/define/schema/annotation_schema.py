@@ -15,36 +15,41 @@ from typing_extensions import TypedDict
 from toolkeel._records.record import NOTHING
 from toolkeel.define.reading.parameter import ParameterField, Values
 from toolkeel.define.reading.signature import MISSING
-from toolkeel.define.schema.closed_objects import Facts, closing_facts, is_plain
-from toolkeel.define.schema.json_schema import OnlyAPath, SchemaMaker
+from toolkeel.define.schema.closed_objects import SchemaFacts, close_objects, is_strict_throughout
+from toolkeel.define.schema.json_schema import PathOnlyAlias, ToolSchemaGenerator
 from toolkeel.errors import DefinitionError
 
 
 def from_annotations(
-    title: str, given: Mapping[str, ParameterField], rest: Mapping[str, object], closing: bool
-) -> tuple[dict[str, Any], Callable[..., Values], Facts]:
+    title: str,
+    fields: Mapping[str, ParameterField],
+    rest: Mapping[str, object],
+    forbid_unknown: bool,
+) -> tuple[dict[str, Any], Callable[..., Values], SchemaFacts]:
     """Schema, validator and facts of parameters, all of them made by pydantic at once.
 
     Args:
         title: The tool's name.
-        given: The parameters by name.
+        fields: The parameters by name.
         rest: The annotation of ``**kwargs``, if there is one.
-        closing: Whether unknown keys are refused.
+        forbid_unknown: Whether unknown keys are refused.
 
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.
     """
-    fields = {
-        name: field.told() if field.default is MISSING else NotRequired[field.told()]
-        for name, field in given.items()
+    annotations = {
+        name: field.with_description()
+        if field.default is MISSING
+        else NotRequired[field.with_description()]
+        for name, field in fields.items()
     }
     try:
-        adapter: TypeAdapter[Any] = TypeAdapter(typed_dict(title, fields, rest))
-        schema = adapter.json_schema(schema_generator=SchemaMaker)
+        adapter: TypeAdapter[Any] = TypeAdapter(typed_dict(title, annotations, rest))
+        schema = adapter.json_schema(schema_generator=ToolSchemaGenerator)
     except Exception as error:
-        raise no_json_form(title, {**fields, **rest}, error) from error
+        raise no_json_form_error(title, {**annotations, **rest}, error) from error
     schema.pop("title", None)
-    facts = closing_facts(schema, closing, is_plain(adapter.core_schema))
+    facts = close_objects(schema, forbid_unknown, is_strict_throughout(adapter.core_schema))
     return schema, adapter.validator.validate_json, facts
 
 
@@ -66,7 +71,7 @@ def typed_dict(
     return with_config(config)(make(title, dict(fields), **more))
 
 
-def reason_of(error: Exception) -> str:
+def describe_reason(error: Exception) -> str:
     """Why a type has no JSON form, in a line without pydantic's advice, which is for its own models."""
     if isinstance(error, LookupError):
         return "it is no type"
@@ -74,17 +79,19 @@ def reason_of(error: Exception) -> str:
     return text.replace("Unable to generate pydantic-core schema for", "there is none for")
 
 
-def no_json_form(title: str, fields: Mapping[str, object], error: Exception) -> DefinitionError:
+def no_json_form_error(
+    title: str, fields: Mapping[str, object], error: Exception
+) -> DefinitionError:
     """Find the parameter that is to blame by trying each alone."""
-    culprit, text = "a parameter", reason_of(error)
+    culprit, text = "a parameter", describe_reason(error)
     for name, annotation in fields.items():
         try:
             one = TypeAdapter(typed_dict(title, {name: annotation}))
-            one.json_schema(schema_generator=SchemaMaker)
+            one.json_schema(schema_generator=ToolSchemaGenerator)
         except Exception as reason:
-            culprit, text = f"parameter {name!r}", reason_of(reason)
+            culprit, text = f"parameter {name!r}", describe_reason(reason)
             break
-    if isinstance(error, OnlyAPath):
+    if isinstance(error, PathOnlyAlias):
         return DefinitionError(f"{title}: {culprit} {text}")
     return DefinitionError(
         f"{title}: {culprit} has no JSON form ({text}); use a type JSON can carry, or mark it "

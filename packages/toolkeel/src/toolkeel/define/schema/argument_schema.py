@@ -16,7 +16,7 @@ from pydantic import ValidationError
 from pydantic_core import from_json, to_json
 
 from toolkeel._records.record import NOTHING, record
-from toolkeel.define.explain.error_budget import MOST, Bounded
+from toolkeel.define.explain.error_budget import MAX_ERRORS, BoundedValidator
 from toolkeel.define.explain.validation_errors import invalid_arguments, unknown_key
 from toolkeel.define.mutable_defaults import FactoryDefault
 from toolkeel.define.reading.parameter import (
@@ -34,9 +34,9 @@ from toolkeel.define.reading.signature import (
     Parameter,
 )
 from toolkeel.define.schema.annotation_schema import from_annotations
-from toolkeel.define.schema.canonical import renamed
-from toolkeel.define.schema.closed_objects import Facts, unknown_keys
-from toolkeel.define.schema.gaps import Gaps, check_fillable, gaps_of
+from toolkeel.define.schema.canonical import aliases_of
+from toolkeel.define.schema.closed_objects import SchemaFacts, find_unknown_keys
+from toolkeel.define.schema.gaps import Gaps, check_fillable, find_gaps
 from toolkeel.define.schema.json_schema import advertise_default
 from toolkeel.define.schema.known_types import from_known_types
 from toolkeel.define.secret import Mask
@@ -72,16 +72,16 @@ class ArgumentSchema:
 
     schema: Mapping[str, object]
     validate: Validate
-    check: Callable[[Values], Values]
-    loose: bool
-    fill: Callable[[Values], None] | None = None
-    keys: Mapping[str, Any] = NOTHING
+    validate_value: Callable[[Values], Values]
+    has_untyped_values: bool
+    fill_defaults: Callable[[Values], None] | None = None
+    aliases: Mapping[str, Any] = NOTHING
     mask: Mask | None = None
-    nested: tuple[str, ...] | None = None
+    nested_properties: tuple[str, ...] | None = None
     explain: Callable[..., InvalidArguments | None] | None = None
     model_validators: Callable[[Values, Values], Values] | None = None
     defaults: Mapping[str, object] = NOTHING
-    exact: Callable[[str], None] | None = None
+    check_digits: Callable[[str], None] | None = None
     validate_long: Validate | None = None
 
 
@@ -105,19 +105,19 @@ def from_parameters(
         raise DefinitionError(
             f"{title}: unknown_keys='allow' needs a **kwargs parameter to receive unknown keys"
         )
-    keys = renamed({name: field.infos for name, field in given.items()})
+    keys = aliases_of({name: field.field_infos for name, field in given.items()})
     closing = unknown_keys == "forbid"
     known = None if rest or keys else from_known_types(title, given, closing)
     schema, validate, facts = known or from_annotations(title, given, rest, closing)
     defaults = {keys.get(name, name): field.default for name, field in given.items()}
     _advertise(title, schema, defaults, validate)
-    made = compile_arguments(title, schema, validate, _filler(given), facts)
-    if own := own_defaults(p for p in parameters if p.name in given):
+    made = compile_arguments(title, schema, validate, _default_filler(given), facts)
+    if own := function_defaults(p for p in parameters if p.name in given):
         made = replace(made, defaults=own)
-    return _renaming(title, made, keys, bool(rest)) if keys else made
+    return _with_aliases(title, made, keys, bool(rest)) if keys else made
 
 
-def own_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
+def function_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
     """The defaults that a function itself has, by parameter."""
     return {
         parameter.name: parameter.default
@@ -158,7 +158,7 @@ def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
     return False
 
 
-def _renaming(
+def _with_aliases(
     title: str, made: ArgumentSchema, keys: Mapping[str, str], open: bool
 ) -> ArgumentSchema:
     """Say which parameters go by another name; no two may go by one.
@@ -175,10 +175,16 @@ def _renaming(
                 f"{title}: parameters {name!r} and {same[0]!r} are both called {key!r}; "
                 "give each an alias of its own"
             )
-    return replace(_reserved(title, made, keys) if open else made, keys=keys, nested=None)
+    return replace(
+        _with_reserved_names(title, made, keys) if open else made,
+        aliases=keys,
+        nested_properties=None,
+    )
 
 
-def _reserved(title: str, made: ArgumentSchema, keys: Mapping[str, str]) -> ArgumentSchema:
+def _with_reserved_names(
+    title: str, made: ArgumentSchema, keys: Mapping[str, str]
+) -> ArgumentSchema:
     """Keep ``**kwargs`` from taking an unchecked value for a parameter that goes by another name."""
     names = set(keys) - set(keys.values())
 
@@ -192,12 +198,12 @@ def _reserved(title: str, made: ArgumentSchema, keys: Mapping[str, str]) -> Argu
         known = list(made.schema.get("properties", {}))  # type: ignore[call-overload]
         if wrong := [unknown_key((name,), known) for name in value if name in names]:
             raise invalid_arguments(title, wrong)
-        return made.check(value)
+        return made.validate_value(value)
 
-    return replace(made, validate=validate, check=check, validate_long=None)
+    return replace(made, validate=validate, validate_value=check, validate_long=None)
 
 
-def _filler(given: Mapping[str, ParameterField]) -> Callable[[Values], None] | None:
+def _default_filler(given: Mapping[str, ParameterField]) -> Callable[[Values], None] | None:
     """What makes the defaults that are made anew for each call; None if there are none."""
     factories = {name: field.factory for name, field in given.items() if field.factory}
     if not factories:
@@ -217,7 +223,7 @@ def compile_arguments(
     schema: Mapping[str, object],
     validate: Callable[..., Values],
     fill: Callable[[Values], None] | None,
-    facts: Facts,
+    facts: SchemaFacts,
 ) -> ArgumentSchema:
     """Both ways to validate, from all that is known of a schema.
 
@@ -229,30 +235,30 @@ def compile_arguments(
         facts: About the schema.
     """
     # A frame of Python, and options to read, cost as much as validating a small object.
-    if facts.options is not None:
-        validate = functools.partial(validate, **facts.options)
+    if facts.validator_options is not None:
+        validate = functools.partial(validate, **facts.validator_options)
     check_fillable(title, schema)
-    gaps = gaps_of(schema)
-    checks = _Checks(title, schema, validate, facts.mixed, gaps)
+    gaps = find_gaps(schema)
+    checks = _Validator(title, schema, validate, facts.has_open_objects, gaps)
     if gaps is not None or checks.bounded.is_recursive or checks.bounded.is_wide:
         validate = checks.validate
-    mask = Mask(schema) if facts.secret else None
+    mask = Mask(schema) if facts.has_secrets else None
     return ArgumentSchema(
         schema,
         validate,
         checks.check,
-        facts.loose,
+        facts.has_untyped_values,
         fill,
         NOTHING,
         mask,
-        facts.nested,
+        facts.nested_properties,
         checks.explain,
         validate_long=checks.validate,
-        exact=checks.exact if gaps is not None and gaps.has_decimals else None,
+        check_digits=checks.exact if gaps is not None and gaps.has_decimals else None,
     )
 
 
-class _Checks:
+class _Validator:
     """What is wrong with arguments, told to the model; smaller than closures that do the same."""
 
     __slots__ = ("_gaps", "_mixed", "_schema", "_title", "_validate", "bounded")
@@ -266,7 +272,7 @@ class _Checks:
         gaps: Gaps | None,
     ) -> None:
         self._gaps = gaps
-        self.bounded = Bounded(schema)
+        self.bounded = BoundedValidator(schema)
         self._title = title
         self._schema = schema
         self._validate = validate
@@ -274,7 +280,7 @@ class _Checks:
 
     def validate(self, text: str | bytes) -> Values:
         """The arguments of a text, where pydantic alone would take too much, or too long."""
-        judged = self.bounded.asked_first(len(text))
+        judged = self.bounded.runs_before_pydantic(len(text))
         if self._gaps is None and not judged:
             return self._validate(text)
         try:
@@ -298,13 +304,13 @@ class _Checks:
         Raises:
             InvalidArguments: naming them.
         """
-        if self._gaps is not None and (wrong := self._gaps.lost_digits(text)):
+        if self._gaps is not None and (wrong := self._gaps.find_lost_digits(text)):
             raise invalid_arguments(self._title, wrong)
 
     def explain(
         self, error: ValueError, value: object, when: When | None = None
     ) -> InvalidArguments | None:
-        if not isinstance(error, ValidationError) or error.error_count() > MOST:
+        if not isinstance(error, ValidationError) or error.error_count() > MAX_ERRORS:
             return None
         found = error.errors(include_url=False)
         if not found or found[0]["type"] == "json_invalid" or (when and not when(found)):
@@ -316,18 +322,18 @@ class _Checks:
     def check(self, value: Values) -> Values:
         schema = self._schema
         text = to_json(value)
-        if self.bounded.asked_first(len(text)) and self.bounded.refuses(text, value):
+        if self.bounded.runs_before_pydantic(len(text)) and self.bounded.refuses(text, value):
             raise invalid_arguments(self._title, self.bounded.errors(value))
         try:
             values = self._validate(text)
         except ValidationError as error:
             from toolkeel.define.explain.pydantic_errors import pydantic_errors
 
-            many = error.error_count() > MOST and self.bounded.errors(value)
+            many = error.error_count() > MAX_ERRORS and self.bounded.errors(value)
             told = many or pydantic_errors(error, schema, value)
             raise invalid_arguments(self._title, told) from None
         # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
-        if self._mixed and (unknown := list(unknown_keys(value, schema, schema, ()))):
+        if self._mixed and (unknown := list(find_unknown_keys(value, schema, schema, ()))):
             raise invalid_arguments(self._title, unknown)
         if self._gaps is not None and (wrong := self._gaps.errors(value)):
             raise invalid_arguments(self._title, wrong)

@@ -20,21 +20,21 @@ if TYPE_CHECKING:
 _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
-def canonical(values: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, object]:
+def canonical_json(values: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, object]:
     """Validated arguments as JSON data, made anew.
 
     Args:
         values: By parameter name.
         keys: What the model calls a parameter, where that differs.
 
-    >>> canonical({"at": {1, 1}, "n": None}, {"n": "N"})
+    >>> canonical_json({"at": {1, 1}, "n": None}, {"n": "N"})
     {'at': [1], 'N': None}
     """
     plain = {keys.get(name, name): _plain(value) for name, value in values.items()}
     return dict(from_json(to_json(plain)))
 
 
-def renamed(infos: Mapping[str, Iterable[FieldInfo]]) -> dict[str, str]:
+def aliases_of(infos: Mapping[str, Iterable[FieldInfo]]) -> dict[str, str]:
     """The names of those fields that go by another one in JSON.
 
     Args:
@@ -90,7 +90,7 @@ def _of_model(model: Any) -> object:
         return _plain(model.root)
     dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True)
     fields = type(model).model_fields
-    keys = renamed({name: [info] for name, info in fields.items()})
+    keys = aliases_of({name: [info] for name, info in fields.items()})
     made = {}
     for name, shown in dumped.items():
         inner = getattr(model, name, None)

@@ -8,12 +8,12 @@ from typing import Any
 from toolkeel._records.record import record
 from toolkeel.define.explain.validation_errors import unknown_key
 from toolkeel.define.secret import has_secret
-from toolkeel.define.subschemas import all_subschemas, part_at, resolve
+from toolkeel.define.subschemas import all_subschemas, resolve, schema_at
 from toolkeel.errors import FieldError
 
 
 @record
-class Facts:
+class SchemaFacts:
     """What is known of a tool's schema as a whole.
 
     Args:
@@ -25,11 +25,11 @@ class Facts:
         nested: Properties that can hold more than scalars and lists of them.
     """
 
-    options: Mapping[str, Any] | None
-    mixed: bool
-    loose: bool
-    secret: bool
-    nested: tuple[str, ...]
+    validator_options: Mapping[str, Any] | None
+    has_open_objects: bool
+    has_untyped_values: bool
+    has_secrets: bool
+    nested_properties: tuple[str, ...]
 
 
 STRICT: Mapping[str, Any] = {"strict": True}
@@ -37,7 +37,7 @@ STRICT: Mapping[str, Any] = {"strict": True}
 STRICT_AND_CLOSED: Mapping[str, Any] = {"strict": True, "extra": "forbid"}
 
 
-def closing_facts(schema: dict[str, Any], closing: bool, plain: bool = False) -> Facts:
+def close_objects(schema: dict[str, Any], closing: bool, plain: bool = False) -> SchemaFacts:
     """Close every object that is not open on purpose, and say what then holds.
 
     Args:
@@ -45,20 +45,20 @@ def closing_facts(schema: dict[str, Any], closing: bool, plain: bool = False) ->
         closing: Whether unknown keys are refused at all.
         plain: Whether pydantic's validator is strict and closed by itself.
     """
-    parts = list(objects(schema)) if closing else []
+    parts = list(object_schemas(schema)) if closing else []
     open = sum(map(is_open, parts))
-    close(parts)
+    forbid_unknown_keys(parts)
     options = STRICT_AND_CLOSED if parts and not open else STRICT
-    return Facts(
+    return SchemaFacts(
         None if plain else options,
         open > 0,
-        is_loose(schema),
+        has_untyped_values(schema),
         has_secret(schema),
-        tuple(name for name, part in schema.get("properties", {}).items() if nests(part)),
+        tuple(name for name, part in schema.get("properties", {}).items() if is_nested(part)),
     )
 
 
-def objects(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
+def object_schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
     """Every object schema with named properties, however deep; the schema itself comes first."""
     for part in all_subschemas(schema):
         if "properties" in part and part.get("type") == "object":
@@ -70,21 +70,21 @@ def is_open(schema: Mapping[str, Any]) -> bool:
     return schema.get("additionalProperties", False) is not False
 
 
-def close(parts: Iterable[dict[str, Any]]) -> None:
+def forbid_unknown_keys(parts: Iterable[dict[str, Any]]) -> None:
     """Let objects take no keys but those they name, unless they are open on purpose."""
     for part in parts:
         if not is_open(part):
             part["additionalProperties"] = False
 
 
-def is_loose(schema: Mapping[str, Any]) -> bool:
+def has_untyped_values(schema: Mapping[str, Any]) -> bool:
     """Whether a value without a type, or a number of a nested model, can occur."""
     if "$defs" in schema or is_open(schema):
         return True
-    return any(map(is_loose_part, schema.get("properties", {}).values()))
+    return any(map(is_untyped, schema.get("properties", {}).values()))
 
 
-def is_loose_part(part: object) -> bool:
+def is_untyped(part: object) -> bool:
     """The same of one property."""
     return (
         not isinstance(part, dict)
@@ -99,7 +99,7 @@ _PLAIN = frozenset([
 ])  # fmt: skip
 
 
-def is_plain(core: Mapping[str, Any]) -> bool:
+def is_strict_throughout(core: Mapping[str, Any]) -> bool:
     """Whether the root's configuration holds for every part of a core schema.
 
     A model or a dataclass has its own, and a field can say `strict=False`.
@@ -109,22 +109,22 @@ def is_plain(core: Mapping[str, Any]) -> bool:
     keys = ("schema", "items_schema", "keys_schema", "values_schema", "extras_schema")
     parts = [core[key] for key in keys if key in core]
     parts += [*core.get("fields", {}).values(), *core.get("choices", ())]
-    return all(isinstance(part, dict) and is_plain(part) for part in parts)
+    return all(isinstance(part, dict) and is_strict_throughout(part) for part in parts)
 
 
-def nests(schema: Mapping[str, Any]) -> bool:
+def is_nested(schema: Mapping[str, Any]) -> bool:
     """Whether a property can hold more than scalars and lists of them."""
     kind = schema.get("type")
     if kind in ("string", "integer", "number", "boolean", "null"):
         return False
     if kind == "array":
         items = schema.get("items")
-        return not isinstance(items, dict) or "prefixItems" in schema or nests(items)
+        return not isinstance(items, dict) or "prefixItems" in schema or is_nested(items)
     branches = schema.get("anyOf")
-    return not branches or any(nests(branch) for branch in branches)
+    return not branches or any(is_nested(branch) for branch in branches)
 
 
-def unknown_keys(
+def find_unknown_keys(
     value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
 ) -> Iterator[FieldError]:
     """Keys that no closed object of the schema has; within unions nothing is looked for."""
@@ -132,12 +132,12 @@ def unknown_keys(
         schema = target
     branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]
     if len(branches) == 1:
-        yield from unknown_keys(value, branches[0], root, path)
+        yield from find_unknown_keys(value, branches[0], root, path)
     properties, closed = schema.get("properties", {}), schema.get("additionalProperties") is False
     items: Iterable[tuple[str | int, object]] = enumerate(value) if isinstance(value, list) else ()
     for key, item in value.items() if isinstance(value, dict) else items:
-        inner = part_at(schema, key)
+        inner = schema_at(schema, key)
         if isinstance(inner, Mapping):
-            yield from unknown_keys(item, inner, root, (*path, key))
+            yield from find_unknown_keys(item, inner, root, (*path, key))
         elif closed and isinstance(key, str) and key not in properties:
             yield unknown_key((*path, key), list(properties))

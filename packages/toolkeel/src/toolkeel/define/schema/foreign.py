@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from copy import deepcopy
 from typing import Any, cast
 
-from toolkeel.define.explain.phrases import short
+from toolkeel.define.explain.phrases import short_json
 from toolkeel.define.explain.schema_limits import MAX_DEPTH, is_too_deep
 from toolkeel.define.schema.from_json_schema import compile_json_schema
 from toolkeel.define.subschemas import (
@@ -37,7 +37,7 @@ _KINDS = ("object", "array", "string", "number", "integer", "boolean", "null")
 _OF_OBJECTS = frozenset(("properties", "required", "anyOf", "oneOf", "allOf", "$ref"))
 
 
-def runnable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[str, ...]]:
+def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[str, ...]]:
     """A schema that compiles, as near to the given one as can be.
 
     Args:
@@ -50,26 +50,26 @@ def runnable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[s
     Raises:
         DefinitionError: nothing can be saved; not where there is a root.
 
-    >>> runnable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
+    >>> make_compilable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """
     kept = dict(schema)
     problems: list[str] = []
     if is_too_deep(kept):
-        kept, _ = _cut(kept, MAX_DEPTH - 1)
+        kept, _ = _limit_depth(kept, MAX_DEPTH - 1)
         problems.append(f"what is nested more than {MAX_DEPTH} levels deep is not checked")
     kept = deepcopy(kept)
-    problems += _in_words_of_json_schema(kept)
-    kept = _in_its_dialect(_with_root(kept, root))
+    problems += _translate_openapi(kept)
+    kept = _with_dialect(_with_root_type(kept, root))
     try:
-        return kept, (*problems, *_without_faults(kept))
+        return kept, (*problems, *_remove_faults(kept))
     except DefinitionError as error:
         if not root:
             raise
-        return _names_alone(kept), (*problems, f"only names and kinds are checked: {error}")
+        return _minimal_schema(kept), (*problems, f"only names and kinds are checked: {error}")
 
 
-def _without_faults(schema: dict[str, Any]) -> list[str]:
+def _remove_faults(schema: dict[str, Any]) -> list[str]:
     """Take out of a schema what cannot be run, in place.
 
     Returns:
@@ -83,13 +83,13 @@ def _without_faults(schema: dict[str, Any]) -> list[str]:
         try:
             compile_json_schema(schema)
         except DefinitionError as error:
-            problems.append(_without_fault(schema, error))
+            problems.append(_remove_fault(schema, error))
         else:
             return problems
     raise DefinitionError(f"The JSON Schema has more than {MOST} keywords that cannot be run.")
 
 
-def _names_alone(schema: Schema) -> dict[str, Any]:
+def _minimal_schema(schema: Schema) -> dict[str, Any]:
     """The same arguments by their names, kinds and descriptions: what can always be run."""
     parts = {
         name: {
@@ -103,12 +103,12 @@ def _names_alone(schema: Schema) -> dict[str, Any]:
     return {"type": "object", "properties": parts, "required": needed}
 
 
-def _in_words_of_json_schema(schema: dict[str, Any]) -> list[str]:
+def _translate_openapi(schema: dict[str, Any]) -> list[str]:
     """Put what OpenAPI and generators say otherwise into JSON Schema's words, in place."""
     problems = []
     for place, part in list(_places(schema, ())):
         if part.pop("nullable", None) is True and (place or "type" in part):
-            or_null(part)
+            allow_null(part)
         if part.get("enum") == []:  # filled from a list that was empty
             del part["enum"]
             problems.append(f"#/{'/'.join(map(str, place))}/enum is empty, and is not checked")
@@ -122,7 +122,7 @@ def _places(schema: Schema, place: Location) -> Iterator[tuple[Location, dict[st
     yield place, cast("dict[str, Any]", schema)
 
 
-def or_null(schema: dict[str, Any]) -> None:
+def allow_null(schema: dict[str, Any]) -> None:
     """Have a schema take null, too, in place: OpenAPI's ``nullable``."""
     if isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
@@ -136,7 +136,7 @@ def or_null(schema: dict[str, Any]) -> None:
     schema["anyOf"] = [plain, {"type": "null"}]
 
 
-def _cut(value: object, levels: int) -> tuple[Any, bool]:
+def _limit_depth(value: object, levels: int) -> tuple[Any, bool]:
     """A value with only so many objects and arrays within each other, and whether it had more.
 
     ``{}`` takes all; where a schema is turned round or counted, that would refuse what the whole
@@ -147,7 +147,7 @@ def _cut(value: object, levels: int) -> tuple[Any, bool]:
     if levels == 0:
         return {}, True
     pairs = list(value.items()) if isinstance(value, Mapping) else list(enumerate(value))
-    parts = {key: _cut(item, levels - 1) for key, item in pairs}
+    parts = {key: _limit_depth(item, levels - 1) for key, item in pairs}
     less = any(cut for _, cut in parts.values())
     if isinstance(value, list):
         return [part for part, _ in parts.values()], less
@@ -159,7 +159,7 @@ _TURNED = frozenset([
 ])  # fmt: skip
 
 
-def _with_root(schema: Schema, root: str) -> dict[str, Any]:
+def _with_root_type(schema: Schema, root: str) -> dict[str, Any]:
     """The schema with its kind said: ``["object", "null"]`` and no type at all stand for objects."""
     kept = dict(schema)
     kind = kept.get("type")
@@ -170,7 +170,7 @@ def _with_root(schema: Schema, root: str) -> dict[str, Any]:
     return kept
 
 
-def _in_its_dialect(schema: dict[str, Any]) -> dict[str, Any]:
+def _with_dialect(schema: dict[str, Any]) -> dict[str, Any]:
     """The schema with its dialect named, where its words betray an older one."""
     if "$schema" in schema:
         return schema
@@ -185,7 +185,7 @@ def _in_its_dialect(schema: dict[str, Any]) -> dict[str, Any]:
 _ENDS = ("Minimum", "Maximum")
 
 
-def _without_fault(schema: dict[str, Any], error: DefinitionError) -> str:
+def _remove_fault(schema: dict[str, Any], error: DefinitionError) -> str:
     """Take out of the schema what an error is about.
 
     Returns:
@@ -198,15 +198,15 @@ def _without_fault(schema: dict[str, Any], error: DefinitionError) -> str:
     path: list[str | int] = list(getattr(cause, "instance_path", ()))
     if getattr(getattr(cause, "kind", None), "name", "") == "propertyNames":
         path.append(str(getattr(getattr(cause, "kind", None), "error", cause).instance))
-    path = path or (["$schema"] if cause is None else _unresolved(schema, str(cause)))
+    path = path or (["$schema"] if cause is None else _find_unresolved(schema, str(cause)))
     if not path or (path == ["$schema"] and "$schema" not in schema):
         raise error
     reason = str(error).partition(": ")[2].rstrip(".") or str(error)
-    where, value = _take_out(schema, path)
-    return f"#/{'/'.join(map(str, where))} {short(value)} is not checked: {reason}"
+    where, value = _remove_keyword(schema, path)
+    return f"#/{'/'.join(map(str, where))} {short_json(value)} is not checked: {reason}"
 
 
-def _unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
+def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
     """Where a reference or a name stands that leads nowhere; the validator names only its text."""
     found: list[tuple[int, list[str | int]]] = []
 
@@ -226,7 +226,9 @@ def _unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
     return max(found, key=lambda each: each[0])[1] if found else []
 
 
-def _take_out(schema: dict[str, Any], path: Sequence[str | int]) -> tuple[list[str | int], object]:
+def _remove_keyword(
+    schema: dict[str, Any], path: Sequence[str | int]
+) -> tuple[list[str | int], object]:
     """Remove the keyword that a place lies in; a whole schema is replaced by one that takes all."""
     holder: Any = schema
     place: list[str | int] = []

@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, NoReturn, TypeAlias
 from pydantic_core import from_json, to_json
 
 from toolkeel.define.explain.mismatch import Mismatches
-from toolkeel.define.explain.phrases import short
-from toolkeel.define.explain.schema_limits import check_work, plain_schema
+from toolkeel.define.explain.phrases import short_json
+from toolkeel.define.explain.schema_limits import check_work, to_plain_schema
 from toolkeel.define.explain.validation_errors import invalid_arguments
-from toolkeel.define.mutable_defaults import maker_of
+from toolkeel.define.mutable_defaults import copy_factory
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.define.secret import mask_of
@@ -77,7 +77,7 @@ class JsonSchemaValidator:
         Fields within a union are reported for the branch that was evidently meant, or else
         the union as one.
         """
-        return self._mismatches.of(value)
+        return self._mismatches.errors(value)
 
     def with_defaults(self, value: dict[str, object]) -> dict[str, object]:
         """Fill in `default` where a property is absent, at every level but within unions.
@@ -90,7 +90,7 @@ class JsonSchemaValidator:
         if self._flat_defaults is not None:
             absent = {k: v for k, v in self._flat_defaults.items() if k not in value}
             return {**value, **absent} if absent else value
-        filled = _filled(value, self.schema, self.schema, ())
+        filled = _with_defaults(value, self.schema, self.schema, ())
         return filled if isinstance(filled, dict) else value
 
 
@@ -115,8 +115,8 @@ def compile_json_schema(
     # Imported here: it costs 12 ms, and programs of typed functions alone never need it.
     import jsonschema_rs
 
-    plain = plain_schema(schema)
-    others = {uri: plain_schema(each) for uri, each in (documents or {}).items()}
+    plain = to_plain_schema(schema)
+    others = {uri: to_plain_schema(each) for uri, each in (documents or {}).items()}
     unknown = check_work(plain)
     registry = jsonschema_rs.Registry(list(others.items())) if others else None
     dialect = _dialect(plain, others)
@@ -124,13 +124,13 @@ def compile_json_schema(
         getattr(jsonschema_rs, f"{dialect}Validator") if dialect else jsonschema_rs.validator_for
     )
     compiled = partial(compiler, plain, offline=True, validate_formats=False, registry=registry)
-    validator, engine = _with_an_engine(compiled)
+    validator, engine = _with_regex_engine(compiled)
     if unknown and not others:
-        raise DefinitionError(f"Where {short(unknown)} leads cannot be followed.")
+        raise DefinitionError(f"Where {short_json(unknown)} leads cannot be followed.")
     return JsonSchemaValidator(plain, Mismatches(plain, validator, others, engine))
 
 
-def _with_an_engine(
+def _with_regex_engine(
     compiled: Callable[..., jsonschema_rs.Validator],
 ) -> tuple[jsonschema_rs.Validator, Engine]:
     """The validator by the linear engine; look-around and back-references need the other one.
@@ -155,7 +155,7 @@ def _is_of_a_pattern(error: Exception) -> bool:
     return "pattern" in path[-1:] or "patternProperties" in path[-2:]
 
 
-def arguments_of_schema(
+def arguments_from_schema(
     name: str, schema: Mapping[str, object], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
     """A tool's arguments, advertised and validated by a JSON Schema.
@@ -170,7 +170,7 @@ def arguments_of_schema(
     """
     check_tool_schema(schema, name)
     try:
-        compiled = compile_json_schema(closed(schema) if unknown_keys == "forbid" else schema)
+        compiled = compile_json_schema(close_root(schema) if unknown_keys == "forbid" else schema)
     except DefinitionError as error:
         raise DefinitionError(f"Tool {name!r}: {error}") from error
 
@@ -199,16 +199,16 @@ def arguments_of_schema(
     return ArgumentSchema(advertised, validate, check, True, fills, mask=mask_of(advertised))
 
 
-def defaulting(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchema:
+def with_function_defaults(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchema:
     """Arguments described elsewhere, with the function's own defaults for the rest.
 
     Args:
         made: By their description.
         own: Defaults of parameters that have none there.
     """
-    factories = {name: make for name, default in own.items() if (make := maker_of(default))}
+    factories = {name: make for name, default in own.items() if (make := copy_factory(default))}
     shown = {name: default for name, default in own.items() if _has_json(default)}
-    described = made.fill
+    described = made.fill_defaults
 
     def fill(values: Values) -> None:
         if described is not None:
@@ -217,7 +217,7 @@ def defaulting(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchem
             if name not in values:
                 values[name] = make()
 
-    return replace(made, fill=fill if factories else described, defaults=shown)
+    return replace(made, fill_defaults=fill if factories else described, defaults=shown)
 
 
 def _has_json(value: object) -> bool:
@@ -238,7 +238,7 @@ def check_tool_schema(schema: object, tool: str = "") -> None:
     if not isinstance(schema, Mapping):
         raise DefinitionError(
             f"{name} schema must be a JSON Schema of an object, such as "
-            f'{{"type": "object", "properties": {{...}}}}, not {short(schema)}.'
+            f'{{"type": "object", "properties": {{...}}}}, not {short_json(schema)}.'
         )
     properties = schema.get("properties", {})
     if not isinstance(properties, Mapping):
@@ -246,15 +246,15 @@ def check_tool_schema(schema: object, tool: str = "") -> None:
     if not accepts({}, schema, schema):
         raise DefinitionError(
             f"{name} schema must describe an object, because arguments are always one; "
-            f'its "type" is {short(schema.get("type"))}. Wrap it: '
+            f'its "type" is {short_json(schema.get("type"))}. Wrap it: '
             f'{{"type": "object", "properties": {{"value": ...}}, "required": ["value"]}}.'
         )
 
 
-def closed(schema: Schema) -> dict[str, object]:
+def close_root(schema: Schema) -> dict[str, object]:
     """The schema with unknown keys refused at its root, unless it says something about them.
 
-    >>> closed({"type": "object", "properties": {}})["additionalProperties"]
+    >>> close_root({"type": "object", "properties": {}})["additionalProperties"]
     False
     """
     says = schema.keys() & {
@@ -310,9 +310,11 @@ def _does_not_compile(error: Exception) -> NoReturn:
     elif path[-1:] == ["type"]:
         right = OTHER_TYPES.get(str(value).lower())
         hint = f'write "{right}"' if right else "leave it out to take any value"
-        reason = f"{short(value)} is not a JSON Schema type; {hint}"
+        reason = f"{short_json(value)} is not a JSON Schema type; {hint}"
     elif path[-1:] == ["pattern"] and isinstance(value, str):
-        reason = f"the pattern {short(value)} is no regular expression of ECMA-262 that can be run"
+        reason = (
+            f"the pattern {short_json(value)} is no regular expression of ECMA-262 that can be run"
+        )
     raise DefinitionError(f"The JSON Schema does not compile, at {where}: {reason}.") from error
 
 
@@ -329,34 +331,36 @@ def _flat_defaults(schema: Schema | bool) -> dict[str, object] | None:
         return None
     if any(isinstance(each["default"], (dict, list)) for each in holders):
         return None
-    filled = _filled({}, schema, schema, ())
+    filled = _with_defaults({}, schema, schema, ())
     return filled if isinstance(filled, dict) else None
 
 
-def _filled(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> object:
+def _with_defaults(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> object:
     """The value with defaults; the very same object if there was nothing to fill."""
     if not isinstance(schema, Mapping) or id(schema) in within:
         return value
     within = (*within, id(schema))
     if "$ref" in schema:
-        value = _filled(value, resolve(schema["$ref"], root), root, within)
+        value = _with_defaults(value, resolve(schema["$ref"], root), root, within)
     for part in list_of(schema, "allOf"):
-        value = _filled(value, part, root, within)
+        value = _with_defaults(value, part, root, within)
     if isinstance(value, dict):
-        return _filled_object(value, schema, root)
+        return _object_with_defaults(value, schema, root)
     if isinstance(value, list) and isinstance(schema.get("items"), Mapping):
-        items = [_filled(item, schema["items"], root, ()) for item in value]
+        items = [_with_defaults(item, schema["items"], root, ()) for item in value]
         return items if any(a is not b for a, b in zip(items, value, strict=True)) else value
     return value
 
 
-def _filled_object(value: dict[str, object], schema: Schema, root: Schema) -> dict[str, object]:
+def _object_with_defaults(
+    value: dict[str, object], schema: Schema, root: Schema
+) -> dict[str, object]:
     properties = properties_of(schema)
     others = schema.get("additionalProperties")
     changed = {
         name: after
         for name, item in value.items()
-        if (after := _filled(item, properties.get(name, others), root, ())) is not item
+        if (after := _with_defaults(item, properties.get(name, others), root, ())) is not item
     }
     for name, each in properties.items():
         if name in value or not isinstance(each, Mapping) or "default" not in each:

@@ -10,16 +10,16 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.errors import PydanticInvalidForJsonSchema, PydanticUserError
 
 from toolkeel.define.reading.parameter import Values
-from toolkeel.define.schema.annotation_schema import no_json_form
+from toolkeel.define.schema.annotation_schema import no_json_form_error
 from toolkeel.define.schema.argument_schema import (
     ArgumentSchema,
     UnknownKeys,
     compile_arguments,
 )
-from toolkeel.define.schema.canonical import renamed
-from toolkeel.define.schema.closed_objects import closing_facts
-from toolkeel.define.schema.json_schema import SchemaMaker
-from toolkeel.define.schema.model_fields import without
+from toolkeel.define.schema.canonical import aliases_of
+from toolkeel.define.schema.closed_objects import close_objects
+from toolkeel.define.schema.json_schema import ToolSchemaGenerator
+from toolkeel.define.schema.model_fields import without_fields
 
 
 def from_model(
@@ -34,13 +34,13 @@ def from_model(
         unknown_keys: What happens to unknown keys, unless the model's own config says.
     """
     if hidden:
-        model = without(model, hidden)
+        model = without_fields(model, hidden)
     adapter = TypeAdapter(model)
     try:
-        schema = adapter.json_schema(schema_generator=SchemaMaker)
+        schema = adapter.json_schema(schema_generator=ToolSchemaGenerator)
     except (PydanticInvalidForJsonSchema, PydanticUserError) as error:
         fields = {name: Annotated[i.annotation, i] for name, i in model.model_fields.items()}
-        raise no_json_form(title, fields, error) from error
+        raise no_json_form_error(title, fields, error) from error
     schema.pop("title", None)
     schema.pop("description", None)
     own = model.model_config.get("extra")
@@ -60,8 +60,10 @@ def from_model(
                 values[name] = info.get_default(call_default_factory=True, validated_data=values)
 
     unknown_keys = "allow" if own == "allow" else unknown_keys
-    facts = closing_facts(schema, unknown_keys == "forbid")
+    facts = close_objects(schema, unknown_keys == "forbid")
     made = compile_arguments(title, schema, given, fill, facts)
-    keys = renamed({name: [info] for name, info in model.model_fields.items()})
+    keys = aliases_of({name: [info] for name, info in model.model_fields.items()})
     # A model has a configuration of its own, by which its numbers need not be finite.
-    return replace(made, keys=keys or made.keys, nested=None, loose=True)
+    return replace(
+        made, aliases=keys or made.aliases, nested_properties=None, has_untyped_values=True
+    )

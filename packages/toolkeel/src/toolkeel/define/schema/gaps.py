@@ -16,22 +16,22 @@ from itertools import islice
 from pathlib import PurePath
 from uuid import UUID
 
-from toolkeel.define.explain.error_budget import MOST
+from toolkeel.define.explain.error_budget import MAX_ERRORS
 from toolkeel.define.explain.phrases import cut, describe_type, describe_value, quoted
-from toolkeel.define.explain.validation_errors import expected
+from toolkeel.define.explain.validation_errors import describe_expected
 from toolkeel.define.schema.json_schema import KEYS
 from toolkeel.define.subschemas import (
     DECIMAL,
     Schema,
     accepts,
     all_subschemas,
-    is_option,
+    allowed_values,
+    is_allowed_value,
     list_of,
-    options_of,
-    part_at,
     properties_of,
     required_of,
     resolve,
+    schema_at,
 )
 from toolkeel.errors import DefinitionError, FieldError
 
@@ -65,17 +65,17 @@ class Gaps:
         self._root = schema
         self.has_decimals = any(map(_is_decimal, all_subschemas(schema)))
 
-    def errors(self, value: object, most: int = MOST) -> list[FieldError]:
+    def errors(self, value: object, most: int = MAX_ERRORS) -> list[FieldError]:
         """What is wrong with JSON data that pydantic has taken."""
         return list(islice(self._at(value, self._root, ()), most))
 
-    def lost_digits(self, text: str) -> list[FieldError]:
+    def find_lost_digits(self, text: str) -> list[FieldError]:
         """The decimals in a text that has more digits than a JSON number keeps here."""
         if not self.has_decimals or _LONG.search(text) is None:
             return []
         value = json.loads(text, parse_float=_Digits)
         found = self._at(value, self._root, ())
-        return list(islice((error for error in found if _TOO_LONG in error.expected), MOST))
+        return list(islice((error for error in found if _TOO_LONG in error.expected), MAX_ERRORS))
 
     def _at(self, value: object, schema: object, path: Path) -> Iterator[FieldError]:
         if not isinstance(schema, Mapping):
@@ -88,14 +88,16 @@ class Gaps:
             value = float(value)
         if branches := list_of(schema, "anyOf") or list_of(schema, "oneOf"):
             yield from self._in_union(value, branches, path)
-        if _breaks(value, schema):
-            yield FieldError(path, expected([schema], self._root, value), describe_value(value))
+        if _violates(value, schema):
+            yield FieldError(
+                path, describe_expected([schema], self._root, value), describe_value(value)
+            )
         elif isinstance(value, dict | list):
             keys = schema.get("propertyNames")
             if isinstance(keys, Mapping) and isinstance(value, dict):
                 yield from self._keys(value, keys, path)
             for key, item in value.items() if isinstance(value, dict) else enumerate(value):
-                yield from self._at(item, part_at(schema, key), (*path, key))
+                yield from self._at(item, schema_at(schema, key), (*path, key))
 
     def _in_union(self, value: object, branches: list[object], path: Path) -> Iterator[FieldError]:
         """The faults in the first branch of its type, if there is none without."""
@@ -107,7 +109,11 @@ class Gaps:
                     return
                 first = first or found
         if not first and type(value) in (bool, int, float):
-            first = [FieldError(path, expected(branches, self._root, value), describe_value(value))]
+            first = [
+                FieldError(
+                    path, describe_expected(branches, self._root, value), describe_value(value)
+                )
+            ]
         yield from first
 
     def _keys(self, value: Iterable[str], keys: Schema, path: Path) -> Iterator[FieldError]:
@@ -117,7 +123,7 @@ class Gaps:
         read = _KEY_VALUES.get(str(keys.get("format")), str)
         for key in value:
             try:
-                wrong = _is_no_key(key, target)
+                wrong = _is_invalid_key(key, target)
                 other = key if wrong else made.setdefault(read(key), key)
             except ValueError:
                 wrong, other = True, key
@@ -138,7 +144,7 @@ class _Digits(str):
 _TOO_LONG = "a decimal number as a string, since a number of so many digits would lose some"
 
 
-def gaps_of(schema: Schema) -> Gaps | None:
+def find_gaps(schema: Schema) -> Gaps | None:
     """The gaps of an advertised schema; None if there are none, as in most."""
     return Gaps(schema) if any(map(_has_gap, all_subschemas(schema))) else None
 
@@ -147,7 +153,7 @@ def _has_gap(part: Schema) -> bool:
     if part.get("format") in FORMATS or part.get("uniqueItems") or "propertyNames" in part:
         return True
     if "enum" in part or "const" in part:
-        return any(isinstance(each, int | float) for each in options_of(part))
+        return any(isinstance(each, int | float) for each in allowed_values(part))
     return _is_decimal(part)
 
 
@@ -162,10 +168,10 @@ def _is_decimal(part: Schema) -> bool:
 def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
     if isinstance(branch, Mapping) and "$ref" in branch:
         branch = resolve(branch["$ref"], root)
-    return isinstance(branch, Mapping) and "enum" in branch and is_option(value, branch)
+    return isinstance(branch, Mapping) and "enum" in branch and is_allowed_value(value, branch)
 
 
-def _breaks(value: object, schema: Schema) -> bool:
+def _violates(value: object, schema: Schema) -> bool:
     """Whether a value that pydantic may take breaks what this schema itself says of it."""
     kind = type(value)
     if kind is str:
@@ -175,7 +181,7 @@ def _breaks(value: object, schema: Schema) -> bool:
         return schema.get("format") in FORMATS and _SECONDS.fullmatch(text) is not None
     if kind is list:
         return bool(schema.get("uniqueItems")) and not _all_differ(value)  # type: ignore[arg-type]
-    return kind in (bool, int, float) and not is_option(value, schema)
+    return kind in (bool, int, float) and not is_allowed_value(value, schema)
 
 
 _KEY_PATTERNS = {
@@ -185,14 +191,14 @@ _KEY_PATTERNS = {
 }
 
 
-def _is_no_key(key: str, keys: object) -> bool:
+def _is_invalid_key(key: str, keys: object) -> bool:
     """Whether a key is not of the form that is advertised."""
     if not isinstance(keys, Mapping):
         return False
     known = _KEY_PATTERNS.get(str(keys.get("pattern")))
     if known is not None and known[0].fullmatch(key) is None:
         return True
-    return _breaks(key, keys) or not is_option(key, keys)
+    return _violates(key, keys) or not is_allowed_value(key, keys)
 
 
 def _key_phrase(keys: object, root: Schema) -> str:
@@ -236,7 +242,7 @@ def check_fillable(title: str, schema: Schema) -> None:
 
 
 def _no_options(part: Schema) -> bool:
-    return "enum" in part and all(isinstance(each, list | dict) for each in options_of(part))
+    return "enum" in part and all(isinstance(each, list | dict) for each in allowed_values(part))
 
 
 def _unfillable(schema: Schema) -> frozenset[str]:
@@ -265,4 +271,4 @@ def _cannot_be(part: object, empty: frozenset[str]) -> bool:
         return True
     least, first = part.get("minItems"), list_of(part, "prefixItems")
     places = range(min(least, len(first) + 1)) if isinstance(least, int) else ()
-    return any(_cannot_be(part_at(part, place), empty) for place in places)
+    return any(_cannot_be(schema_at(part, place), empty) for place in places)

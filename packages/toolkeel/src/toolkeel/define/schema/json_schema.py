@@ -10,7 +10,7 @@ from pydantic.errors import PydanticInvalidForJsonSchema
 from pydantic.json_schema import GenerateJsonSchema
 from pydantic_core import to_jsonable_python
 
-from toolkeel.define.subschemas import DECIMAL, is_option, matches_type, misfits
+from toolkeel.define.subschemas import DECIMAL, is_allowed_value, matches_type, violates
 from toolkeel.errors import DefinitionError
 
 Refuses: TypeAlias = Callable[[str, object], bool]
@@ -23,10 +23,10 @@ KEYS: Mapping[str, Mapping[str, object]] = {
     "decimal number": {"pattern": DECIMAL, "format": "decimal"},
 }
 """What the keys of a dict look like that are no text; no number but a float's has two forms."""
-MOST_FLAGS = 256  # sums of flags that are spelt out
+MAX_FLAGS = 256  # sums of flags that are spelt out
 
 
-class OnlyAPath(PydanticInvalidForJsonSchema):
+class PathOnlyAlias(PydanticInvalidForJsonSchema):
     """A field that is found by a path alone: its schema would advertise a name nothing reads."""
 
     def __init__(self, path: list[str | int]) -> None:
@@ -36,7 +36,7 @@ class OnlyAPath(PydanticInvalidForJsonSchema):
         )
 
 
-class SchemaMaker(GenerateJsonSchema):
+class ToolSchemaGenerator(GenerateJsonSchema):
     """pydantic's schemas, with a word for its `Secret`, and without titles made up from names.
 
     Raises:
@@ -55,7 +55,7 @@ class SchemaMaker(GenerateJsonSchema):
 
     def default_schema(self, schema: Any) -> dict[str, Any]:
         made = super().default_schema(schema)
-        if "default" in made and misfits(made["default"], made, {}):
+        if "default" in made and violates(made["default"], made, {}):
             del made["default"]  # pydantic does not validate it, and a model could not send it
         return made
 
@@ -146,7 +146,7 @@ class SchemaMaker(GenerateJsonSchema):
             return
         if self._config.validate_by_name or any(_is_name(path) for path in alias):
             return
-        raise OnlyAPath(alias[0] if alias and isinstance(alias[0], list) else alias)
+        raise PathOnlyAlias(alias[0] if alias and isinstance(alias[0], list) else alias)
 
 
 def _kind_of_keys(keys: Mapping[str, Any]) -> str:
@@ -164,7 +164,7 @@ def _flags(kind: type[enum.Flag]) -> tuple[list[int], str]:
         PydanticInvalidForJsonSchema: there are too many to be listed.
     """
     members = list(kind)
-    if 2 ** len(members) > MOST_FLAGS:
+    if 2 ** len(members) > MAX_FLAGS:
         raise PydanticInvalidForJsonSchema(
             f"{kind.__name__} has {len(members)} flags, whose sums cannot all be told; take a list "
             "of a plain Enum"
@@ -202,7 +202,7 @@ def advertise_default(
     made = default
     if default is not None and type(default) not in (str, int, bool):  # most are JSON as they are
         try:
-            made = to_jsonable_python(_named(default))
+            made = to_jsonable_python(_named_tuples_as_objects(default))
         except ValueError:
             raise DefinitionError(
                 f"{title}: the default of parameter {key!r} ({default!r}) has no JSON form; "
@@ -210,7 +210,7 @@ def advertise_default(
             ) from None
         if not _is_finite(made):  # infinity stays the function's own: JSON has none
             return
-    if _plainly_fits(made, part) or not misfits(made, part, schema):
+    if _plainly_fits(made, part) or not violates(made, part, schema):
         part["default"] = made
     elif type(default) in _PLAIN and refuses(key, made):
         raise DefinitionError(
@@ -225,7 +225,7 @@ def _plainly_fits(value: object, part: Mapping[str, Any]) -> bool:
     if value is None and "anyOf" in part:
         return {"type": "null"} in part["anyOf"]
     known = part.keys() <= _PLAIN_KEYS
-    return known and matches_type(value, part.get("type")) and is_option(value, part)
+    return known and matches_type(value, part.get("type")) and is_allowed_value(value, part)
 
 
 _PLAIN_KEYS = frozenset({"type", "enum", "const", "description", "title", "format"})
@@ -245,9 +245,11 @@ _PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)
 """Values that are their own JSON; what becomes of other objects, their types decide."""
 
 
-def _named(value: object) -> object:
+def _named_tuples_as_objects(value: object) -> object:
     """Named tuples as the objects they are advertised as."""
     fields = getattr(value, "_asdict", None)
     if isinstance(value, tuple) and fields is not None:
-        return {name: _named(item) for name, item in fields().items()}
-    return [_named(item) for item in value] if type(value) in (list, tuple) else value  # type: ignore[attr-defined]
+        return {name: _named_tuples_as_objects(item) for name, item in fields().items()}
+    if isinstance(value, list | tuple) and type(value) in (list, tuple):
+        return [_named_tuples_as_objects(item) for item in value]
+    return value

@@ -19,8 +19,8 @@ from pydantic_core import SchemaValidator
 
 from toolkeel.define.reading.parameter import ParameterField, Values
 from toolkeel.define.reading.signature import MISSING
-from toolkeel.define.schema.closed_objects import Facts, closing_facts, is_plain
-from toolkeel.define.schema.json_schema import SchemaMaker
+from toolkeel.define.schema.closed_objects import SchemaFacts, close_objects, is_strict_throughout
+from toolkeel.define.schema.json_schema import ToolSchemaGenerator
 
 Core: TypeAlias = dict[str, Any]
 """A schema of pydantic-core, never changed once it is made."""
@@ -35,14 +35,14 @@ _SCALARS: Mapping[object, Core] = {
 
 
 def from_known_types(
-    title: str, fields: Mapping[str, ParameterField], closing: bool
-) -> tuple[dict[str, Any], Callable[..., Values], Facts] | None:
+    title: str, fields: Mapping[str, ParameterField], forbid_unknown: bool
+) -> tuple[dict[str, Any], Callable[..., Values], SchemaFacts] | None:
     """Build schema, validator and facts of parameters; None unless all types are known.
 
     Args:
         title: The tool's name.
         fields: The parameters by name.
-        closing: Whether unknown keys are refused.
+        forbid_unknown: Whether unknown keys are refused.
     """
     definitions: dict[str, Core] = {}
     known: dict[str, Core] = {}
@@ -54,13 +54,13 @@ def from_known_types(
         known[name] = {"type": "typed-dict-field", "schema": core, "required": required}
     whole = _typed_dict(title, known, definitions)
     try:
-        schema = SchemaMaker().generate(whole, mode="validation")
+        schema = ToolSchemaGenerator().generate(whole, mode="validation")
     except PydanticUserError:  # reported by who asks pydantic, with the parameter's name
         return None
     schema.pop("title", None)
     for name, field in fields.items():
         _describe(schema, name, field.description)
-    facts = closing_facts(schema, closing, is_plain(whole))
+    facts = close_objects(schema, forbid_unknown, is_strict_throughout(whole))
     return schema, SchemaValidator(whole).validate_json, facts
 
 

@@ -18,15 +18,15 @@ if TYPE_CHECKING:
 Values: TypeAlias = dict[str, Any]
 
 
-def without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
+def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
     """The model less the fields the program fills, and less what `model_validators` does in its place.
 
     Every validator may change its value, so that those which look at a whole model, with what
     is injected, are left out here: none runs twice.
     """
-    late = sees_all(model)
+    late = has_cross_field_validators(model)
     fields: dict[str, Any] = {
-        name: (info.annotation, _early(info) if late else info)
+        name: (info.annotation, _without_after_validators(info) if late else info)
         for name, info in model.model_fields.items()
         if name not in hidden
     }
@@ -40,7 +40,7 @@ def without(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
     return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
 
 
-def sees_all(model: type[BaseModel]) -> bool:
+def has_cross_field_validators(model: type[BaseModel]) -> bool:
     """Whether a model's validators look at more than one field: they may want what is injected."""
     decorators = model.__pydantic_decorators__
     own_end = model.model_post_init is not BaseModel.model_post_init
@@ -57,7 +57,7 @@ def _takes_info(check: Any) -> bool:
     return len(inspect.signature(check).parameters) > 1
 
 
-def _early(info: FieldInfo) -> FieldInfo:
+def _without_after_validators(info: FieldInfo) -> FieldInfo:
     """A field less the validators that come after its type's."""
     made = copy.copy(info)
     made.metadata = [item for item in info.metadata if not isinstance(item, AfterValidator)]
@@ -76,7 +76,7 @@ def model_validators(
         model: As its author wrote it.
         hidden: Fields the program fills.
     """
-    if not sees_all(model):
+    if not has_cross_field_validators(model):
         return None
 
     def check(arguments: Values, injected: Values) -> Values:
@@ -86,13 +86,13 @@ def model_validators(
                 {**arguments, **given}, by_alias=False, by_name=True
             )
         except ValidationError as error:
-            raise _told(title, error, hidden) from None
+            raise _redacted_error(title, error, hidden) from None
         return {name: getattr(made, name) for name in arguments}
 
     return check
 
 
-def _told(title: str, error: ValidationError, hidden: Sequence[str]) -> Exception:
+def _redacted_error(title: str, error: ValidationError, hidden: Sequence[str]) -> Exception:
     """What is wrong, without a word of what was injected."""
     found = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):

@@ -9,11 +9,11 @@ from typing import Any, Protocol, TypeGuard
 from toolkeel.define.explain.validation_errors import invalid_arguments
 from toolkeel.define.reading.parameter import Values
 from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
-from toolkeel.define.schema.from_json_schema import arguments_of_schema
+from toolkeel.define.schema.from_json_schema import arguments_from_schema
 from toolkeel.errors import FieldError
 
 
-class OldModel(Protocol):
+class V1Model(Protocol):
     """What is used of such a model class."""
 
     __name__: str
@@ -25,7 +25,7 @@ class OldModel(Protocol):
     def parse_obj(cls, obj: object) -> Any: ...
 
 
-def is_old_model(schema: object) -> TypeGuard[type[OldModel]]:
+def is_v1_model(schema: object) -> TypeGuard[type[V1Model]]:
     """Whether it is a model class of pydantic's first version."""
     return isinstance(schema, type) and all(
         hasattr(schema, name) for name in ("__config__", "parse_obj", "__fields__")
@@ -40,8 +40,8 @@ def _errors(error: ValueError) -> list[FieldError]:
     return [FieldError(tuple(each["loc"]), f"a valid value: {each['msg']}") for each in told()]
 
 
-def arguments_of_old_model(
-    title: str, model: type[OldModel], unknown_keys: UnknownKeys
+def arguments_from_v1_model(
+    title: str, model: type[V1Model], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
     """Arguments checked strictly by the model's JSON Schema, and then made by the model.
 
@@ -51,7 +51,7 @@ def arguments_of_old_model(
         unknown_keys: What happens to unknown keys.
     """
     schema = {k: v for k, v in model.schema().items() if k not in ("title", "description")}
-    arguments = arguments_of_schema(title, schema, unknown_keys)
+    arguments = arguments_from_schema(title, schema, unknown_keys)
 
     def made(values: Values) -> Values:
         try:
@@ -69,8 +69,8 @@ def arguments_of_old_model(
     return dataclasses.replace(
         arguments,
         validate=lambda text: made(arguments.validate(text)),
-        check=lambda value: made(arguments.check(value)),
+        validate_value=lambda value: made(arguments.validate_value(value)),
         validate_long=None,
-        fill=fill,
-        keys={name: field.alias for name, field in model.__fields__.items()},
+        fill_defaults=fill,
+        aliases={name: field.alias for name, field in model.__fields__.items()},
     )

@@ -41,7 +41,7 @@ from mcp.client.subscriptions import SubscriptionLost
 from mcp.shared.exceptions import MCPError
 
 from toolkeel._records.record import record
-from toolkeel.errors import SetupError, ToolkeelError, describe
+from toolkeel.errors import SetupError, ToolkeelError, describe_error
 from toolkeel.mcp.client.elicitation import MAX_QUESTIONS, limit_concurrency
 from toolkeel.mcp.client.frames import RateLimiter
 from toolkeel.mcp.client.guarded_stream import GuardedStream
@@ -330,7 +330,7 @@ class Connection:
                 self._invalidate_lists()  # what changed meanwhile was not heard
                 await asyncio.sleep(RETRY_SECONDS)
         except (MCPError, TimeoutError) as error:
-            log.debug("%s tells of no changes: %s", self._name, describe(error))
+            log.debug("%s tells of no changes: %s", self._name, describe_error(error))
 
     async def _receive_changes(self, client: Client, kinds: dict[str, bool]) -> None:
         """Receive list changes until the stream ends."""
@@ -369,4 +369,4 @@ def _describe_failure(error: BaseException) -> str:
     if isinstance(error, MCPError):
         closed = error.code == types.CONNECTION_CLOSED
         return "it ended, or does not speak the protocol" if closed else error.message
-    return describe(error)
+    return describe_error(error)

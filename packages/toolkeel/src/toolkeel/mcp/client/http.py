@@ -20,7 +20,7 @@ from mcp.client.auth import OAuthFlowError
 from mcp.client.sse import sse_client
 from mcp.client.streamable_http import streamable_http_client
 
-from toolkeel._common.public_addresses import is_public, unwrapped
+from toolkeel._common.public_addresses import is_public, unwrap_ipv4
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
 from toolkeel.mcp.client.frames import MAX_FRAME_BYTES
@@ -180,7 +180,7 @@ def _leaves_origin(url: httpx2.URL, home: str) -> bool:
 
 def _is_loopback_host(host: str) -> bool:
     try:
-        return unwrapped(ipaddress.ip_address(host)).is_loopback
+        return unwrap_ipv4(ipaddress.ip_address(host)).is_loopback
     except ValueError:
         return host.rstrip(".") == "localhost"
 

@@ -15,7 +15,7 @@ import mcp_types as types
 from mcp import Client
 from mcp.shared.exceptions import MCPError
 
-from toolkeel._common.other_libraries_words import telling
+from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING
 from toolkeel.call.body.sync_bridge import on_own_loop
 from toolkeel.call.steps.taint import TRUSTED
@@ -44,7 +44,7 @@ class ServerContents:
     name: str
 
     if not TYPE_CHECKING:  # there, an unknown attribute stays unknown
-        __getattr__ = telling("MCPServer.")
+        __getattr__ = attribute_hints("MCPServer.")
 
     def _get_connection(self) -> Connection:
         raise NotImplementedError

@@ -20,8 +20,8 @@ from toolkeel.call.steps.taint import ORIGIN, WORDS
 from toolkeel.content import Content, Text
 from toolkeel.context import ToolContext
 from toolkeel.define.names import check_name, wire_name
-from toolkeel.define.returns import Output
-from toolkeel.define.schema.foreign import runnable
+from toolkeel.define.returns import OutputSchema
+from toolkeel.define.schema.foreign import make_compilable
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, Tool
 from toolkeel.effects import Effects, Resource, Shared
 from toolkeel.errors import DefinitionError, Kind
@@ -229,7 +229,7 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
     raw = listed.model_dump(mode="json", by_alias=True, exclude_none=True)
     cleaned, hidden = clean_definition(raw)
     shown = types.Tool.model_validate(cleaned)
-    parameters, problems = runnable(cleaned["inputSchema"], root="object")
+    parameters, problems = make_compilable(cleaned["inputSchema"], root="object")
     output, unchecked = _compile_output(cleaned.get("outputSchema"))
     description, cut = _shorten_description(shown.description or shown.title or "")
     problems += unchecked + cut
@@ -261,18 +261,20 @@ def compile_server_tool(peer: ToolServerPeer, listed: types.Tool, name: str = ""
     options["tags"] = ("mcp", peer.name)
     made = Tool.from_schema(name or shown.name, description, parameters, run, **options)
     # Servers tell what is absent from what is said: a default they state is theirs to fill in.
-    unfilled = dataclasses.replace(made.arguments, fill=None)
+    unfilled = dataclasses.replace(made.arguments, fill_defaults=None)
     return CompiledTool(
         dataclasses.replace(made, output=output, arguments=unfilled), hidden, problems
     )
 
 
-def _compile_output(schema: Mapping[str, object] | None) -> tuple[Output | None, tuple[str, ...]]:
+def _compile_output(
+    schema: Mapping[str, object] | None,
+) -> tuple[OutputSchema | None, tuple[str, ...]]:
     """Return the output schema, and what of it cannot be checked."""
     if schema is None:
         return None, ()
     try:
-        usable, problems = runnable(schema)
+        usable, problems = make_compilable(schema)
     except DefinitionError as error:
         return None, (f"its results are not checked: {error}",)
     return output_from_schema(usable), tuple(f"outputSchema {problem}" for problem in problems)
@@ -288,7 +290,7 @@ def _shorten_description(description: str) -> tuple[str, tuple[str, ...]]:
     )
 
 
-def _check_result(message: ToolMessage, output: Output | None, server: str) -> ToolMessage:
+def _check_result(message: ToolMessage, output: OutputSchema | None, server: str) -> ToolMessage:
     """Return the result as the model may see it; failed if it does not fit the output schema."""
     content, apart = split_audience(message.content)
     details = {**message.details, FOR_USER: apart} if apart else message.details

@@ -15,7 +15,7 @@ from mcp.shared.uri_template import InvalidUriTemplate, UriTemplate
 from pydantic_core import to_json
 
 from toolkeel._common.checked_arguments import checked
-from toolkeel.content import Audio, Block, Data, File, Image, Text, block_of
+from toolkeel.content import Audio, Block, Data, File, Image, Text, block_from_bytes
 from toolkeel.context import ToolContext
 from toolkeel.define.reading.signature import calling_frame
 from toolkeel.define.tool import AnyTool, Prepared, Proceed, ToolOptions, compile_tool
@@ -208,7 +208,7 @@ def to_content_blocks(value: object) -> tuple[Block, ...]:
         case Text() | Image() | Audio() | File() | Data():
             return (value,)
         case bytes():
-            return (block_of(value),)
+            return (block_from_bytes(value),)
         case tuple() | list() if all(isinstance(v, Text | Image | Audio | File) for v in value):
             return tuple(value)
         case _:

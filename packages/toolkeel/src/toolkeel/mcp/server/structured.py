@@ -18,7 +18,7 @@ from pydantic_core import from_json, to_jsonable_python
 
 from toolkeel._records.record import record
 from toolkeel.content import Audio, Data, File, Image, Text
-from toolkeel.define.schema.foreign import runnable
+from toolkeel.define.schema.foreign import make_compilable
 from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
 from toolkeel.define.tool import AnyTool
 from toolkeel.errors import DefinitionError
@@ -61,7 +61,7 @@ def infer_structured_output(tool: AnyTool) -> StructuredOutput | None:
     if schema is None:
         return None
     try:
-        schema, _ = runnable(_resolve_root(schema))
+        schema, _ = make_compilable(_resolve_root(schema))
     except DefinitionError:
         return None
     wraps = schema.get("type") != "object"

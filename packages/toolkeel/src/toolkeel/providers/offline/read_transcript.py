@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from toolkeel._records.record import record
-from toolkeel.content import text_of
+from toolkeel.content import content_text
 from toolkeel.messages import AssistantMessage, Message, ToolCall, ToolMessage, UserMessage
 from toolkeel.providers.wire.plain_json import parse_object
 
@@ -50,7 +50,7 @@ def read_turn(messages: Sequence[Message]) -> Turn:
     opening = messages[last] if last >= 0 else UserMessage("")
     earlier, since = messages[: max(last, 0)], messages[last + 1 :]
     return Turn(
-        prompt=text_of(opening.content).strip(),
+        prompt=content_text(opening.content).strip(),
         finished=tuple(_finished(call, result) for call, result in _calls(since) if result),
         question=_question(earlier),
         call_count=sum(len(m.tool_calls) for m in messages if isinstance(m, AssistantMessage)),
@@ -62,7 +62,7 @@ def _question(messages: Sequence[Message]) -> str:
         if isinstance(message, ToolMessage):
             return ""
         if isinstance(message, UserMessage):
-            return text_of(message.content).strip()
+            return content_text(message.content).strip()
     return ""
 
 

@@ -7,7 +7,7 @@ import hashlib
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from toolkeel.content import Audio, Block, Content, File, Image, data_url, text_of
+from toolkeel.content import Audio, Block, Content, File, Image, content_text, data_url
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -251,7 +251,7 @@ class ChatEncoder(Encoder[ChatTarget]):
     def _prompt(self, message: SystemMessage | UserMessage) -> Json:
         role = "system" if isinstance(message, SystemMessage) else "user"
         if role == "system" or isinstance(message.content, str):
-            return {"role": role, "content": clean_text(text_of(message.content))}
+            return {"role": role, "content": clean_text(content_text(message.content))}
         parts: list[Json] = []
         for block in message.content:
             part = self._part(block)

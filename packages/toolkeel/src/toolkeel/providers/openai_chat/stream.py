@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from toolkeel._records.messages_json import inline
-from toolkeel.content import Audio, Image, sniff
+from toolkeel.content import Audio, Image, detect_media_type
 from toolkeel.messages import FinishReason
 from toolkeel.model_interface import CallDelta, Delta
 from toolkeel.providers.openai_chat.call_pieces import CallTracker, arguments_text_of, extra_keys
@@ -124,7 +124,7 @@ class StreamDecoder(Decoder):
     def remaining_deltas(self) -> list[CallDelta]:
         """Return arguments sent as objects, and surplus arguments; complete the audio."""
         if self._audio:
-            kind = sniff(self._audio)
+            kind = detect_media_type(self._audio)
             kind = kind if kind.startswith("audio/") else "audio/pcm"
             self._media.append(Audio(self._audio, kind, as_dict(clean(self._audio_extra))))
         deltas = self._with_own_names(self._tracker.finish())

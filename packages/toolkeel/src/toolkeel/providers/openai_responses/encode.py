@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
-from toolkeel.content import Audio, Content, File, Image, data_url, text_of
+from toolkeel.content import Audio, Content, File, Image, content_text, data_url
 from toolkeel.messages import (
     AssistantMessage,
     Message,
@@ -264,7 +264,7 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         if is_blank(result.content):
             return f"Error: {NO_OUTPUT}" if result.failed else NO_OUTPUT
         output = self._prompt(result.content)
-        if not result.failed or text_of(result.content).lower().startswith(ERROR_PREFIXES):
+        if not result.failed or content_text(result.content).lower().startswith(ERROR_PREFIXES):
             return output
         if isinstance(output, str):
             return f"Error: {output}"

@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
 from toolkeel._records.record import record
-from toolkeel.content import Data, Image, data_url, text_of
+from toolkeel.content import Data, Image, content_text, data_url
 from toolkeel.messages import ToolMessage
 from toolkeel.providers.wire.plain_json import Json, as_dict, as_list, as_text, clean_text, dumps
 from toolkeel.providers.wire.tools import WireTools
@@ -71,7 +71,9 @@ def to_function_call(item: Json, tools: WireTools, *, is_complete: bool) -> Json
     if not name:
         return item
     parsed = _arguments(item, native)
-    if (checks := as_list(item.get(WARNINGS))) and tools.natives[name].inward is not None:
+    if (checks := as_list(item.get(WARNINGS))) and tools.natives[
+        name
+    ].to_tool_arguments is not None:
         parsed[WARNINGS] = checks
     arguments = dumps(tools.translate_native(name, parsed)) if is_complete else ""
     return {
@@ -152,7 +154,7 @@ def _shell_output(result: ToolMessage) -> list[object]:
     parsed = as_list(_value(result))
     if parsed:
         return parsed
-    text = clean_text(text_of(result.content))
+    text = clean_text(content_text(result.content))
     output = {"stdout": "", "stderr": text} if result.failed else {"stdout": text, "stderr": ""}
     return [{**output, "outcome": {"type": "exit", "exit_code": int(result.failed)}}]
 

@@ -10,7 +10,7 @@ from weakref import WeakKeyDictionary, finalize
 
 from toolkeel._common.checked_arguments import check_values, kind_of
 from toolkeel.agent.transcript_media import MEDIA_LIMIT
-from toolkeel.errors import ModelError, SetupError, describe
+from toolkeel.errors import ModelError, SetupError, describe_error
 from toolkeel.providers.wire.body_cache import MediaPolicy
 from toolkeel.providers.wire.plain_json import clean_text
 
@@ -134,5 +134,5 @@ def reading_answer(model: str) -> Iterator[None]:
     except (ModelError, SetupError):
         raise
     except Exception as error:
-        why = f"{model}: the server's answer cannot be read ({clean_text(describe(error))[:500]})"
+        why = f"{model}: the server's answer cannot be read ({clean_text(describe_error(error))[:500]})"
         raise ModelError(why) from error

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from toolkeel._records.messages_json import inline as inline
 from toolkeel._records.messages_json import is_text_type
-from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, text_of
+from toolkeel.content import Audio, Block, Content, Data, File, Image, Text, content_text
 from toolkeel.messages import AssistantMessage
 from toolkeel.providers.wire.plain_json import (
     Json,
@@ -53,14 +53,14 @@ def omission_note(block: Block, where: str) -> str:
     >>> omission_note(Image(b"1234"), "cannot be shown")
     '[image/png, 4 bytes, cannot be shown]'
     """
-    return clean_text(f"{text_of((block,))[:-1]}, {where}]")
+    return clean_text(f"{content_text((block,))[:-1]}, {where}]")
 
 
 def text_without_media(message: AssistantMessage) -> str:
     """Return the text of a reply whose media are sent back separately."""
     if isinstance(message.content, str):
         return message.content
-    return text_of(tuple(block for block in message.content if isinstance(block, Text | Data)))
+    return content_text(tuple(block for block in message.content if isinstance(block, Text | Data)))
 
 
 def is_blank(content: Content) -> bool:

@@ -276,4 +276,4 @@ def http_errors(model: str, broken: Any = httpx2.HTTPError) -> Iterator[None]:
     except json.JSONDecodeError as error:
         raise ModelError(f"{model}: the server sent something that is not JSON") from error
     except ModelError as error:  # sent in place of an answer, or inside a stream
-        raise error.about(model) from error.__cause__ or error
+        raise error.with_model_name(model) from error.__cause__ or error

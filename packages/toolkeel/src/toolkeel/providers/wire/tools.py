@@ -114,7 +114,7 @@ class WireTools:
         """Lists of the request's body that the provider's own tools require."""
         found: dict[str, list[object]] = {}
         for native in self.natives.values():
-            for key, items in native.beside.items():
+            for key, items in native.body_lists.items():
                 found.setdefault(key, []).extend(items)
         return found
 
@@ -139,12 +139,12 @@ class WireTools:
             alias: Name that the provider called; a member's name is passed as ``member``.
         """
         native = self.natives.get(name)
-        if native is None or native.inward is None:
+        if native is None or native.to_tool_arguments is None:
             return arguments
         if alias in native.aliases:
             arguments = {**arguments, "member": alias}
         try:
-            return dict(native.inward(arguments))
+            return dict(native.to_tool_arguments(arguments))
         except (ValueError, KeyError, TypeError):
             return arguments  # validation will tell the model what is wrong with them
 

@@ -21,7 +21,7 @@ from pydantic import AnyUrl
 
 from toolkeel._common.checked_arguments import checked
 from toolkeel._records.record import record
-from toolkeel.errors import SetupError, describe
+from toolkeel.errors import SetupError, describe_error
 from toolkeel.mcp.client.oauth.browser import Browser, query_of
 from toolkeel.mcp.client.oauth.oauth_flow import LoginFlow
 from toolkeel.mcp.client.oauth.token_storage import Tokens, system_keyring
@@ -188,7 +188,9 @@ class _Login:
         except SetupError:
             raise
         except Exception as error:  # of the program's own `visit`
-            raise SetupError(f"the login to {self._server} failed: {describe(error)}") from error
+            raise SetupError(
+                f"the login to {self._server} failed: {describe_error(error)}"
+            ) from error
         answer = query_of(back)
         try:
             validate_authorization_response_iss(answer.get("iss"), issuer)

@@ -61,10 +61,10 @@ MISTAKES: Final[tuple[tuple[Callable[[Any], bool], str], ...]] = (
 """What is given for a tool and is none: how it is known, and what to write instead."""
 
 
-def not_a_tool(item: object) -> DefinitionError | None:
+def explain_non_tool(item: object) -> DefinitionError | None:
     """What is told of something given as a tool that is none; None if it can become one.
 
-    >>> print(not_a_tool("add"))
+    >>> print(explain_non_tool("add"))
     'add' is a text: give the function itself, [add]
     """
     kind = type(item).__name__
@@ -76,10 +76,10 @@ def not_a_tool(item: object) -> DefinitionError | None:
     return None
 
 
-def not_a_list(tools: object) -> str:
+def explain_non_list(tools: object) -> str:
     """What is told of tools that are no list of them; empty if they are.
 
-    >>> not_a_list("add")
+    >>> explain_non_list("add")
     "tools are the text 'add'; give a list of functions: [add]"
     """
     if isinstance(tools, str):

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel._common.nearest_names import fold_name
-from toolkeel.define.nearly_right_names import meant_by, nearest_tools
+from toolkeel.define.similar_tool_names import equivalent_names, nearest_tools
 
 WORDS = st.lists(st.from_regex(r"[a-z]{2,6}", fullmatch=True), min_size=1, max_size=4)
 
@@ -31,22 +31,22 @@ def test_every_spelling_in_every_namespace_means_the_one_tool(words: list[str], 
     known = ["_".join(words), "_".join([*words, "more"])]
     for said in spellings(words):
         if not (where and re.search(r"\.", said)):
-            assert meant_by(where + said, known) == [known[0]]
+            assert equivalent_names(where + said, known) == [known[0]]
 
 
 @given(WORDS)
 def test_two_tools_of_one_form_are_both_said_to_be_meant(words: list[str]) -> None:
     alike = spellings([*words, "x"])[:2]
-    assert meant_by(f"functions.{alike[0].upper()}", [*alike, "other"]) == alike
+    assert equivalent_names(f"functions.{alike[0].upper()}", [*alike, "other"]) == alike
 
 
 def test_forms_of_letters_and_case_are_one_and_words_are_not() -> None:
     assert fold_name("ＧｅｔWeather") == fold_name("get_weather") != fold_name("get_whether")
-    assert meant_by("查询.天气", ["查询天气", "天气"]) == ["查询天气"]
+    assert equivalent_names("查询.天气", ["查询天气", "天气"]) == ["查询天气"]
 
 
 def test_a_name_longer_than_any_tool_has_is_not_looked_for() -> None:
-    assert meant_by("x" * 257, ["x" * 257]) == []
+    assert equivalent_names("x" * 257, ["x" * 257]) == []
     assert nearest_tools("weather" + "!" * 10**6, ["weather"]) == []
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from toolkeel import Toolset
-from toolkeel.define.no_tool import not_a_list, not_a_tool
+from toolkeel.define.tool_mistakes import explain_non_list, explain_non_tool
 from toolkeel.errors import DefinitionError, SetupError
 
 anything = st.recursive(
@@ -31,7 +31,7 @@ anything = st.recursive(
 @given(anything)
 def test_whatever_is_no_tool_is_told_in_one_sentence_with_the_fix(item: Any) -> None:
     if item is len:  # can be called, and says what it takes
-        assert not_a_tool(item) is None
+        assert explain_non_tool(item) is None
         return
     with pytest.raises(DefinitionError) as told:
         Toolset([item])
@@ -42,7 +42,7 @@ def test_whatever_is_no_tool_is_told_in_one_sentence_with_the_fix(item: Any) -> 
 
 @given(st.one_of(st.text(), st.dictionaries(st.text(), st.just(len))))
 def test_texts_and_dicts_are_no_lists_of_tools(tools: Any) -> None:
-    assert not_a_list(tools)
+    assert explain_non_list(tools)
     with pytest.raises(SetupError, match="give a list"):
         Toolset(tools)
 

@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterable
 
 from toolkeel._common.nearest_names import fold_name, nearest_names
-from toolkeel.define.names import MAX_NAME
+from toolkeel.define.names import MAX_NAME_LENGTH
 
 _QUALIFIED = re.compile(r"^(?:[\w-]+(?:\.|::|/|:))+(?=\w)")
 
 
-def meant_by(name: str, known: Iterable[str]) -> list[str]:
+def equivalent_names(name: str, known: Iterable[str]) -> list[str]:
     """The known names that are this one, spelt otherwise or within a namespace.
 
-    >>> meant_by("functions.getWeather", ["get_weather", "get_time"])
+    >>> equivalent_names("functions.getWeather", ["get_weather", "get_time"])
     ['get_weather']
     """
-    if len(name) > 2 * MAX_NAME:
+    if len(name) > 2 * MAX_NAME_LENGTH:
         return []
     by_fold: dict[str, list[str]] = {}
     for each in known:
@@ -30,4 +30,4 @@ def meant_by(name: str, known: Iterable[str]) -> list[str]:
 
 def nearest_tools(name: str, known: Iterable[str], limit: int = 3) -> list[str]:
     """Return the known tool names most like `name`, without the namespace it may have."""
-    return nearest_names(_QUALIFIED.sub("", name[: 2 * MAX_NAME]), known, limit, 0.5)
+    return nearest_names(_QUALIFIED.sub("", name[: 2 * MAX_NAME_LENGTH]), known, limit, 0.5)
