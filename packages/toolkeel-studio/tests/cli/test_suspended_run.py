@@ -18,6 +18,7 @@ from toolkeel_studio.cli.suspended_run import (
     Saved,
     check_writable,
     claim,
+    format_heading,
     keep,
     load,
     save,
@@ -145,3 +146,11 @@ def test_a_file_that_is_exchanged_while_it_is_looked_at_is_not_trusted(
         patched.setattr(Path, "stat", lambda *_, **__: before)
         with pytest.raises(SetupError, match="somebody else"):
             load(path)
+
+
+def test_a_heading_shows_what_cannot_be_seen() -> None:
+    unseen = Ticket("0" * 32, "1", "wr\u200bite", {}, "", 0.0, "rule: ask \u202ewrite\n+ more")
+    assert (
+        format_heading(unseen)
+        == r"00000000  wr\u200bite waits for approval (rule: ask \u202ewrite):"
+    )

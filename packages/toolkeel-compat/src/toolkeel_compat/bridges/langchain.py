@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from copy import deepcopy
 from importlib import import_module
 from typing import Any, get_args, get_origin
@@ -144,12 +144,7 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
     def call_tool_sync(config: Any, runtime: Any = None, **arguments: Any) -> tuple[Any, object]:
         return run_sync(lambda: call_tool(config, runtime, **arguments))
 
-    # They find what to fill by its annotation: the class, not text.
-    for function in (call_tool, call_tool_sync):
-        function.__annotations__["config"] = runnables.RunnableConfig
-        function.__annotations__["runtime"] = getattr(
-            _import_langgraph("prebuilt"), "ToolRuntime", Any
-        )
+    _annotate_injected(call_tool, call_tool_sync)
     return tools.StructuredTool(
         name=tool.name,
         description=tool.description,
@@ -163,6 +158,14 @@ def to_langchain(ours: object, *, run: RunContext[Any] | None = None) -> tools.S
         metadata={**tool.metadata},
         extras=dict(tool.provider_options) or None,
     )
+
+
+def _annotate_injected(*functions: Callable[..., Any]) -> None:
+    """Annotate what LangChain fills: it finds these parameters by class, and cannot resolve text."""
+    runtime = getattr(_import_langgraph("prebuilt"), "ToolRuntime", Any)
+    for function in functions:
+        function.__annotations__["config"] = runnables.RunnableConfig
+        function.__annotations__["runtime"] = runtime
 
 
 def _read_graph(runtime: Any) -> dict[str, Any]:

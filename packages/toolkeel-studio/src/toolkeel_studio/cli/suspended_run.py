@@ -21,7 +21,9 @@ from toolkeel._records.tickets import Decision, Ticket
 from toolkeel._records.used_tickets import is_id, mark_decided
 from toolkeel.agent.run_state import RunState
 from toolkeel.errors import SetupError
+from toolkeel.observe.wording import describe_call, visible_line
 from toolkeel_studio.cli.exit_codes import UsageProblem
+from toolkeel_studio.cli.terminal.streams import YELLOW, note
 
 USED = ".used"
 SHORTEST = 4
@@ -82,6 +84,20 @@ def deciding(tickets: Iterable[Ticket]) -> Iterator[str]:
             if ticket.external
             else ("--approve", short_id(ticket))
         )
+
+
+def show_tickets(tickets: Iterable[Ticket]) -> None:
+    """Print each call that waits for a decision, with all its arguments."""
+    for ticket in tickets:
+        note(format_heading(ticket), YELLOW)
+        note("\n".join(describe_call(ticket)))
+
+
+def format_heading(ticket: Ticket) -> str:
+    """Return a line about one ticket: its id, its tool, and why it waits."""
+    reason = visible_line(ticket.reason.split("\n")[0])
+    wants = "an answer" if ticket.external else "approval"
+    return f"{short_id(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"
 
 
 def answers(words: Iterable[str] | None) -> Iterator[tuple[str, str]]:

@@ -169,6 +169,11 @@ def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
         return None if joined is None else _end_fields("cancelled")
     else:
         run = joined.run
+    return _end_of_run(entries, run)
+
+
+def _end_of_run(entries: Sequence[StoredEntry], run: str) -> dict[str, str] | None:
+    """Return how a run has ended by its entries; None if it has not, or has continued since."""
     end: dict[str, str] | None = None
     text = ""
     for each in (s.entry for s in entries if getattr(s.entry, "run", None) == run):

@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 from toolkeel import SetupError
-from toolkeel._records.tickets import Ticket
-from toolkeel_studio.cli.commands.launch import Approve, Launch, heading
+from toolkeel_studio.cli.commands.launch import Approve, Launch
 
 
 def test_the_resume_command_keeps_the_terms_of_the_run() -> None:
@@ -42,11 +41,6 @@ def test_a_rule_or_a_file_that_is_none_is_refused(tmp_path: Path) -> None:
         Launch(("clock",), "offline", yes_to=("a b",)).agent()
     with pytest.raises(SetupError, match=r"no\.toml"):
         Launch(("clock",), "offline", rules=tmp_path / "no.toml").agent()
-
-
-def test_a_heading_shows_what_cannot_be_seen() -> None:
-    ticket = Ticket("0" * 32, "1", "wr\u200bite", {}, "", 0.0, "rule: ask \u202ewrite\n+ more")
-    assert heading(ticket) == r"00000000  wr\u200bite waits for approval (rule: ask \u202ewrite):"
 
 
 def test_asking_is_the_default() -> None:

@@ -331,12 +331,7 @@ class Session:
     ) -> SessionStart:
         said, decisions = given
         fold = journal.state
-        take_into = fold.last_run.run if fold.has_unfinished_run else run.id
-        for request in take_posts(journal, take_into, read_posts(self._storage.database, info.id)):
-            if fold.has_unfinished_run or request.sender:
-                apply_cancel(journal, request)
-            elif request.head >= info.head:  # it came when this run had the session already
-                run.cancel.cancel(request.reason or DEFAULT_REASON)
+        self._take_inbox(journal, info, run)
         goes_on = resumes_last_run(journal, bool(said))
         run.id = fold.last_run.run if goes_on else run.id
         known = {each.ticket: each for each in reversed(decisions)}
@@ -361,6 +356,16 @@ class Session:
         elif fold.reason != "waiting":
             journal.append(RunEnded(run.id, "waiting"))
         return going
+
+    def _take_inbox(self, journal: SessionJournal, info: SessionInfo, run: RunContext) -> None:
+        """Take messages and decisions from the inbox, and apply the requests to cancel."""
+        fold = journal.state
+        take_into = fold.last_run.run if fold.has_unfinished_run else run.id
+        for request in take_posts(journal, take_into, read_posts(self._storage.database, info.id)):
+            if fold.has_unfinished_run or request.sender:
+                apply_cancel(journal, request)
+            elif request.head >= info.head:  # it came when this run had the session already
+                run.cancel.cancel(request.reason or DEFAULT_REASON)
 
     def _say_now(
         self,

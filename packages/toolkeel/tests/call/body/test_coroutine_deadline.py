@@ -410,7 +410,7 @@ def test_what_a_body_left_behind_raises_is_logged(caplog: pytest.LogCaptureFixtu
 
     with caplog.at_level(logging.WARNING, "toolkeel"):
         run(main)
-    assert "given up" in caplog.text and "after all" in caplog.text
+    assert "a body failed after its call had ended" in caplog.text and "after all" in caplog.text
 
 
 def test_a_loop_that_ends_does_not_wait_for_a_body_that_never_stops() -> None:

@@ -23,8 +23,7 @@ from toolkeel.observe.wording import (
 )
 from toolkeel.sessions.approval_queue import LOOK, ApprovalQueue
 from toolkeel.sessions.tool_memory import KeyValueStore
-from toolkeel_studio.cli.commands.launch import heading
-from toolkeel_studio.cli.suspended_run import Saved, load
+from toolkeel_studio.cli.suspended_run import Saved, format_heading, load
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, can_ask
 from toolkeel_studio.cli.terminal.streams import DIM, RED, YELLOW, echo, note
 
@@ -62,7 +61,7 @@ def command(
         echo(pretty([_data(ticket, saved) for ticket in saved.state.pending]))
         return
     for ticket in saved.state.pending:
-        echo("\n".join([heading(ticket), *_details(ticket, saved)]))
+        echo("\n".join([format_heading(ticket), *_details(ticket, saved)]))
     if not saved.state.pending:
         note("nothing waits in this run", DIM)
 
@@ -93,7 +92,7 @@ def _at_desk(desk: ApprovalQueue, as_json: bool) -> None:
         echo(pretty([ticket.to_dict() for ticket in desk.waiting()]))
         return
     for ticket in desk.waiting():
-        echo("\n".join([heading(ticket), *describe_call(ticket)]))
+        echo("\n".join([format_heading(ticket), *describe_call(ticket)]))
 
 
 async def _decide(desk: ApprovalQueue) -> None:

@@ -50,11 +50,7 @@ def command(
     if not folder.is_dir():  # before a store is made for it
         raise SetupError(f"there is no folder {str(folder)!r} to index")
     id = store or _name_of(folder)
-    path = (
-        open_store.hide_passwords(id)
-        if open_store.is_store_address(id)
-        else str(open_store.resolve_store_path(id))
-    )
+    path = _locate_store(id)
     embedder = Embeddings(embeddings, base_url or OPENAI_URL) if embeddings else None
     opened = open_store.open_store(id, embedder, create=True)
     try:
@@ -89,6 +85,15 @@ def _note_skipped(report: IndexReport) -> None:
 def _name_of(folder: Path) -> str:
     """Return a folder's name, in the letters that a store's name may have."""
     return re.sub(r"[^\w.-]+", "-", folder.resolve().name).strip("-") or "docs"
+
+
+def _locate_store(id: str) -> str:
+    """Return the address of a store without its password, or the path of its file."""
+    from toolkeel_workspace.search import open_store
+
+    if open_store.is_store_address(id):
+        return open_store.hide_passwords(id)
+    return str(open_store.resolve_store_path(id))
 
 
 def _searched(id: str, embeddings: str, base_url: str) -> str:

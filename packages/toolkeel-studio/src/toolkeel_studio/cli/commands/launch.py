@@ -29,12 +29,12 @@ from toolkeel.errors import SetupError
 from toolkeel.events import Event, Replied, ToolFinished
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import Model
-from toolkeel.observe.wording import count, describe_call, duration, visible_line
+from toolkeel.observe.wording import count, duration
 from toolkeel.providers.model_by_name import AUTO, choose_auto, connect
 from toolkeel.testing.cassette import Cassette
 from toolkeel.testing.taped import TapedModel, TapedTools
 from toolkeel_studio.cli.exit_codes import FAILED, INTERRUPTED, SUSPENDED
-from toolkeel_studio.cli.suspended_run import deciding, save, short_id
+from toolkeel_studio.cli.suspended_run import deciding, save, show_tickets
 from toolkeel_studio.cli.terminal.approve import TerminalApprover, argument_check, can_ask
 from toolkeel_studio.cli.terminal.interrupt import BY_HAND, run_interruptible
 from toolkeel_studio.cli.terminal.progress import JsonView, Pausable, view
@@ -370,7 +370,7 @@ def wait(tickets: Sequence[Ticket], launch: Launch, path: Path) -> None:
     Raises:
         typer.Exit: always.
     """
-    show(tickets)
+    show_tickets(tickets)
     note("go on at a terminal, or with decisions:", DIM)
     words = launch.resume_command(path)
     note(f"  {shlex.join(words)}")
@@ -380,23 +380,9 @@ def wait(tickets: Sequence[Ticket], launch: Launch, path: Path) -> None:
 
 def _report_waiting_session(tickets: Sequence[Ticket], launch: Launch) -> None:
     """Print what waits in a session and the command that resumes it."""
-    show(tickets)
+    show_tickets(tickets)
     note("decide, then go on; or go on at a terminal, which asks:", DIM)
     words = ["toolkeel", "sessions", "decide", launch.session, *deciding(tickets)]
     note(f"  {shlex.join(words)}")
     note(f"  {shlex.join(launch.session_command())}")
     raise typer.Exit(SUSPENDED)
-
-
-def show(tickets: Sequence[Ticket]) -> None:
-    """Print each call that waits for a decision, with all its arguments."""
-    for ticket in tickets:
-        note(heading(ticket), YELLOW)
-        note("\n".join(describe_call(ticket)))
-
-
-def heading(ticket: Ticket) -> str:
-    """Return a line about one ticket: its id, its tool, and why it waits."""
-    reason = visible_line(ticket.reason.split("\n")[0])
-    wants = "an answer" if ticket.external else "approval"
-    return f"{short_id(ticket)}  {visible_line(ticket.tool)} waits for {wants} ({reason}):"

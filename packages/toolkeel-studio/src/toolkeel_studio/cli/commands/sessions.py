@@ -16,9 +16,8 @@ from toolkeel.messages import AssistantMessage, Message, ToolMessage, UserMessag
 from toolkeel.observe.wording import count, escaped, pretty, visible_line
 from toolkeel.sessions import Sessions
 from toolkeel.sessions.sql_queries import SessionInfo
-from toolkeel_studio.cli.commands.launch import show
 from toolkeel_studio.cli.exit_codes import FAILED, OPTIONS, UsageProblem
-from toolkeel_studio.cli.suspended_run import answers, find_ticket
+from toolkeel_studio.cli.suspended_run import answers, find_ticket, show_tickets
 from toolkeel_studio.cli.terminal.streams import DIM, YELLOW, echo, layout, note, width_of
 from toolkeel_studio.cli.terminal.two_columns import compare_lines
 from toolkeel_studio.inspector.compare import compare
@@ -65,7 +64,7 @@ def show_command(name: Name, file: File = None, as_json: AsJson = False) -> None
     _ = session.info  # raises if there is no such session
     for message in session.messages:
         echo(_line(message))
-    show(session.pending)
+    show_tickets(session.pending)
 
 
 def _line(message: Message) -> str:

@@ -205,10 +205,7 @@ def run_coroutine(
                 began = perf_counter()
                 waiting = body.send(None)
     except StopIteration as ended:
-        if stopper.reason or stopper.task.cancelling() != stopper.cancels_before:
-            stopper.raise_outcome(None)
-        elif timeout is not None and began < (context.deadline or began) < perf_counter():
-            raise overdue_error(context.tool_name, timeout) from None
+        stopper.check_return(began)
         context.body_state = "done"
         return ended.value
     except (asyncio.CancelledError, Exception) as error:
@@ -285,6 +282,22 @@ class _TaskStopper(Stopper):
         """Let the body continue in its own task; return what its call ends with."""
         detach(body, error, self._loop, GRACE)
         return self.error("running") if self.reason else error
+
+    def check_return(self, began: float) -> None:
+        """Raise unless a body that returned may have its result.
+
+        Args:
+            began: When its last step began: a step that blocks the loop hides the deadline.
+
+        Raises:
+            TimedOut, Cancelled, asyncio.CancelledError: it was stopped, or is too late.
+        """
+        if self.reason or self.task.cancelling() != self.cancels_before:
+            self.raise_outcome(None)
+            return
+        deadline = self.context.deadline or began
+        if self._timeout is not None and began < deadline < perf_counter():
+            raise overdue_error(self.context.tool_name, self._timeout) from None
 
     def raise_outcome(self, error: BaseException | None) -> None:
         """Take our cancellations back, and raise what they or foreign ones mean.
