@@ -10,13 +10,14 @@ if TYPE_CHECKING:
     from toolkeel.agent.streamed_calls import PartialCalls as PartialCalls
     from toolkeel.agent.streamed_calls import PartialOutput as PartialOutput
     from toolkeel.call.arguments.partial import PartialArguments as PartialArguments
-    from toolkeel.call.arguments.partial import PartialValue as PartialValue
+    from toolkeel.call.arguments.partial_value import PartialValue as PartialValue
 else:
     __getattr__, __dir__, __all__ = door(
         __name__,
         {
             "toolkeel.agent.streamed_calls": "PartialCall PartialCalls PartialOutput",
             "toolkeel.agent.run": "Run",
-            "toolkeel.call.arguments.partial": "PartialArguments PartialValue",
+            "toolkeel.call.arguments.partial": "PartialArguments",
+            "toolkeel.call.arguments.partial_value": "PartialValue",
         },
     )

@@ -21,7 +21,7 @@ from tests.agent.valid import problems
 from tests.waiting import run as run_async
 from toolkeel import Agent, Effects, Rules, Settings, SetupError, ToolMessage, UserMessage, tool
 from toolkeel.agent.output import MAX_RETRIES, OUTPUT_TOOL
-from toolkeel.call.arguments.partial import PartialValue
+from toolkeel.call.arguments.partial_value import PartialValue
 from toolkeel.errors import DefinitionError, OutputError
 from toolkeel.messages import AssistantMessage
 from toolkeel.model_interface import CallDelta, Finish, ModelRequest, OutputFormat, TextDelta

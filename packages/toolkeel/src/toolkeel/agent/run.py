@@ -17,7 +17,7 @@ from toolkeel._common.unread_events import UnreadEvents
 from toolkeel._records.record import NotebookDisplay
 from toolkeel.agent.loop import RunLoop
 from toolkeel.agent.result import RunResult
-from toolkeel.call.arguments.partial import PartialItem
+from toolkeel.call.arguments.partial_value import PartialItem
 from toolkeel.call.body.coroutine_deadline import GRACE_ONLY
 from toolkeel.call.body.sync_bridge import SyncIterator
 from toolkeel.errors import SetupError

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from toolkeel.call.arguments.partial import PartialArguments, PartialItem, PartialValue
+from toolkeel.call.arguments.partial import PartialArguments
+from toolkeel.call.arguments.partial_value import PartialItem, PartialValue
 from toolkeel.events import Event, Streamed, TurnStarted
 from toolkeel.model_interface import CallDelta, TextDelta
 

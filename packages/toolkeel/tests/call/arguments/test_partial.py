@@ -14,7 +14,8 @@ from hypothesis import strategies as st
 
 from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel.call.arguments.parse import MAX_SIZE, parse_arguments
-from toolkeel.call.arguments.partial import PartialArguments, PartialValue
+from toolkeel.call.arguments.partial import PartialArguments
+from toolkeel.call.arguments.partial_value import PartialValue
 from toolkeel.errors import MalformedArguments
 
 TEXT = st.text(max_size=12) | st.sampled_from(
@@ -220,56 +221,6 @@ def test_nesting_and_size_have_their_limits() -> None:
 
 
 # — a type that cannot be run —
-
-
-def test_a_preview_can_be_looked_at_like_an_object_or_a_list() -> None:
-    value = fed('{"rows": [{"id": 1}, {"id": 2}], "name": "An').value()
-    rows = value["rows"]
-    assert isinstance(rows, PartialValue)
-    assert (len(value), list(value), "name" in value, "x" in value) == (
-        2,
-        ["rows", "name"],
-        True,
-        False,
-    )
-    assert (value.get("name"), value.get("x", 5), rows.is_list, len(rows)) == ("An", 5, True, 2)
-    assert [row["id"] for row in rows if isinstance(row, PartialValue)] == [1, 2]
-    assert repr(value) == "{'rows': [{'id': 1}, {'id': 2}], 'name': 'An'}"
-    with pytest.raises(KeyError):
-        value["x"]
-    with pytest.raises(IndexError):
-        rows[2]
-
-
-def test_a_preview_shows_what_comes_later_too() -> None:
-    partial = fed('{"a": "x')
-    value = partial.value()
-    partial.feed('y", "b": [1, ')
-    assert partial.value() == {"a": "xy", "b": [1]}
-    assert value == {"a": "xy", "b": [1]}
-
-
-def test_previews_of_other_types_and_values_differ() -> None:
-    assert fed('{"a": 1,').value() != {"a": True}
-    assert fed('{"a": 1,').value() != {"a": 1.0}
-    assert fed('{"a": [').value() != {"a": {}}
-    assert fed('{"a": 1,').value() != {"a": 1, "b": 2}
-    assert fed("{").value() != "{}"
-    assert fed('{"a": [1, "x').value() == fed('{"a": [1, "x"').value()
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_a_preview_cannot_be_unpacked_sent_or_changed(whole: bool) -> None:
-    value: Any = fed('{"a": 1}' if whole else '{"a": 1,').value()
-    for use in (
-        lambda: (lambda **more: more)(**value),
-        lambda: dict(value),
-        lambda: json.dumps(value),
-        lambda: value.__setitem__("a", 2),
-        lambda: hash(value),
-    ):
-        with pytest.raises((TypeError, ValueError, AttributeError)):
-            use()
 
 
 @pytest.mark.parametrize("whole", [True, False])

@@ -2,6 +2,7 @@
 
 strict_reparse    when text that pydantic-core validated directly must be parsed strictly after all
 parse             argument text becomes one JSON object, with errors that show the place
+partial_value     the value of a preview: it may still grow, and cannot be sent or run
 partial           arguments while they still arrive: a preview for people, of a type that cannot be run
 coerce            the coercion table: what is also accepted where a schema advertises a type
 validate          raw arguments become keyword arguments: fast if they are right, patiently if not

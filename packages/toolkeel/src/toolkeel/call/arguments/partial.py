@@ -8,7 +8,7 @@ text. (pydantic-core's partial mode is quadratic: it parses from the start for e
 A state is a method ``(text, at) -> at``: it takes what it can from position ``at`` and returns the
 position behind it. Containers are on ``_stack``; the tree in ``_root`` is complete except for its
 right edge. Three things can be cut in two by the end of a piece: a string, which grows in ``_text`` and
-is in its container as ``_OPEN``; a number or a word, whose pieces wait in ``_token`` until another
+is in its container as ``OPEN``; a number or a word, whose pieces wait in ``_token`` until another
 character ends it; an escape, which waits in ``_tail`` and is put before the next piece.
 
 ::
@@ -25,13 +25,11 @@ Malformed text ends the preview (`error`); the strict parse of the complete text
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Final, TypeAlias
 
 from toolkeel.call.arguments.parse import MAX_DEPTH, MAX_DIGITS, MAX_SIZE
-
-Leaf: TypeAlias = str | int | float | bool | None
-PartialItem: TypeAlias = "Leaf | PartialValue"
+from toolkeel.call.arguments.partial_value import OPEN, Leaf, PartialValue
 
 _BLANKS: Final = " \t\n\r"
 _SPECIAL = re.compile(r'["\\]')
@@ -43,97 +41,6 @@ _CUT = re.compile(r"\\(?:u[0-9a-fA-F]{0,3})?")
 _ESCAPES = {'"': '"', "\\": "\\", "/": "/", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t"}
 _WORDS: dict[str, Leaf] = {"true": True, "false": False, "null": None}
 _NOWHERE: Final = 1 << 62
-_OPEN: Final = object()
-"""Placeholder in its container for the string that still grows."""
-
-
-class PartialValue:
-    """An object or a list that may still grow; it shows later items, too.
-
-    It is no mapping and no sequence: it cannot be unpacked into a call, sent, or run.
-
-    >>> arguments = PartialArguments()
-    >>> arguments.feed('{"city": "Par')
-    >>> arguments.value()["city"], arguments.value() == {"city": "Par"}
-    ('Par', True)
-    """
-
-    __slots__ = ("_data", "_parser")
-
-    def __init__(self, data: dict[str, object] | list[object], parser: PartialArguments) -> None:
-        self._data = data
-        self._parser = parser
-
-    @property
-    def is_list(self) -> bool:
-        """True for a list, False for an object."""
-        return isinstance(self._data, list)
-
-    def __getitem__(self, key: str | int) -> PartialItem:
-        if isinstance(self._data, list):
-            return self._value_of(self._data[int(key)])
-        return self._value_of(self._data[str(key)])
-
-    def get(self, key: str, default: PartialItem = None) -> PartialItem:
-        """Return an object's value under a key."""
-        data = self._data
-        return self._value_of(data[key]) if isinstance(data, dict) and key in data else default
-
-    def items(self) -> Iterator[tuple[str | int, PartialItem]]:
-        """Yield keys, or indexes, with their values."""
-        for key, item in _pairs(self._data):
-            yield key, self._value_of(item)
-
-    def __contains__(self, key: object) -> bool:
-        return isinstance(self._data, dict) and key in self._data
-
-    def __len__(self) -> int:
-        return len(self._data)
-
-    def __iter__(self) -> Iterator[PartialItem]:
-        """Iterate over the keys of an object, the items of a list."""
-        if isinstance(self._data, dict):
-            return iter(list(self._data))
-        return (item for _, item in self.items())
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, PartialValue):
-            if self.is_list != other.is_list:
-                return False
-            theirs: dict[str | int, object] = dict(other.items())
-        elif isinstance(other, dict | list) and type(other) is type(self._data):
-            theirs = dict(_pairs(other))
-        else:
-            return False
-        if len(theirs) != len(self):
-            return False
-        return all(key in theirs and _same(item, theirs[key]) for key, item in self.items())
-
-    __hash__ = None  # type: ignore[assignment]
-
-    def __repr__(self) -> str:
-        if self.is_list:
-            return f"[{', '.join(repr(item) for _, item in self.items())}]"
-        return f"{{{', '.join(f'{key!r}: {item!r}' for key, item in self.items())}}}"
-
-    def _value_of(self, item: object) -> PartialItem:
-        if item is _OPEN:
-            return self._parser.open_text
-        if isinstance(item, dict | list):
-            return PartialValue(item, self._parser)
-        return item  # type: ignore[return-value]
-
-
-def _pairs(data: dict[str, object] | list[object]) -> list[tuple[str | int, object]]:
-    if isinstance(data, list):
-        return list(enumerate(data))
-    return list(data.items())
-
-
-def _same(item: PartialItem, other: object) -> bool:
-    if isinstance(item, PartialValue):
-        return item == other
-    return type(item) is type(other) and item == other
 
 
 class PartialArguments:
@@ -244,7 +151,7 @@ class PartialArguments:
     def _value(self, text: str, at: int) -> int:
         first = text[at]
         if first == '"':
-            self._put(_OPEN)
+            self._put(OPEN)
             self._state = PartialArguments._in_string
             return self._in_string(text, at + 1)
         if first == "{":
@@ -275,7 +182,7 @@ class PartialArguments:
             token = "".join(self._token) + token
             self._token.clear()
         found = _leaf(token)
-        if found is _OPEN:
+        if found is OPEN:
             return self._fail("no value")
         self._put(found)
         self._state = PartialArguments._comma_or_end
@@ -387,14 +294,14 @@ _IN_TEXT: Final[tuple[_State, ...]] = (
 
 
 def _leaf(token: str) -> object:
-    """Return the value of a number or a word; `_OPEN` if it is neither."""
+    """Return the value of a number or a word; `OPEN` if it is neither."""
     if token in _WORDS:
         return _WORDS[token]
     found = _NUMBER.fullmatch(token)
     if not found or len(token) > MAX_DIGITS:
-        return _OPEN
+        return OPEN
     try:
         value = float(token) if found[1] or found[2] else int(token)
     except ValueError:  # more digits than Python converts
-        return _OPEN
-    return _OPEN if value in (float("inf"), float("-inf")) else value
+        return OPEN
+    return OPEN if value in (float("inf"), float("-inf")) else value

@@ -14,7 +14,8 @@ from dataclasses import replace
 from toolkeel._common.redact_secrets import MASK
 from toolkeel.call.arguments.coerce import MAX_CHANGES, Coercion, coerce, is_final
 from toolkeel.call.arguments.parse import MAX_SIZE, object_to_text, parse_arguments, too_large
-from toolkeel.call.arguments.partial import PartialArguments, PartialValue
+from toolkeel.call.arguments.partial import PartialArguments
+from toolkeel.call.arguments.partial_value import PartialValue
 from toolkeel.call.arguments.strict_reparse import needs_strict_check
 from toolkeel.call.steps.compose import Handler
 from toolkeel.context import ToolContext
