@@ -44,10 +44,20 @@ def test_labels_only_grow_and_each_source_counts_once(found: list[Source], seen:
     assert taint.sources == list(dict.fromkeys(found))
     some = {s for sources in taint.sources_before(seen).values() for s in sources}
     assert some == set(taint.sources[:seen])
-    taint.trusted.update(found)
+    taint.trusted.update(range(len(found)))
     assert taint.sources_before(len(found)) == {}
 
 
 def test_details_of_another_form_hold_no_sources() -> None:
     for details in ({}, {"taint": "x"}, {"taint": [1, {}, {"label": ""}]}):
         assert load_sources(details) == []
+
+
+@given(sources)
+def test_what_is_read_again_after_it_was_trusted_counts_anew(source: Source) -> None:
+    taint = Taint(None)
+    assert taint.add(source, is_read=True) and not taint.add(source, is_read=True)
+    taint.trusted.update(range(len(taint.sources)))
+    assert not taint.add(source) and taint.sources_before(9) == {}
+    assert taint.add(source, is_read=True) and not taint.add(source, is_read=True)
+    assert taint.sources_before(9) == {source.label: [source]}

@@ -62,8 +62,9 @@ class Taint:
         root: The `RunContext` of the outermost run, where the person is.
 
     Attributes:
-        sources: In the order in which they were added, without duplicates.
-        trusted: Sources that a person trusts for this run.
+        sources: In the order in which they were added; a second time only what is read again after
+            a person trusted it.
+        trusted: Places in `sources` of what a person trusts for this run.
         targets: Pairs of tool and target that a person permits for this run.
     """
 
@@ -72,12 +73,18 @@ class Taint:
     def __init__(self, root: Any) -> None:
         self.root = root
         self.sources: list[Source] = []
-        self.trusted: set[Source] = set()
+        self.trusted: set[int] = set()
         self.targets: set[tuple[str, str]] = set()
 
-    def add(self, source: Source) -> bool:
-        """Add a source; return True if it is new."""
-        if source in self.sources:
+    def add(self, source: Source, *, is_read: bool = False) -> bool:
+        """Add a source; return True if it is new.
+
+        Args:
+            source: The source.
+            is_read: Whether a call has read it just now: what a person trusted before was another text.
+        """
+        known = [at for at, each in enumerate(self.sources) if each == source]
+        if known and not (is_read and self.trusted.issuperset(known)):
             return False
         self.sources.append(source)
         return True
@@ -89,8 +96,8 @@ class Taint:
             seen: Number of sources visible to the request that produced the call.
         """
         found: dict[str, list[Source]] = {}
-        for source in self.sources[:seen]:
-            if source not in self.trusted:
+        for at, source in enumerate(self.sources[:seen]):
+            if at not in self.trusted:
                 found.setdefault(source.label, []).append(source)
         return found
 

@@ -96,9 +96,17 @@ class Ticket:
         Args:
             reach: ``target`` lets later calls of this tool to the same targets pass, too, and
                 ``source`` trusts what this run has read so far; both for this run alone.
+
+        Raises:
+            ValueError: `reach` is ``target``, and the tool declares none.
         """
         if reach not in REACHES:
             raise ValueError(f"approve({reach!r:.60}): give one of {', '.join(map(repr, REACHES))}")
+        if reach == "target" and not self.effects.get("target"):
+            raise ValueError(
+                f"approve('target'): {self.tool} declares no target, so no later call has the same; "
+                "name its parameters, as effects=acts('to') does, or approve the call"
+            )
         return Decision(self.id, self.seal, "approve", reach=reach)
 
     def deny(self, reason: str = "") -> Decision:

@@ -293,6 +293,31 @@ def test_what_is_read_after_a_source_was_trusted_asks_anew() -> None:
     assert len(tickets) == 2 and "b.example" in tickets[1].reason
 
 
+def test_what_the_same_tool_reads_later_is_not_what_was_trusted() -> None:
+    tickets: list[Ticket] = []
+
+    def yes(ticket: Ticket) -> Decision:
+        tickets.append(ticket)
+        return ticket.approve("source")
+
+    turns = (READ, to("a@b.example"), to("a@b.example"), READ, to("a@b.example"))
+    assert run("go", *turns, approver=yes).output == "done" and len(tickets) == 2
+
+
+def test_only_a_declared_target_can_be_approved_for_later_calls() -> None:
+    [ticket] = run("go", READ, call("undeclared", {"text": "x"})).pending
+    with pytest.raises(ValueError, match="undeclared declares no target"):
+        ticket.approve("target")
+
+    def forged(ticket: Ticket) -> Decision:
+        return Decision(ticket.id, ticket.seal, "approve", reach="target")
+
+    turns = (READ, *[call("undeclared", {"text": "x"})] * 2)
+    asked: list[Ticket] = []
+    run("go", *turns, approver=lambda ticket: asked.append(ticket) or forged(ticket))
+    assert len(asked) == 2
+
+
 def test_an_unknown_reach_is_no_decision() -> None:
     with pytest.raises(ValueError, match="reach"):
         Decision.from_dict({"ticket": "a", "seal": "b", "verdict": "approve", "reach": "all"})

@@ -132,14 +132,22 @@ def _mark_changed(
             mark_file(path, str(found[-1]))
 
 
-def record_source(run: RunContext, source: Source, call_id: str = "") -> None:
-    """Add a source of labels to the run."""
-    if run.get_taint().add(source):
+def record_source(run: RunContext, source: Source, call_id: str | None = None) -> None:
+    """Add a source of labels to the run.
+
+    Args:
+        run: The run.
+        source: The source.
+        call_id: The call that has read it just now, if one has.
+    """
+    if run.get_taint().add(source, is_read=call_id is not None):
         if run.recorder is not None:
             run.recorder.record_taint(source.label, source.to_text())
         if run.listeners:
             run.emit(
-                Tainted(*run.next_event_fields(), call_id, source.label, source.tool, source.what)
+                Tainted(
+                    *run.next_event_fields(), call_id or "", source.label, source.tool, source.what
+                )
             )
 
 
@@ -345,12 +353,12 @@ def record_approval(prepared: Prepared, run: RunContext, reach: str) -> None:
             was read so far is trusted for this run.
     """
     taint = run.taint
-    if taint is not None and reach == "target":
+    if taint is not None and reach == "target" and prepared.tool.effects.target:
         taint.targets.update(
             (prepared.tool.name, value) for value in collect_texts(target_arguments(prepared))
         )
     if taint is not None and reach == "source":
-        taint.trusted.update(taint.sources[: run.loop_state.visible_taint])
+        taint.trusted.update(range(run.loop_state.visible_taint))
 
 
 def may_follow(context: ToolContext, first: str, place: str, trusted: Iterable[str]) -> None:
