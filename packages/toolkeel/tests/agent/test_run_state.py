@@ -496,3 +496,15 @@ def test_a_run_saved_in_mid_call_by_a_program_that_was_killed_says_what_nobody_k
     told = [m for m in model.requests[0].messages if isinstance(m, ToolMessage)]
     assert [(m.name, m.kind) for m in told] == [("pay", "unknown_outcome"), ("note", None)]
     assert "not known" in told[0].text and result.reason == "answered"
+
+
+def test_a_run_saved_by_version_2_is_read_with_its_inner_runs() -> None:
+    said = {"role": "user", "content": "and hurry"}
+    old = {"messages": [], "pending": [], "path": ["boss"], "said": [said], "later": [said]}
+    inner = {"1": {"state": {**old, "left": ["open"], "values": {"n": [1]}}}}
+    state = RunState.from_json(json.dumps({"version": 2, **old, "inner": inner}))
+    for each in (state, state.inner["1"].state):
+        assert each.previous_agents == ("boss",)
+        assert [each.inbox[0].text, each.follow_ups[0].text] == ["and hurry"] * 2
+    assert state.inner["1"].state.omitted_values == ("open",)
+    assert state.inner["1"].state.values == {"n": [1]}

@@ -143,10 +143,35 @@ class RunState:
             if key and not hmac.compare_digest(_signature(data, key), str(signature)):
                 raise SetupError("this saved run is not signed with this key, or was changed")
             del data["version"]
+            if version < VERSION:
+                data = _rename_fields(data)
             state = _load_state(data) if key else _drop_approvals(_load_state(data))
             return _without_instructions(state) if version == 1 else state
         except (ValueError, RecursionError) as error:
             raise SetupError(f"this is not a saved run: {error}"[:300]) from None
+
+
+def _rename_fields(data: Json) -> Json:
+    """Return a state of an earlier version with the fields' present names, inner runs included."""
+    renamed = {_RENAMED.get(name, name): value for name, value in data.items()}
+    inner = renamed.get("inner")
+    if isinstance(inner, Mapping):
+        renamed["inner"] = {
+            id: {**one, "state": _rename_fields(one["state"])}
+            if isinstance(one, Mapping) and isinstance(one.get("state"), Mapping)
+            else one
+            for id, one in inner.items()
+        }
+    return renamed
+
+
+_RENAMED = {
+    "left": "omitted_values",
+    "path": "previous_agents",
+    "said": "inbox",
+    "later": "follow_ups",
+}
+"""Fields by their names in versions 1 and 2."""
 
 
 def _signature(state: Json, key: bytes) -> str:
