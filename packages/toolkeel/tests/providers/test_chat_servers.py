@@ -51,8 +51,9 @@ def test_mistral_gets_ids_of_nine_letters_and_results_with_names() -> None:
     assert result["name"] == "weather"
 
 
-def test_deepseek_gets_reasoning_with_every_call_even_if_there_is_none() -> None:
-    profile = PRESETS["deepseek"].profile
+@pytest.mark.parametrize("name", ["deepseek", "mimo", "moonshot", "kimi"])
+def test_reasoners_get_reasoning_with_every_call_even_if_there_is_none(name: str) -> None:
+    profile = PRESETS[name].profile
     assert openai_chat.encode_messages(TURN, profile=profile)[1]["reasoning_content"] == ""
     assert "reasoning_content" not in openai_chat.encode_messages(TURN)[1]
 

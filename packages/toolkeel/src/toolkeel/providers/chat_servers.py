@@ -83,7 +83,7 @@ _DEEPSEEK = ChatProfile(media=False, reasoning="always")
 _QWEN = Preset(
     "https://dashscope.aliyuncs.com/compatible-mode/v1", ("DASHSCOPE_API_KEY",), _OWN_FORM
 )
-_MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), _OWN_FORM)
+_MOONSHOT = Preset("https://api.moonshot.ai/v1", ("MOONSHOT_API_KEY",), _REASONER)
 _GLM = Preset("https://open.bigmodel.cn/api/paas/v4", ("ZHIPUAI_API_KEY", "ZAI_API_KEY"), _OWN_FORM)
 
 PRESETS: Mapping[str, Preset] = MappingProxyType(

@@ -6,6 +6,8 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkeel.content import Audio, Content, File, Image, Text
 from toolkeel.messages import (
@@ -17,6 +19,7 @@ from toolkeel.messages import (
     ToolMessage,
     UserMessage,
 )
+from toolkeel.providers.openai_responses import decode, encode_messages
 from toolkeel.providers.openai_responses.encode import ResponsesEncoder
 from toolkeel.providers.wire.reasoning_ownership import ModelProfile
 from toolkeel.providers.wire.tools import WireTools
@@ -265,3 +268,21 @@ def test_text_is_cleaned_and_joined() -> None:
         {"role": "system", "content": "Be brief."},
         {"role": "user", "content": "你好"},
     ]
+
+
+@given(st.integers(1, 3), st.booleans(), st.sampled_from(["", "said"]))
+def test_reasoning_that_nothing_follows_does_not_go_back(
+    count: int, stored: bool, text: str
+) -> None:
+    thoughts = [
+        {"type": "reasoning", "id": f"rs_{n}", "summary": [], "encrypted_content": "c2VjcmV0"}
+        for n in range(count)
+    ]
+    part = {"type": "output_text", "text": text, "annotations": []}
+    said = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+    response = {"object": "response", "status": "incomplete", "model": "gpt-5", "store": stored}
+    reply = decode({**response, "output": [*thoughts[1:], *([said] if text else []), thoughts[0]]})
+    sent = encode_messages([UserMessage("q"), reply, UserMessage("go on")], model="gpt-5")
+    types = [item.get("type") for item in sent]
+    assert types[-2] != "reasoning"
+    assert types.count("reasoning") == (count - 1 if text else 0)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from toolkeel.messages import AssistantMessage, Reasoning
 from toolkeel.providers.anthropic.profile import AnthropicProfile
@@ -103,3 +105,13 @@ def test_a_thought_is_of_the_model_of_its_reply_unless_it_says_another() -> None
     for model, own in (("", True), ("claude-sonnet-4-5", True), ("gpt-5", False), ("fast", True)):
         assert is_own_thought(Reasoning("", "s", model), reply, True, HERE) is own
     assert not is_own_thought(Reasoning("", "s"), reply, False, HERE)
+
+
+@given(
+    st.sampled_from(["claude-sonnet-4", "claude-opus-4"]),
+    st.sampled_from(["", "-0", "-20250514", "-latest", "@20250514", "-20250514-v1:0"]),
+    st.sampled_from(["", "-0", "-20250514", "-latest", "@20250514", "-20250514-v1:0"]),
+)
+def test_an_alias_with_a_zero_is_the_model_without_it(name: str, one: str, other: str) -> None:
+    assert is_same_model(name + one, name + other)
+    assert not is_same_model(name + one, f"{name}-5{other}")

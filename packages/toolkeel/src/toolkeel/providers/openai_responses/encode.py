@@ -221,11 +221,10 @@ class ResponsesEncoder(Encoder[ModelProfile]):
         text = clean_text(text_without_media(message) if output else message.text)
         texts: list[Json] = [{"role": "assistant", "content": text}] if text.strip() else []
         items = arrange_blocks(layout, [], calls, (text, texts), _clean_message_text)
-        return [
-            _item_to_send(item, together)
-            for item in items
-            if item.get("type") != "message" or message_text(item)
-        ]
+        items = [item for item in items if item.get("type") != "message" or message_text(item)]
+        while items and items[-1].get("type") == "reasoning":
+            items.pop()  # cut off while reasoning: refused without the item that follows it
+        return [_item_to_send(item, together) for item in items]
 
     def _call(self, call: ToolCall, ours: bool, together: bool) -> Json:
         wire_id = self._open.add(call)

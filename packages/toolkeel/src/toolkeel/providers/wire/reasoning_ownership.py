@@ -20,7 +20,7 @@ ASKED = "asked"
 
 _REGION = re.compile(r"(?:us|eu|ap|apac|jp|au|ca|sa|global|us-gov)\.(?=[a-z0-9-]+\.)")
 _VENDOR = re.compile(r"(?:anthropic|amazon|meta|mistral|deepseek|qwen|openai|google)\.")
-_TAIL = re.compile(r"(?:-latest|-\d{8}|-\d{4}(?:-\d{2}-\d{2})?|-v\d+|:\d+|:latest)$")
+_TAIL = re.compile(r"(?:-latest|(?<=-\d)-0|-\d{8}|-\d{4}(?:-\d{2}-\d{2})?|-v\d+|:\d+|:latest)$")
 
 
 @lru_cache(maxsize=256)
@@ -31,6 +31,8 @@ def model_family(name: str) -> str:
     'claude-sonnet-4-5'
     >>> model_family("models/gemini-3-pro"), model_family("claude-sonnet-4-5@20250929")
     ('gemini-3-pro', 'claude-sonnet-4-5')
+    >>> model_family("claude-sonnet-4-0"), model_family("claude-sonnet-4-20250514")
+    ('claude-sonnet-4', 'claude-sonnet-4')
     """
     family = name.rpartition("/")[2].lower().replace("@", "-")
     family = _VENDOR.sub("", _REGION.sub("", family, count=1), count=1)
