@@ -60,19 +60,19 @@ class ToolApprovalItem(RunItem):
     @property
     def name(self) -> str:
         """The name of the called tool."""
-        return self.raw_item.name
+        return str(self.raw_item.name)
 
     tool_name = name
 
     @property
     def arguments(self) -> str:
         """The call's arguments, as JSON."""
-        return self.raw_item.arguments
+        return str(self.raw_item.arguments)
 
     @property
     def call_id(self) -> str:
         """The call's identifier."""
-        return self.raw_item.call_id
+        return str(self.raw_item.call_id)
 
 
 class RunState:

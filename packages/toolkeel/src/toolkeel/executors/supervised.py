@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, Self
 
 from toolkeel._records.record import record
 from toolkeel.errors import SetupError
@@ -25,11 +25,19 @@ SUPERVISOR_SCRIPT = Path(__file__).parent / "supervise.py"
 class Confinement(Protocol):
     """A sandbox around commands, such as `Sandbox`."""
 
-    mode: str
     limits: Limits
-    roots: tuple[Path, ...]
 
-    def with_readable(self, *more: Path) -> Confinement:
+    @property
+    def mode(self) -> str:
+        """How far commands are confined; ``off`` for not at all."""
+        ...
+
+    @property
+    def roots(self) -> Sequence[Path]:
+        """The folders that commands work in; they start in the first."""
+        ...
+
+    def with_readable(self, *more: Path) -> Self:
         """Return a copy in which more paths are readable."""
         ...
 

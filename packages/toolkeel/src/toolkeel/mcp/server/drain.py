@@ -160,7 +160,8 @@ def graceful_shutdown(draining: DrainState, linger: float = DRAIN_SECONDS) -> No
     """
     if threading.current_thread() is not threading.main_thread():
         return
-    AppStatus.disable_automatic_graceful_drain()  # it cuts answers that are streams
+    stop_draining: Callable[[], object] = AppStatus.disable_automatic_graceful_drain
+    stop_draining()  # it cuts answers that are streams
     loop = asyncio.get_running_loop()
     for number, seconds in ((signal.SIGTERM, linger), (signal.SIGINT, 0.0)):
         before: Any = signal.getsignal(number)

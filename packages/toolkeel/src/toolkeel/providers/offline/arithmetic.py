@@ -38,7 +38,10 @@ _PHRASE = re.compile(
     r"(?P<numbers>-?\d+(?:\.\d+)?(?:(?:\s*(?:,|and|by))+\s*-?\d+(?:\.\d+)?){1,30})(?![\w.])",
     re.IGNORECASE,
 )
-_HALF_WIDTH = str.maketrans({**{c: c - 0xFEE0 for c in range(0xFF01, 0xFF5F)}, **dict(zip(map(ord, "×÷−"), "*/-", strict=True))})  # fmt: skip
+_HALF_WIDTH: dict[int, int | str] = {
+    **{code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)},
+    **{ord(sign): plain for sign, plain in zip("×÷−", "*/-", strict=True)},
+}
 _MAX_TOKENS = 80
 
 

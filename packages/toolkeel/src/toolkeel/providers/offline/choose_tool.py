@@ -193,7 +193,7 @@ class ToolScorer:
         self, tool: ToolDefinition, ideas: frozenset[str], values: Sequence[Value], text: str
     ) -> float:
         weights = self._weights[id(tool)]
-        total = sum(
+        total: float = sum(
             weights[idea] * _WEAK.get(idea, 1.0) / self._users[idea] ** 0.5
             for idea in ideas
             if idea in weights

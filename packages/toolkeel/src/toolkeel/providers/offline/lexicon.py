@@ -50,7 +50,9 @@ FROM, TO = (frozenset(_split(_TABLES[key])) for key in ("from", "to"))
 """Parameter names for where something begins and ends."""
 FUNCTIONS = frozenset(_split(_TABLES["functions"]))
 """Functions of arithmetic."""
-ROLES = {word: role for role, words in reversed(_TABLES["roles"].items()) for word in words.split()}
+ROLES: dict[str, str] = {
+    word: role for role, words in reversed(_TABLES["roles"].items()) for word in words.split()
+}
 """What a text parameter holds, by a word of its name."""
 KINDS = {role: _split(kinds) for role, kinds in _TABLES["kinds"].items()}
 """Kinds of values that can fill a role, best first."""

@@ -35,7 +35,7 @@ def ai() -> Any:
 
 @pytest.fixture(scope="module")
 def bridge(ai: Any) -> Any:
-    return peer("toolkeel_compat.bridges.pydantic_ai")
+    return peer("toolkeel_compat.bridges.pydantic_ai_tools")
 
 
 def answer(tool: Any, arguments: Any, run: RunContext[Any] | None = None) -> ToolMessage:

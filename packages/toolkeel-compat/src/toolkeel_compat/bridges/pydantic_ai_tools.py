@@ -22,7 +22,7 @@ from toolkeel.messages import ToolOutput
 from toolkeel.providers.wire.plain_json import dumps
 from toolkeel_compat.bridges.run import CoreToolRunner, explain_refusal
 
-with needs_extra("toolkeel_compat.bridges.pydantic_ai", "pydantic-ai"):
+with needs_extra("toolkeel_compat.bridges.pydantic_ai_tools", "pydantic-ai"):
     import pydantic_ai  # pyright: ignore[reportMissingImports]
     from pydantic_ai import exceptions, messages  # pyright: ignore[reportMissingImports]
     from pydantic_ai.models.test import TestModel  # pyright: ignore[reportMissingImports]
