@@ -11,6 +11,7 @@ from pathlib import Path
 from time import monotonic, time
 from typing import TypeAlias
 
+from toolkeel._common.cancel import get_logger
 from toolkeel._common.data_folder import data_folder
 from toolkeel._records.tickets import EXTERNAL_LIFETIME, Decision, Ticket
 from toolkeel.errors import SetupError

@@ -107,10 +107,7 @@ async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOu
         tool = entry.tool
         context = ToolContext(call, tool.name, run)
         context.started_at = started
-        if run.loop_state.failed_calls or (
-            run.scope.spending is not None and run.scope.spending.counts_calls
-        ):
-            refuse_failing(run, call, tool.name)
+        refuse_failing(run, call, tool.name)
         text = argument_text(call, tool)
         if is_large(text):
             prepared = await _prepare_in_thread(call, tool, text, context)

@@ -36,6 +36,8 @@ def refuse_failing(run: RunContext, call: ToolCall, tool: str) -> None:
     spending = run.scope.spending
     if spending is not None and spending.counts_calls:
         spending.check_failures(tool)
+    if not run.loop_state.failed_calls:
+        return
     known = run.loop_state.failed_calls.get(call.name)
     error, count = known.last_error(call) if known is not None else ("", 0)
     if count >= MAX_REPEATS:
