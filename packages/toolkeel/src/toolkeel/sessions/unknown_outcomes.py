@@ -16,7 +16,7 @@ from toolkeel._records.entries import CallEnded, CallIntended, Decided, Waits, c
 from toolkeel._records.record_json import to_json_data
 from toolkeel._records.tickets import LIFETIME, Decision, Ticket, new_id
 from toolkeel.call.arguments.parse import parse_arguments
-from toolkeel.call.steps.approve import ask
+from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import RunContext
 from toolkeel.errors import CallError, Suspend
 from toolkeel.messages import AssistantMessage, ToolCall, ToolMessage

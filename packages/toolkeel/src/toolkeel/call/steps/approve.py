@@ -28,6 +28,7 @@ from toolkeel._records.tickets import (
 from toolkeel.call.arguments.edits import record_edit
 from toolkeel.call.arguments.validate import ArgumentsView, as_json, from_canonical, prepare
 from toolkeel.call.steps import taint
+from toolkeel.call.steps.ask_approver import ask, report_decision
 from toolkeel.call.steps.compose import Handler, guard_changes
 from toolkeel.call.steps.resources import resolve_argument
 from toolkeel.call.steps.rules import Rule, Rules, is_allowed
@@ -42,7 +43,7 @@ from toolkeel.errors import (
     Suspend,
     describe_error,
 )
-from toolkeel.events import ApprovalDecided, ApprovalRequested
+from toolkeel.events import ApprovalRequested
 from toolkeel.messages import ToolCall
 
 log = logging.getLogger("toolkeel")
@@ -292,7 +293,7 @@ async def _decision(question: ApprovalQuestion, run: RunContext) -> tuple[Ticket
     name, call = question.prepared.tool.name, question.prepared.call
     old, decision = run.loop_state.decisions.pop((call.id, question.digest), (None, None))
     if decision is not None and (old is None or _matches_tool(old, question.prepared.tool)):
-        _report_decision(run, call.id, decision)
+        report_decision(run, call.id, decision)
         return old, decision
     ticket = question.ticket(await _preview(question.prepared))
     if decision is None and old is not None and _is_same_question(old, ticket):
@@ -320,52 +321,6 @@ def _matches_tool(ticket: Ticket, tool: AnyTool) -> bool:
     effects = json.dumps(effects_of(tool), sort_keys=True)
     same = ticket.tool == tool.name and ticket.external == (tool.executor is external)
     return same and json.dumps(dict(ticket.effects), sort_keys=True) == effects
-
-
-def _report_decision(run: RunContext, call_id: str, decision: Decision) -> None:
-    if run.listeners:
-        fields = (decision.ticket, decision.verdict, decision.reason)
-        run.emit(ApprovalDecided(*run.next_event_fields(), call_id, *fields))
-
-
-async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
-    """Ask the run's approver and emit the events of it."""
-    if run.listeners:
-        run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
-    decision = await _ask_approver(run, ticket)
-    _report_decision(run, call_id, decision)
-    return decision
-
-
-async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
-    """Ask the approver; anything unclear denies, and None suspends a run that can wait."""
-    assert run.approver is not None
-    try:
-        answer = run.approver(ticket)
-        if inspect.isawaitable(answer):
-            answer = await answer
-    except Exception as error:
-        log.exception("the approver failed; the call of %s is denied", ticket.tool)
-        return ticket.deny(f"the approver failed: {type(error).__name__}")
-    if (answer is None or (answer is True and ticket.external)) and run.can_wait:
-        raise Suspend(ticket)
-    if answer is False:
-        return ticket.deny()
-    if ticket.expired:
-        return ticket.deny("the answer came too late")
-    if answer is True:
-        return ticket.approve()
-    if not isinstance(answer, Decision) or not _fits(answer, ticket):
-        got = "a decision on another ticket" if isinstance(answer, Decision) else repr(answer)
-        message = "the approver of %s gave %.80s: neither True, False nor a decision"
-        log.error(message, ticket.tool, got)
-        return ticket.deny("the answer was not for this call")
-    return answer
-
-
-def _fits(decision: Decision, ticket: Ticket) -> bool:
-    same = (decision.ticket, decision.seal) == (ticket.id, ticket.seal)
-    return same and decision.verdict in ticket.verdicts
 
 
 def _apply_decision(

@@ -20,7 +20,7 @@ import mcp_types as types
 
 from toolkeel._records.record import NOTHING, record
 from toolkeel._records.tickets import LIFETIME, Ticket, call_digest, new_id
-from toolkeel.call.steps.approve import ask
+from toolkeel.call.steps.ask_approver import ask
 from toolkeel.context import ToolContext
 from toolkeel.define.schema.from_json_schema import JsonSchemaValidator, compile_json_schema
 from toolkeel.errors import DefinitionError, Suspend

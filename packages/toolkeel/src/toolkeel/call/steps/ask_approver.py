@@ -1,0 +1,60 @@
+"""Asking a run's approver about a call: anything but a clear, timely answer for that call denies."""
+
+from __future__ import annotations
+
+import inspect
+import logging
+
+from toolkeel._records.tickets import Decision, Ticket
+from toolkeel.context import RunContext
+from toolkeel.errors import Suspend
+from toolkeel.events import ApprovalDecided, ApprovalRequested
+
+log = logging.getLogger("toolkeel")
+
+
+async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
+    """Ask the run's approver and emit the events of it."""
+    if run.listeners:
+        run.emit(ApprovalRequested(*run.next_event_fields(), call_id, ticket))
+    decision = await _ask_approver(run, ticket)
+    report_decision(run, call_id, decision)
+    return decision
+
+
+async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
+    """Ask the approver; anything unclear denies, and None suspends a run that can wait."""
+    assert run.approver is not None
+    try:
+        answer = run.approver(ticket)
+        if inspect.isawaitable(answer):
+            answer = await answer
+    except Exception as error:
+        log.exception("the approver failed; the call of %s is denied", ticket.tool)
+        return ticket.deny(f"the approver failed: {type(error).__name__}")
+    if (answer is None or (answer is True and ticket.external)) and run.can_wait:
+        raise Suspend(ticket)
+    if answer is False:
+        return ticket.deny()
+    if ticket.expired:
+        return ticket.deny("the answer came too late")
+    if answer is True:
+        return ticket.approve()
+    if not isinstance(answer, Decision) or not _fits(answer, ticket):
+        got = "a decision on another ticket" if isinstance(answer, Decision) else repr(answer)
+        message = "the approver of %s gave %.80s: neither True, False nor a decision"
+        log.error(message, ticket.tool, got)
+        return ticket.deny("the answer was not for this call")
+    return answer
+
+
+def _fits(decision: Decision, ticket: Ticket) -> bool:
+    same = (decision.ticket, decision.seal) == (ticket.id, ticket.seal)
+    return same and decision.verdict in ticket.verdicts
+
+
+def report_decision(run: RunContext, call_id: str, decision: Decision) -> None:
+    """Emit the event of a decision, if there are listeners."""
+    if run.listeners:
+        fields = (decision.ticket, decision.verdict, decision.reason)
+        run.emit(ApprovalDecided(*run.next_event_fields(), call_id, *fields))
