@@ -37,7 +37,8 @@ from toolkeel.model_interface import (
 # 1. A function becomes a tool.
 from toolkeel.define.inject import Injected
 from toolkeel.define.secret import Secret
-from toolkeel.define.tool import Prepared, Proceed, Step, Tool, set_invoker as _set_invoker
+from toolkeel.define.invoker import set_invoker as _set_invoker
+from toolkeel.define.tool import Prepared, Proceed, Step, Tool
 from toolkeel.define.decorator import tool
 
 if _typing.TYPE_CHECKING:

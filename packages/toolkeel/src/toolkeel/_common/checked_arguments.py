@@ -184,10 +184,16 @@ def _kind(annotation: Any, listed: bool = False) -> ArgumentKind | None:
     if origin in (dict, Mapping, MutableMapping):
         return _mapping(_kind(args[1]))
     if origin in (list, tuple, Sequence, Iterable):
-        if origin is tuple and args[1:] != (...,):
-            return None
-        return _several(kind, origin is Iterable) if (kind := _kind(args[0], True)) else None
+        return _list_kind(origin, args)
     return _object(origin or annotation, listed)
+
+
+def _list_kind(origin: object, args: tuple[Any, ...]) -> ArgumentKind | None:
+    """Return the kind of a list annotation; None for a tuple of fixed length, or unchecked items."""
+    if origin is tuple and args[1:] != (...,):
+        return None
+    item = _kind(args[0], True)
+    return None if item is None else _several(item, origin is Iterable)
 
 
 def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> ArgumentKind | None:

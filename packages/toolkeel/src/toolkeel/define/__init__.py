@@ -15,6 +15,7 @@ mutable_defaults    mutable defaults, made anew for each call
 compile             the one way from a callable to all a tool must know
 executor_names      executors by their names
 options             what a tool's options may be, checked where it is defined
+invoker             how a tool runs outside a toolset: set by the package, since `define` is below `call`
 tool                `Tool`, the one record; `Step`, the one extension point
 decorator           ``@tool``
 tool_mistakes       what is told when something that is no tool is given as one

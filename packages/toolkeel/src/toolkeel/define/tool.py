@@ -24,17 +24,18 @@ from typing import (
 from toolkeel._common.checked_arguments import ArgumentKind, above, at_least, kinds_of
 from toolkeel._common.other_libraries_words import attribute_hints
 from toolkeel._records.record import NOTHING, NotebookDisplay, record
-from toolkeel.context import RunContext, ToolContext
+from toolkeel.context import ToolContext
 from toolkeel.define.compile import DefinitionRequest, ParametersSchema, compile_function
 from toolkeel.define.executor_names import EXECUTOR_NAMES, ExecutorName
 from toolkeel.define.inject import InjectedParameter
+from toolkeel.define.invoker import InRun, get_invoker
 from toolkeel.define.options import check_names, external, validate_on_invoke, validate_options
 from toolkeel.define.reading.docstring import DocstringUse
 from toolkeel.define.reading.signature import BodyKind, Parameter, calling_frame
 from toolkeel.define.returns import OutputSchema
 from toolkeel.define.schema.argument_schema import ArgumentSchema, UnknownKeys
 from toolkeel.effects import UNKNOWN, Effects
-from toolkeel.errors import DefinitionError, SetupError
+from toolkeel.errors import DefinitionError
 from toolkeel.hosted import Hosted
 from toolkeel.messages import ToolCall
 
@@ -42,7 +43,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 T = TypeVar("T")
 
-InRun: TypeAlias = RunContext | None
 ErrorHandler: TypeAlias = bool | str | Callable[[Exception], str]
 """True: tell the model the error's own text; a text: tell it that; a callable: what it returns."""
 Enabled: TypeAlias = bool | Callable[[ToolContext], "bool | Awaitable[bool]"]
@@ -172,24 +172,6 @@ class ToolOptions(TypedDict, total=False):
     docstring: DocstringUse
 
 
-class Invoker(Protocol):
-    """How a tool runs outside a toolset: lent by the chapter `call`, which knows how."""
-
-    async def ainvoke(self, tool: AnyTool, value: object, run: InRun) -> object: ...
-
-    async def abatch(self, tool: AnyTool, values: Iterable[object], run: InRun) -> list[object]: ...
-
-    def run_sync(self, make: Callable[[], Coroutine[Any, Any, T]]) -> T: ...
-
-
-_invoker: list[Callable[[], Invoker]] = []
-
-
-def set_invoker(give: Callable[[], Invoker]) -> None:
-    """Say how `Tool.invoke` runs: `define` may not import `call`, so the package hands it over here."""
-    _invoker[:] = [give]
-
-
 class _ToolMeta(type):
     """Lets a tool be written as ``Tool(name, description, parameters, on_invoke)``."""
 
@@ -303,19 +285,19 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         Raises:
             CallError: if it failed and `value` was not a call.
         """
-        return _get_invoker().run_sync(lambda: self.ainvoke(value, run))
+        return get_invoker().run_sync(lambda: self.ainvoke(value, run))
 
     async def ainvoke(self, value: object = "", run: InRun = None) -> Any:
         """`invoke`, to be awaited."""
-        return await _get_invoker().ainvoke(self, value, run)
+        return await get_invoker().ainvoke(self, value, run)
 
     def batch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
         """`invoke` for each value, side by side: answers in order, the first failure raised as there."""
-        return _get_invoker().run_sync(lambda: self.abatch(values, run))
+        return get_invoker().run_sync(lambda: self.abatch(values, run))
 
     async def abatch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
         """`batch`, to be awaited."""
-        return await _get_invoker().abatch(self, values, run)
+        return await get_invoker().abatch(self, values, run)
 
     @classmethod
     def from_schema(
@@ -401,12 +383,6 @@ def compile_tool(
     request = DefinitionRequest(*names, parameters, unknown_keys, docstring, caller)
     plan = compile_function(function, request)
     return Tool(**{one.name: getattr(plan, one.name) for one in dataclasses.fields(plan)}, **given)
-
-
-def _get_invoker() -> Invoker:
-    if _invoker:
-        return _invoker[0]()
-    raise SetupError("import toolkeel before running tools")
 
 
 AnyTool: TypeAlias = Tool[..., Any]

@@ -14,7 +14,7 @@ from toolkeel.agent.reply_assembly import assemble
 from toolkeel.errors import ModelError
 from toolkeel.messages import AssistantMessage, ToolCall
 from toolkeel.model_interface import CallDelta, TextDelta
-from toolkeel.providers.openai_responses.stream import OpenItem, StreamDecoder
+from toolkeel.providers.openai_responses.stream import StreamDecoder
 from toolkeel.providers.wire.tools import wire_tools
 
 Json = dict[str, Any]
@@ -318,26 +318,3 @@ def test_a_call_has_its_tools_own_name() -> None:
     assert (
         assemble([*decoder.feed(ended(item)), *decoder.finish()]).tool_calls[0].name == "clock.now"
     )
-
-
-def test_arguments_that_came_as_an_object_are_text() -> None:
-    assert (
-        OpenItem({"type": "function_call", "arguments": {"a": "北"}}, 0).full_text() == '{"a":"北"}'
-    )
-
-
-def test_parts_of_reasoning_stand_apart() -> None:
-    item = OpenItem({"type": "reasoning"}, 0)
-    assert item.separator(0) == ""
-    item.pieces.append("x")
-    assert (item.separator(0), item.separator(1)) == ("", "\n\n")
-
-
-def test_pieces_become_the_items_own_form_only_if_it_has_none() -> None:
-    item = OpenItem({"type": "function_call", "arguments": ""}, 0)
-    item.pieces.append("{}")
-    item.complete_wire()
-    assert item.wire["arguments"] == "{}"
-    item.pieces.append("more")
-    item.complete_wire()
-    assert item.wire["arguments"] == "{}"
