@@ -11,7 +11,7 @@ import sys
 from decimal import Decimal
 from pathlib import Path
 
-from toolkeel import Agent, AssistantMessage, ToolCall, ToolContext, tool
+from toolkeel import Agent, AssistantMessage, ToolCall, ToolContext, UserMessage, tool
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Cassette, Scripted
 from toolkeel.testing.taped import TapedModel
@@ -51,8 +51,11 @@ async def write(folder: Path) -> None:
     sessions = Sessions(folder / "sessions.db")
     session = sessions.open("talk")
     await agent.run("note 你好", session=session)
-    result = await agent.run("pay 5", session=session)
+    await agent.run("pay 5", session=session)
     sessions.close()
+    alone = Agent(script(), [note, pay], instructions="Be brief.")
+    first = await alone.run("note 你好")
+    result = await alone.run([*first.messages, UserMessage("pay 5")], state=first.state.values)
     (folder / "run.json").write_text(result.state.to_json(), "utf-8")
 
 
