@@ -154,7 +154,7 @@ class ModelError(ToolkeelError):
 class ModelUnavailable(ModelError):
     """The server cannot be reached, is overloaded or broke down: the same may work later."""
 
-    passes = True
+    is_transient = True
 
 
 class RateLimited(ModelUnavailable):

@@ -151,7 +151,7 @@ def test_a_rejected_call_is_described_by_status_code_and_never_by_text(
         reported_error(body),
     ):
         assert error.mistake == f"{message} {generation}"
-        assert error.about("m").mistake == error.mistake
+        assert error.with_model_name("m").mistake == error.mistake
     other: dict[str, Any] = {"error": {**body["error"], "code": "other"}}
     assert response_error(400, other, {}).mistake == reported_error(other).mistake == ""
 
