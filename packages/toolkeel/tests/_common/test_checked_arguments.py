@@ -52,7 +52,7 @@ MADE_EACH_TURN = (
 CHECKED_WHERE_USED = {"Agent", "Effects", "Settings", "RunLimits", "Source"}
 GIVEN_TO_PROGRAMS = {"Prepared", "Tool", "Rule", "RunResult", "RunState", "SafetyCheck", "Cut"}
 GIVEN_TO_PROGRAMS |= {"Elicitation", "Sampling", "Elicited", "Prompt", "Resource", "Client"}
-GIVEN_TO_PROGRAMS |= {"Ended", "LocalModel", "View", "Server", "Session", "Item"}
+GIVEN_TO_PROGRAMS |= {"Ended", "LocalModel", "View", "Server", "Session", "Item", "DurableResult"}
 
 
 @checked

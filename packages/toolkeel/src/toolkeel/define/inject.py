@@ -13,6 +13,7 @@ from inspect import Parameter
 from itertools import islice
 from typing import Annotated, Protocol, Union, cast, get_args, get_origin, runtime_checkable
 
+from toolkeel._common.checked_arguments import checked
 from toolkeel._common.redact_secrets import redact_in_logs
 from toolkeel._records.record import record
 from toolkeel.context import CancelToken, RunContext, ToolContext
@@ -24,6 +25,7 @@ MAX_TEXTS = 200
 """Most texts of one injected value that are masked."""
 
 
+@checked
 class Injected:
     """Marks a parameter as filled by the program: ``Annotated[User, Injected]``.
 
