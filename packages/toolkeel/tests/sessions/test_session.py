@@ -125,8 +125,13 @@ def test_a_name_alone_means_the_users_data_folder(
 
 
 def test_what_is_no_session_is_refused_before_anything_runs() -> None:
-    with pytest.raises(SetupError, match="no session"):
-        agent("x").run_sync("hi", session=5)  # type: ignore[arg-type]
+    for value, shown in ((5, "5"), (Sessions(":memory:"), "Sessions")):
+        with pytest.raises(SetupError) as refused:
+            agent("x").run_sync("hi", session=value)  # type: ignore[arg-type]
+        assert str(refused.value) == (
+            "Agent.run(session=...): expected a session's name, a path, or one of Sessions(...): "
+            f"sessions['ada'], got {shown}"
+        )
     with pytest.raises(SetupError, match="without a session"):
         agent("x").run_sync(agent("y").run_sync("hi").state, session=":memory:")
 

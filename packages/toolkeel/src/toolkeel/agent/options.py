@@ -7,7 +7,7 @@ from typing import Annotated, Generic, TypedDict
 
 from typing_extensions import TypeVar
 
-from toolkeel._common.checked_arguments import at_least, kinds_of
+from toolkeel._common.checked_arguments import ArgumentKind, at_least, kinds_of
 from toolkeel._records.tickets import Approver, Decision
 from toolkeel.agent.session_interface import SessionReference
 from toolkeel.context import CancelToken, Listener
@@ -15,6 +15,11 @@ from toolkeel.model_interface import Model, Settings
 from toolkeel.spending import RunLimits
 
 C = TypeVar("C")
+
+SESSION = ArgumentKind(
+    lambda value: value is not None,
+    "a session's name, a path, or one of Sessions(...): sessions['ada']",
+)
 
 
 class RunOptions(TypedDict, Generic[C], total=False):
@@ -49,7 +54,7 @@ class RunOptions(TypedDict, Generic[C], total=False):
     settings: Settings
     limits: RunLimits
     timeout: Annotated[float, at_least(0, "a number of seconds, 0 or more")]
-    session: SessionReference
+    session: Annotated[SessionReference, SESSION]
 
 
 KINDS = kinds_of(RunOptions.__annotations__, __name__)
