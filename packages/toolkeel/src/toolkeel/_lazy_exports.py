@@ -13,7 +13,7 @@ Door = tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]
 
 
 def door(module: str, places: Mapping[str, str], others: Mapping[str, str] = NOWHERE) -> Door:
-    """What a door binds: ``__getattr__, __dir__, __all__ = door(__name__, places)``.
+    """Return a door's ``__getattr__``, ``__dir__`` and ``__all__``.
 
     Args:
         module: Dotted name of the door.
@@ -55,7 +55,7 @@ class ReplacedName(AttributeError):
 
 
 def missing_name(name: str, message: str) -> ReplacedName | ImportError:
-    """Make the error that a module's ``__getattr__`` raises for a name with a known replacement.
+    """Build the error of a module's ``__getattr__`` for a name with a known replacement.
 
     It is an `AttributeError`, so that `hasattr` and `getattr` with a default work. Only for ``from
     module import name`` it is an `ImportError`: Python replaces an `AttributeError` there by an

@@ -98,7 +98,7 @@ _SIGNATURES = (
 
 
 def detect_media_type(data: bytes) -> str:
-    """The media type of `data` by its first bytes.
+    """Return the media type of `data` by its first bytes.
 
     >>> detect_media_type(b"%PDF-1.7 ...")
     'application/pdf'
@@ -131,7 +131,7 @@ def block_from_bytes(data: bytes, name: str = "file") -> Block:
 
 
 def content_text(content: Content) -> str:
-    """The text in `content`; other blocks become a short note.
+    """Return the text in `content`; other blocks become a short note.
 
     >>> content_text((Text("see"), Image(b"", "image/png")))
     'see\\n[image/png, 0 bytes]'
@@ -152,7 +152,7 @@ def _block_text(block: Block) -> str:
 
 
 def data_url(block: Image | Audio | File) -> str:
-    """The block as an address a provider accepts: its own URL, or a ``data:`` URL (RFC 2397)."""
+    """Return a block as a URL that a provider accepts: its own, or a ``data:`` URL (RFC 2397)."""
     url = getattr(block, "url", "")
     if url:
         return str(url)

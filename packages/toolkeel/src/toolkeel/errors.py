@@ -55,7 +55,7 @@ class ToolkeelError(Exception):
 
 
 def describe_error(error: BaseException) -> str:
-    """An exception's type and text, whatever its own ``__str__`` does.
+    """Return an exception's type and text, even if its ``__str__`` fails.
 
     >>> describe_error(ValueError("no such city"))
     'ValueError: no such city'
@@ -140,7 +140,7 @@ class ModelError(ToolkeelError):
         self.retryable = self.is_transient if retryable is None else retryable
 
     def with_model_name(self, model: str) -> Self:
-        """The same error, its text beginning with the model's name."""
+        """Return the same error with the model's name before its text."""
         error = type(self)(
             f"{model}: {self}",
             status=self.status,
@@ -180,7 +180,7 @@ def model_error(
     retry_after: float | None = None,
     retryable: bool | None = None,
 ) -> ModelError:
-    """The error that an HTTP status stands for.
+    """Return the error class instance for an HTTP status.
 
     Args:
         message, status, retry_after, retryable: As of `ModelError`.

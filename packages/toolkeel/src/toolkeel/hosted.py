@@ -74,7 +74,7 @@ class Hosted:
     where: Where = "auto"
 
     def native_for(self, wire: str, *, hosting: bool = True, name: str = "") -> Native | None:
-        """What stands for the tool on a wire; None if it goes as a function.
+        """Return what replaces the tool on a wire; None if it is sent as a function.
 
         Args:
             wire: Which one.
@@ -100,7 +100,7 @@ class Hosted:
 
 
 def native_of(tool: object, wire: str, *, hosting: bool = True) -> Native | None:
-    """What stands for `tool` on a wire, if it is one that providers have; see `Hosted.on`."""
+    """Return what replaces `tool` on a wire, if it is hosted; see `Hosted.native_for`."""
     hosted = getattr(tool, "hosted", None)
     if not isinstance(hosted, Hosted):
         return None

@@ -228,7 +228,7 @@ Message: TypeAlias = SystemMessage | UserMessage | AssistantMessage | ToolMessag
 
 
 def unanswered(messages: Sequence[Message]) -> tuple[ToolCall, ...]:
-    """The calls at the transcript's end that have no result yet, in order.
+    """Return the calls at the transcript's end that have no result yet, in order.
 
     Calls and results are matched by id, and equal ids by position.
 

@@ -131,7 +131,7 @@ def at_least(least: float, wanted: str) -> ArgumentKind:
 
 
 def _describe_value(value: object, quoted: bool) -> str:
-    """A wrong value in words: what it says if that is short and no secret, else what it is made of."""
+    """Describe a wrong value: its content if short and no secret, else its types."""
     if isinstance(value, int | float | NoneType) or (quoted and isinstance(value, str)):
         return repr(value)
     if isinstance(value, type):
@@ -154,7 +154,7 @@ def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
 
 
 def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
-    """What an annotation admits, and how that is told; None if only type checkers know.
+    """Return what an annotation admits, in code and words; None if only type checkers know.
 
     Args:
         text: The annotation, or its text.
@@ -197,7 +197,7 @@ def _list_kind(origin: object, args: tuple[Any, ...]) -> ArgumentKind | None:
 
 
 def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> ArgumentKind | None:
-    """What a type admits and an `Annotated` with a `Kind` narrows."""
+    """Return what a type admits, narrowed by an `ArgumentKind` in its `Annotated`."""
     if not narrower or kind is None:
         return kind or next(iter(narrower), None)
     fits, more = kind.accepts, narrower[-1].accepts
@@ -207,7 +207,7 @@ def _narrowed(kind: ArgumentKind | None, narrower: list[ArgumentKind]) -> Argume
 
 
 def _object(cls: Any, listed: bool) -> ArgumentKind | None:
-    """An object of a class; of what only has to look like a protocol, what has nothing of it."""
+    """Return the kind of instances of a class, or of objects with a protocol's members."""
     if not isinstance(cls, type) or is_typeddict(cls):
         return None
     named = vars(cls)
@@ -222,7 +222,7 @@ def _object(cls: Any, listed: bool) -> ArgumentKind | None:
 
 
 def _has_any(value: object, members: Iterable[str]) -> bool:
-    """Whether an object has one of them, without asking its properties, which may do anything."""
+    """Tell if an object has one of the members, without evaluating its properties."""
     by_itself = hasattr(type(value), "__getattr__")  # then there is nothing to be seen
     return by_itself or any(
         getattr_static(value, name, _has_any) is not _has_any for name in members
@@ -262,7 +262,7 @@ def _mapping(each: ArgumentKind | None) -> ArgumentKind:
 
 
 def _several(each: ArgumentKind, once: bool) -> ArgumentKind:
-    """A list or what is like one; what can be gone through once alone only where that is enough."""
+    """Return the kind of collections of items; iterators only where `once` allows them."""
 
     def fits(value: Any) -> bool:
         if isinstance(value, Collection):

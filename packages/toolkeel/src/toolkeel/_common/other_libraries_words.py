@@ -38,7 +38,7 @@ NAMES: Final[Mapping[str, str]] = MappingProxyType(
 
 @functools.cache
 def load_tables() -> dict[str, dict[str, str]]:
-    """What ``other_libraries_words.toml`` says; read at the first mistake."""
+    """Load ``other_libraries_words.toml``; done at the first mistake."""
     import tomllib  # late, like what else is for mistakes alone
 
     found = tomllib.loads(Path(__file__).with_name("other_libraries_words.toml").read_text("utf-8"))
@@ -48,7 +48,7 @@ def load_tables() -> dict[str, dict[str, str]]:
 
 
 def translate(kind: str, word: str) -> str:
-    """Ours for one of theirs; empty if there is none.
+    """Return our word for another library's; empty if there is none.
 
     Args:
         kind: Name of a table.
@@ -61,7 +61,7 @@ def translate(kind: str, word: str) -> str:
 def unknown_option_error(
     where: str, word: str, known: Iterable[str], kind: str = ""
 ) -> DefinitionError:
-    """What is raised for a keyword that is not there: it names the one that is.
+    """Build the error for an unknown keyword, with the one to write.
 
     Args:
         where: What was called.
@@ -88,7 +88,7 @@ _WRITTEN: Final[Mapping[str, str]] = MappingProxyType(
 
 
 def too_many_arguments(where: str, given: int, places: str) -> DefinitionError:
-    """What is raised for more arguments by position than there are places for.
+    """Build the error for more positional arguments than there are places.
 
     Args:
         where: What was called.
@@ -106,7 +106,7 @@ def too_many_arguments(where: str, given: int, places: str) -> DefinitionError:
 
 
 def check_argument_names(where: str, method: Any, given: int, options: Iterable[str]) -> None:
-    """See that a function or method has a place for each argument.
+    """Raise unless a function has a parameter for each argument.
 
     Args:
         where: What was called.
@@ -134,7 +134,7 @@ def takes_self(method: Any) -> bool:
 
 
 def attribute_hints(kind: str) -> Callable[[object, str], NoReturn]:
-    """A class's ``__getattr__`` that says which attribute takes the place of another library's.
+    """Return a ``__getattr__`` that names our attribute for another library's.
 
     Args:
         kind: Name of the table of its attributes.

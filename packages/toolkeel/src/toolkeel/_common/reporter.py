@@ -23,7 +23,7 @@ class EventEmitter(Protocol):
     """The run that is told of, as far as it matters here."""
 
     def next_event_fields(self) -> tuple[int, float, str]:
-        """The three fields every event begins with."""
+        """Return the three fields that every event begins with."""
         ...
 
     def emit(self, event: Event) -> None:
@@ -32,7 +32,7 @@ class EventEmitter(Protocol):
 
 
 def _first_running_loop() -> asyncio.AbstractEventLoop | None:
-    """The loop that runs in this thread; to define a tool asyncio need not be loaded."""
+    """Return the loop that runs in this thread, without importing asyncio early."""
     global running_loop
     import asyncio
 

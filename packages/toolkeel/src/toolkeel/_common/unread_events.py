@@ -46,7 +46,7 @@ class UnreadEvents:
         return bool(self._events)
 
     def get(self) -> Event | None:
-        """The next event, if there is one."""
+        """Return the next event, if there is one."""
         if not self._events:
             self._last.clear()
             return None
@@ -65,7 +65,7 @@ class UnreadEvents:
         self._events.append(place)
 
     def _join(self, place: list[Event] | None, delta: Delta) -> bool:
-        """Whether a piece of a reply has joined the event before it, which is one, too."""
+        """Join a piece of a reply to the event before it; tell if that worked."""
         last = _parts(place[0])[1] if place else None
         joined = _joined(last.delta, delta) if isinstance(last, Streamed) else None
         if place and joined is not None:
@@ -74,7 +74,7 @@ class UnreadEvents:
 
 
 def _parts(event: Event) -> tuple[tuple[str, ...], Event]:
-    """The calls that an event's run stands within, and the event as that run told it."""
+    """Return the calls that an event's run is nested in, and the innermost event."""
     within: tuple[str, ...] = ()
     while isinstance(event, Nested):
         within, event = (*within, event.call_id), event.event
@@ -82,14 +82,14 @@ def _parts(event: Event) -> tuple[tuple[str, ...], Event]:
 
 
 def _saying(event: Event, delta: Delta) -> Event:
-    """The same event with another piece of a reply."""
+    """Return the event with another piece of a reply."""
     if isinstance(event, Nested):
         return replace(event, event=_saying(event.event, delta))
     return replace(event, delta=delta) if isinstance(event, Streamed) else event
 
 
 def _joined(first: Delta, second: Delta) -> Delta | None:
-    """Two pieces as one, if they are of one kind and short."""
+    """Join two short pieces of one kind; None if they differ."""
     match first, second:
         case TextDelta(), TextDelta() if len(first.text) < PIECE:
             return TextDelta(first.text + second.text)
@@ -101,6 +101,6 @@ def _joined(first: Delta, second: Delta) -> Delta | None:
 
 
 def _continues(first: CallDelta, second: CallDelta) -> bool:
-    """Whether a piece of a call says nothing but more of the arguments."""
+    """Tell if a piece of a call only continues the arguments."""
     bare = not (second.id or second.name or second.provider_options)
     return bare and first.index == second.index and len(first.arguments) < PIECE

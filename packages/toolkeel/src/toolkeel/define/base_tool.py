@@ -122,12 +122,12 @@ class BaseTool:
         return Tool.from_function(body, name=self.name, description=description, **self._options())
 
     def _options(self) -> dict[str, Any]:
-        """What is set of the options, and of how the parameters are described."""
+        """Collect the options that the class or the object sets."""
         own = {name: name for name in ToolOptions.__annotations__} | dict(self._option_names)
         return {option: getattr(self, name) for name, option in own.items() if hasattr(self, name)}
 
     def _body(self) -> Callable[..., Any]:
-        """What runs."""
+        """Return the method that runs: `_arun` if there is one, else `_run`."""
         return self._arun if hasattr(self, "_arun") else self._run
 
     def invoke(self, value: object = "", run: RunContext | None = None) -> Any:
@@ -149,7 +149,7 @@ _SETTABLE = _TOOL_OPTIONS | {"parameters"}
 
 
 def as_tool(item: object) -> AnyTool:
-    """The tool that `item` is, holds as its attribute `tool`, or as a function can become.
+    """Return `item` as a tool: itself, its attribute `tool`, or made of a function.
 
     Raises:
         DefinitionError: if it is none of these.

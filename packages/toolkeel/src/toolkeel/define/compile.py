@@ -278,7 +278,7 @@ def _check_schema_fits(
 def _docs(
     function: Callable[..., Any], signature: Signature, request: DefinitionRequest
 ) -> Docstring:
-    """The docstring of the function behind `function`, or of a callable object's class."""
+    """Read the docstring of the plain function, or of a callable object's class."""
     whole = unwrap_partials(function)  # whose own docstring is Python's, about partials
     plain = whole if isinstance(whole, type) else plain_function(whole)
     text = getattr(plain, "__doc__", None) or ""

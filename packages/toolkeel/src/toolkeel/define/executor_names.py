@@ -22,7 +22,7 @@ EXECUTORS: Mapping[str, str] = MappingProxyType(
 
 
 def create_executor(name: str, **options: object) -> Callable[..., Any]:
-    """The executor of this name, as it is by default but for these options.
+    """Create the executor of a name, with its defaults but for these options.
 
     Raises:
         DefinitionError: there is no such executor.
@@ -44,7 +44,7 @@ def create_executor(name: str, **options: object) -> Callable[..., Any]:
 
 
 def resolve_executor(name: str, options: dict[str, Any]) -> None:
-    """Put the executor itself in place of its name, with the resources that are given beside it.
+    """Replace an executor's name in the options by the executor, with its resources.
 
     Args:
         name: The tool's, for messages.

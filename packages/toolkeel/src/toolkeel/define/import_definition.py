@@ -81,7 +81,7 @@ def _unknown(body: Node) -> str:
 
 
 def _make(source: str, body: Node, schema_key: str, *wrapping: str) -> ForeignDefinition:
-    """A definition from the object that holds its name."""
+    """Build a definition from the object that holds its name."""
     name = body.get("name")
     if not isinstance(name, str) or not name:
         raise DefinitionError(f"the {source} tool definition has no name")
@@ -101,7 +101,7 @@ def _make(source: str, body: Node, schema_key: str, *wrapping: str) -> ForeignDe
 
 
 def _parameters(schema: Any, name: str) -> Node:
-    """The schema as one of an object; a missing one means no parameters."""
+    """Return the schema as one of an object; a missing one means no parameters."""
     if schema is None:
         return {"type": "object", "properties": {}}
     if not isinstance(schema, dict):
@@ -193,7 +193,7 @@ _READERS: tuple[tuple[Callable[[Node], bool], Callable[[Node], ForeignDefinition
 
 
 def _is_openapi(schema: Node) -> bool:
-    """Whether the schema is in Gemini's OpenAPI spelling: uppercase types, or ``nullable``."""
+    """Tell Gemini's OpenAPI spelling of a schema: uppercase types, or ``nullable``."""
     kind = schema.get("type")
     if (isinstance(kind, str) and kind.isupper()) or "nullable" in schema:
         return True
@@ -203,7 +203,7 @@ def _is_openapi(schema: Node) -> bool:
 
 
 def _json_schema(schema: Node) -> Node:
-    """OpenAPI's and other spellings of types as JSON Schema."""
+    """Translate OpenAPI's and other spellings of types to JSON Schema."""
     node = map_objects(schema, _json_schema)
     kind = node.get("type")
     if isinstance(kind, str) and kind not in TYPES:

@@ -117,7 +117,7 @@ class InjectedOrDefault(Injected):
 def with_field_default(
     marker: Injected, annotation: object, default: object
 ) -> tuple[Injected, bool]:
-    """The marker with the default that a `Field` says; and whether the function has one itself.
+    """Add the default of a `Field` to a marker, and tell if the function has its own.
 
     Args:
         marker: Of the parameter.
@@ -154,7 +154,7 @@ class InjectedParameter:
 
 
 def marker_of(annotation: object) -> Injected | None:
-    """The marker that says how a parameter is injected; None if the model fills it.
+    """Return the marker that says how a parameter is injected; None if the model fills it.
 
     >>> marker_of(int) is None
     True
@@ -195,7 +195,7 @@ _BY_TYPE = (ToolContext, RunContext, CancelToken)
 def injected_values(
     parameters: tuple[InjectedParameter, ...], values: Mapping[str, object], context: ToolContext
 ) -> dict[str, object]:
-    """The injected values beside the validated ones.
+    """Return the validated values together with the injected ones.
 
     What the model sent under the name of an injected parameter, as it can where ``**kwargs`` takes
     any key, is dropped.
@@ -233,7 +233,7 @@ def has_secret_injected(parameters: Iterable[InjectedParameter]) -> bool:
 
 
 def missing_value_error(tool: str, name: str) -> str:
-    """What the developer is told about a value nobody gave."""
+    """Build the message for the developer about a value that no one provides."""
     return (
         f"tool {tool!r}: nothing to inject for parameter {name!r}; "
         f"give the run inject={{{name!r}: ...}} (or state=, store=, deps=), "

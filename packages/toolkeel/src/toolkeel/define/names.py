@@ -37,7 +37,7 @@ class NamePolicy:
     stem: str = "tool"
 
     def accepts(self, name: str) -> bool:
-        """Whether the provider takes `name` as it is."""
+        """Tell if the provider accepts `name` unchanged."""
         return _pattern(self).fullmatch(name) is not None
 
 
@@ -102,14 +102,14 @@ def check_name(name: str) -> str:
 
 
 def _is_forbidden(char: str) -> bool:
-    """Spaces, control and invisible format characters, lone surrogates."""
+    """Tell if a character is a space, control, format or surrogate character."""
     import unicodedata  # late: most names need it not
 
     return char.isspace() or unicodedata.category(char) in ("Cc", "Cf", "Cs")
 
 
 def wire_name(name: str, policy: NamePolicy = COMMON) -> str:
-    """The alias of one name taken alone.
+    """Return the alias of one name for a provider, regardless of other names.
 
     A name the provider takes stays. A short ASCII name has each refused character replaced by
     an underscore. Whatever would lose more than punctuation (other scripts, the end of a long
@@ -129,7 +129,7 @@ def wire_name(name: str, policy: NamePolicy = COMMON) -> str:
 
 
 def hashed_name(name: str, policy: NamePolicy = COMMON, digits: int = _HASH) -> str:
-    """The alias of `name` with `digits` hexadecimal digits of its SHA-256 at the end.
+    """Return an alias of `name` that ends with `digits` hex digits of its SHA-256.
 
     >>> hashed_name("weather.get")
     'weather_get_b8affdae'
@@ -149,7 +149,7 @@ def _clean(name: str, policy: NamePolicy) -> str:
 
 
 def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, str]:
-    """Aliases for a whole set: one each, none shared, the same in whatever order they come.
+    """Return a distinct alias for each name; the order of the names does not matter.
 
     Args:
         names: The tools' own names, each once.
@@ -180,7 +180,7 @@ def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, s
 
 
 def _free_name(name: str, policy: NamePolicy, taken: set[str]) -> str:
-    """The first alias of `name` with more and more digits that nobody has."""
+    """Return the first alias of `name`, with more and more digits, that is not taken."""
     for digits in range(_HASH, policy.max_length - len(policy.stem), 4):
         alias = hashed_name(name, policy, digits)
         if alias not in taken:

@@ -18,7 +18,7 @@ _FRONT = ("name", "description", "parameters")
 def validate_options(
     name: str, options: Mapping[str, object], kinds: Mapping[str, ArgumentKind | None]
 ) -> dict[str, Any]:
-    """Return the options; what holds several is a tuple.
+    """Check the options of a tool, and return them with their lists as tuples.
 
     Args:
         name: The tool's, for messages.
@@ -43,7 +43,7 @@ def validate_options(
 
 
 def check_names(name: object, description: object) -> None:
-    """See that name and description are texts, if they are given.
+    """Raise unless name and description are texts or None.
 
     Raises:
         DefinitionError: naming the one that is not.
@@ -54,7 +54,7 @@ def check_names(name: object, description: object) -> None:
 
 
 async def external(prepared: object, context: object) -> object:
-    """Where a tool runs whose result comes from outside: ``@tool(executor=external)``.
+    """Mark a tool whose result comes from outside: ``@tool(executor=external)``.
 
     No body runs here. A call waits as for approval, and `Ticket.answer` gives its result: a form
     that a person fills, a job elsewhere, what a browser did. Guards, rules and limits hold for it.
@@ -63,7 +63,7 @@ async def external(prepared: object, context: object) -> object:
 
 
 def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which takes the context and the arguments, as `Tool.from_schema` calls it.
+    """Return the function, if it can be called with the context and the arguments.
 
     Raises:
         DefinitionError: if it cannot be called so.
@@ -85,7 +85,7 @@ def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[...,
 
 
 def check_steps(steps: Iterable[Any]) -> None:
-    """See that each can be called as a step is, and gives back what it goes on to.
+    """Raise unless each step can be called as one and returns what it awaits.
 
     Raises:
         DefinitionError: naming the one that cannot, or that goes on and forgets to return.
@@ -111,7 +111,7 @@ def check_steps(steps: Iterable[Any]) -> None:
 
 
 def _forgets_return(step: Any) -> bool:
-    """Whether it uses what it is called with to go on, and has no way to return a value."""
+    """Tell if a step awaits the rest of the call and never returns a value."""
     code = getattr(inspect.unwrap(step), "__code__", None)
     if not inspect.iscoroutinefunction(step) or code is None:
         return False

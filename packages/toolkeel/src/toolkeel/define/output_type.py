@@ -61,7 +61,7 @@ class OutputForm:
         return OutputFormat(self.tool.name, self.tool.parameters, self.tool.description)
 
     def candidate_arguments(self, text: str) -> Iterator[str]:
-        """The arguments that a reply's text may stand for, the likeliest first.
+        """Yield the arguments that a reply's text may contain, likeliest first.
 
         >>> list(compile_output_form(int).candidate_arguments("5"))
         ['5', '{"result": 5}', '{"result": "5"}']
@@ -72,12 +72,12 @@ class OutputForm:
             yield json.dumps({_VALUE: text}, ensure_ascii=False)
 
     def partial_value(self, partial: Any) -> Any:
-        """The value within the arguments that have come so far; None if nothing of it has."""
+        """Return the answer in arguments that are still arriving; None if none has."""
         return partial.get(_VALUE) if self.wrapped else partial
 
 
 def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> OutputForm:
-    """The form of answers of a type.
+    """Compile a type to the form of an agent's answers.
 
     Args:
         output_type: Anything pydantic can validate: models, dataclasses, typed dicts, unions,
@@ -110,7 +110,7 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
 
 
 def _with_root_object(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """The schema with the object it refers to at its root, as recursive models do not have it."""
+    """Move the object that a recursive model's schema refers to, to its root."""
     target = resolve(schema.get("$ref"), schema)
     root = dict(target) if isinstance(target, Mapping) else dict(schema)
     return {**root, "$defs": schema["$defs"]} if "$defs" in schema else root

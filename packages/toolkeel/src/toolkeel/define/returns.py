@@ -30,7 +30,7 @@ class OutputSchema:
 
 
 def output_schema_of(annotation: object) -> OutputSchema | None:
-    """The promise in a return annotation; None unless it is a model, dataclass or TypedDict."""
+    """Compile the schema of a return annotation that is a model, dataclass or TypedDict."""
     wanted = modernize(annotation)
     if not (
         inspect.isclass(wanted)
@@ -54,7 +54,7 @@ def output_schema_of(annotation: object) -> OutputSchema | None:
 def _require_finite(
     adapter: TypeAdapter[Any], schema: Mapping[str, object]
 ) -> Callable[[object], object]:
-    """The adapter's check, which also refuses numbers that JSON does not have."""
+    """Wrap an adapter's check so that it refuses NaN and infinity, too."""
     if not any(part.get("type") == "number" for part in all_subschemas(schema)):
         return adapter.validate_python
 

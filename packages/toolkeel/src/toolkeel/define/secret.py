@@ -40,12 +40,12 @@ class Secret:
 
 
 def mask_of(schema: Mapping[str, object]) -> Mask | None:
-    """What hides the secrets of a tool's arguments; None if it has none."""
+    """Return the mask for the secrets in a tool's arguments; None if it has none."""
     return Mask(schema) if has_secret(schema) else None
 
 
 def has_secret(schema: Mapping[str, object]) -> bool:
-    """Whether a schema, or one within it, says that a value is secret."""
+    """Tell if a schema, or one within it, marks a value as secret."""
     return any(map(_is_secret, all_subschemas(schema)))
 
 
@@ -70,11 +70,11 @@ class Mask:
         self._root = schema
 
     def apply(self, arguments: object) -> Any:
-        """The same JSON data with ``***`` for each secret."""
+        """Return a copy of the JSON data with ``***`` in place of each secret."""
         return self._walk(arguments, arguments, [self._root], lambda value, _: MASK)
 
     def restore(self, masked: object, original: object) -> Any:
-        """Masked data, changed or not, with the secrets of the original where ``***`` still stands.
+        """Put the original secrets back where masked, perhaps edited, data still has ``***``.
 
         Args:
             masked: What `apply` gave, perhaps edited.
@@ -87,7 +87,7 @@ class Mask:
         return self._walk(masked, original, [self._root], shown)
 
     def secret_texts(self, arguments: object) -> list[str]:
-        """The texts of all secrets in JSON data."""
+        """Return the texts of all secrets in JSON data."""
         found: list[str] = []
         self._walk(
             arguments, arguments, [self._root], lambda value, _: found.extend(collect_texts(value))
@@ -95,7 +95,7 @@ class Mask:
         return found
 
     def is_secret(self, path: Path) -> bool:
-        """Whether what stands at a path is, or may hold, a secret."""
+        """Tell if the value at a path is a secret or may contain one."""
         schemas: list[object] = [self._root]
         for part in path:
             schemas = self._child_schemas(schemas, part)
@@ -106,7 +106,7 @@ class Mask:
     # — walking data and schemas side by side —
 
     def _walk(self, value: object, other: object, schemas: list[object], hide: Hide) -> Any:
-        """`value` with what `hide` makes of each secret, and of what has its place in `other`."""
+        """Return `value` with `hide(secret, its counterpart in other)` in place of each secret."""
         if self._hidden(schemas):
             return hide(value, other)
         if isinstance(value, Mapping):
@@ -129,11 +129,11 @@ class Mask:
         return not schemas or any(map(_is_secret, self._applicable(schemas)))
 
     def _applicable(self, schemas: list[object]) -> Iterator[object]:
-        """The schemas, and all that apply at the same place: references and branches."""
+        """Yield the schemas that apply at the same place: references and branches, too."""
         return applicable_schemas(schemas, self._root, _IN_PLACE)
 
     def _child_schemas(self, schemas: list[object], part: str | int) -> list[object]:
-        """The schemas of what stands under a key or an index; none if nothing is known of it."""
+        """Return the schemas of the value under a key or index; empty if unknown."""
         found: list[object] = []
         for schema in self._applicable(schemas):
             if not isinstance(schema, Mapping):
@@ -146,7 +146,7 @@ class Mask:
         return found
 
     def _may_be_secret(self, schemas: list[object]) -> bool:
-        """Whether a secret can be at or below these schemas."""
+        """Tell if these schemas allow a secret at their place or below."""
         waiting, seen = list(schemas), set()
         while waiting:
             for schema in self._applicable([waiting.pop()]):
@@ -178,7 +178,7 @@ def _schemas_of_key(schema: Mapping[str, object], key: str) -> list[object]:
 
 
 def _is_unconstrained(schema: Mapping[str, object], kind: str) -> bool:
-    """Whether it lets in anything of a kind, rather than leaving the say to its branches."""
+    """Tell if a schema itself admits any value of a type, whatever its branches say."""
     wanted = schema.get("type")
     if wanted is None:
         return not (COMPOSED & schema.keys())
@@ -186,7 +186,7 @@ def _is_unconstrained(schema: Mapping[str, object], kind: str) -> bool:
 
 
 def collect_texts(value: object) -> Iterator[str]:
-    """Every text in a value, and every number as JSON has it; none for nothing."""
+    """Yield every text in a value, and every number as JSON writes it."""
     if isinstance(value, str):
         if value:
             yield value

@@ -12,7 +12,7 @@ _QUALIFIED = re.compile(r"^(?:[\w-]+(?:\.|::|/|:))+(?=\w)")
 
 
 def equivalent_names(name: str, known: Iterable[str]) -> list[str]:
-    """The known names that are this one, spelt otherwise or within a namespace.
+    """Return the known names that differ from `name` in spelling or namespace only.
 
     >>> equivalent_names("functions.getWeather", ["get_weather", "get_time"])
     ['get_weather']

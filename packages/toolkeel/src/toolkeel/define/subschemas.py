@@ -47,29 +47,29 @@ DECIMAL = r"^[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?$"
 
 
 def properties_of(schema: Schema) -> Mapping[str, Any]:
-    """The properties that a schema describes, by name."""
+    """Return the properties that a schema describes, by name."""
     found = schema.get("properties")
     return found if isinstance(found, (dict, Mapping)) else {}
 
 
 def required_of(schema: Schema) -> list[Any]:
-    """Names of the properties that have to be there."""
+    """Return the names of the properties that a schema requires."""
     return list_of(schema, "required")
 
 
 def list_of(schema: Schema, keyword: str) -> list[Any]:
-    """What a keyword lists; nothing if it is not there."""
+    """Return the list under a keyword; empty if there is none."""
     found = schema.get(keyword)
     return found if isinstance(found, list) else []
 
 
 def allowed_values(schema: Schema) -> list[Any]:
-    """The only values that a schema admits, by its `enum` or else its `const`."""
+    """Return the only values that a schema admits by `enum` or `const`."""
     return list_of(schema, "enum") if "enum" in schema else [schema.get("const")]
 
 
 def children(schema: Schema) -> Iterator[tuple[Location, Any]]:
-    """What stands for a schema one step within a schema, and where."""
+    """Yield each value that is used as a schema one step within a schema, and its place."""
     for keyword, held in schema.items():
         if keyword not in WITH_SUBSCHEMAS:
             continue
@@ -84,12 +84,12 @@ def children(schema: Schema) -> Iterator[tuple[Location, Any]]:
 
 
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
-    """The schemas one step within a schema, and where; `true` and `false` left out."""
+    """Yield the object schemas one step within a schema, and their places."""
     return ((where, each) for where, each in children(schema) if isinstance(each, (dict, Mapping)))
 
 
 def all_subschemas(schema: S) -> Iterator[S]:
-    """A schema and every schema within it."""
+    """Yield a schema and every schema within it."""
     waiting: list[Any] = [schema]
     while waiting:
         yield (each := waiting.pop())
@@ -100,7 +100,7 @@ def all_subschemas(schema: S) -> Iterator[S]:
 def applicable_schemas(
     schemas: Iterable[object], root: Schema, keywords: Set[str] = COMPOSED
 ) -> Iterator[object]:
-    """Schemas, and those that hold at the same place: references followed, unions opened."""
+    """Yield schemas and those that apply to the same value through references and unions."""
     waiting: list[Any] = list(schemas)
     seen = set[int]()
     for schema in waiting:  # which grows while it is walked
@@ -117,7 +117,7 @@ def applicable_schemas(
 
 
 def schema_at(schema: Schema, key: str | int) -> Any:
-    """What a schema says of the value under a key or an index; None if nothing."""
+    """Return the schema for the value under a key or index; None if there is none."""
     if isinstance(key, str):
         known = properties_of(schema)
         return known[key] if key in known else schema.get("additionalProperties")
@@ -128,7 +128,7 @@ def schema_at(schema: Schema, key: str | int) -> Any:
 
 
 def recursive_definitions(defs: Mapping[str, object]) -> frozenset[str]:
-    """The definitions that lead back to themselves, straight or through others."""
+    """Return the names of the definitions that refer to themselves, also indirectly."""
     leads = {
         name: {
             str(each["$ref"]).rpartition("/")[2] for each in all_subschemas(part) if "$ref" in each
@@ -148,12 +148,12 @@ def recursive_definitions(defs: Mapping[str, object]) -> frozenset[str]:
 
 
 def json_pointer(where: Iterable[str | int], start: str = "#") -> str:
-    """A location as a JSON Pointer (RFC 6901) behind another: a reference within a document."""
+    """Return a location as a JSON Pointer (RFC 6901) after `start`."""
     return "/".join((start, *(str(key).replace("~", "~0").replace("/", "~1") for key in where)))
 
 
 def target_of(reference: object, root: Schema) -> object:
-    """What a local reference (`#`, `#/$defs/X`) points at; None if it is not there."""
+    """Return the schema that a local reference (`#`, `#/$defs/X`) points at; None if absent."""
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
         return None
     found: object = root
@@ -169,13 +169,13 @@ def target_of(reference: object, root: Schema) -> object:
 
 
 def resolve(reference: object, root: Schema) -> object:
-    """`target_of`, or True, any value, in place of nothing."""
+    """Return the target of a local reference; True, which admits any value, if it is absent."""
     found = target_of(reference, root)
     return True if found is None else found
 
 
 def json_type(value: object) -> str:
-    """The JSON Schema type of a parsed value; "integer" only for `int`."""
+    """Return the JSON Schema type of a parsed value; "integer" only for `int`."""
     return _TYPES.get(type(value), "")
 
 
@@ -186,14 +186,14 @@ _TYPES: Mapping[type, str] = {
 
 
 def json_equal(one: object, other: object) -> bool:
-    """Equality of JSON values: 1 and 1.0 are one number, but True is not 1."""
+    """Compare JSON values: 1 equals 1.0, but True does not equal 1."""
     if isinstance(one, bool) or isinstance(other, bool):
         return one is other
     return one == other
 
 
 def accepts(value: object, schema: object, root: Schema) -> bool:
-    """Whether a value is of the schema's type and among its `enum`, not looking inside it.
+    """Tell if a value has the schema's type and is in its `enum`, without looking inside it.
 
     >>> accepts(5, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, {})
     True
@@ -224,7 +224,7 @@ def _accepts(value: object, schema: object, root: Schema, known: dict[int, bool]
 
 
 def matches_type(value: object, wanted: object) -> bool:
-    """Whether a value is of a `type` keyword's type, or one of its types."""
+    """Tell if a value has the type, or one of the types, of a `type` keyword."""
     kind = json_type(value)
     if isinstance(wanted, str):
         return kind == wanted or (kind == "integer" and wanted == "number")
@@ -234,7 +234,7 @@ def matches_type(value: object, wanted: object) -> bool:
 
 
 def is_allowed_value(value: object, schema: Schema) -> bool:
-    """Whether a value is what `const` and `enum` allow."""
+    """Tell if `const` and `enum` of a schema admit a value."""
     if "const" in schema and not json_equal(value, schema["const"]):
         return False
     options = schema.get("enum")
@@ -244,7 +244,7 @@ def is_allowed_value(value: object, schema: Schema) -> bool:
 def violates(
     value: object, part: Any, root: Schema, known: dict[tuple[int, int], bool] | None = None
 ) -> bool:
-    """Whether a JSON value breaks a schema for certain: formats and patterns are not looked at.
+    """Tell if a JSON value certainly breaks a schema; formats and patterns are not checked.
 
     Args:
         value: Any JSON value.

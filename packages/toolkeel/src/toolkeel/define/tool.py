@@ -75,7 +75,7 @@ class Prepared:
     changes: tuple[str, ...] = ()
 
     def change(self, **arguments: Any) -> Prepared:
-        """The call with some arguments changed; they are validated again before it goes on."""
+        """Return the call with some arguments changed; they are validated again."""
         return Prepared(self.call, self.tool, {**self.arguments, **arguments}, self.changes)
 
 
@@ -288,15 +288,15 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         return get_invoker().run_sync(lambda: self.ainvoke(value, run))
 
     async def ainvoke(self, value: object = "", run: InRun = None) -> Any:
-        """`invoke`, to be awaited."""
+        """Run it as the model would, asynchronously; see `invoke`."""
         return await get_invoker().ainvoke(self, value, run)
 
     def batch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
-        """`invoke` for each value, side by side: answers in order, the first failure raised as there."""
+        """Run `invoke` for each value concurrently; results in order, the first failure raised."""
         return get_invoker().run_sync(lambda: self.abatch(values, run))
 
     async def abatch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
-        """`batch`, to be awaited."""
+        """Run `batch` asynchronously."""
         return await get_invoker().abatch(self, values, run)
 
     @classmethod
@@ -371,7 +371,7 @@ def compile_tool(
     options: ToolOptions,
     caller: FrameType | None,
 ) -> Tool[..., Any]:
-    """The one way from a callable to a `Tool`."""
+    """Compile a callable and its options to a `Tool`; all front doors end here."""
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)

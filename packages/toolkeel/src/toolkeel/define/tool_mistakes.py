@@ -62,7 +62,7 @@ MISTAKES: Final[tuple[tuple[Callable[[Any], bool], str], ...]] = (
 
 
 def explain_non_tool(item: object) -> DefinitionError | None:
-    """What is told of something given as a tool that is none; None if it can become one.
+    """Build the error for a value that cannot become a tool; None if it can.
 
     >>> print(explain_non_tool("add"))
     'add' is a text: give the function itself, [add]
@@ -77,7 +77,7 @@ def explain_non_tool(item: object) -> DefinitionError | None:
 
 
 def explain_non_list(tools: object) -> str:
-    """What is told of tools that are no list of them; empty if they are.
+    """Describe what is wrong with `tools` that are no list; empty if they are one.
 
     >>> explain_non_list("add")
     "tools are the text 'add'; give a list of functions: [add]"

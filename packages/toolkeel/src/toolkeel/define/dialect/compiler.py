@@ -109,7 +109,7 @@ def _verbatim(schema: Mapping[str, object]) -> Compiled:
 
 
 def _object_type(node: Node) -> Node:
-    """`node` saying that it is an object: arguments never are anything else."""
+    """Return `node` with the type object: arguments are always an object."""
     kinds = types_of(node) or {"object"}
     if "object" not in kinds:
         raise DefinitionError(
@@ -120,7 +120,7 @@ def _object_type(node: Node) -> Node:
 
 
 def _plain_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """The parameters as a plain object schema, which is all most providers take there."""
+    """Rewrite the parameters as one plain object schema, which most providers require."""
     while "$ref" in node:
         node, place = expand_definition(
             without_keywords(node, "$ref"), name_of(node["$ref"]), place, run
@@ -139,7 +139,7 @@ def _plain_root(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _one_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> Node:
-    """A union of parameters as one object, the union told in the description."""
+    """Rewrite a union of parameters as one object that describes the union in words."""
     why = f"{run.dialect.provider} takes no union as a tool's parameters"
     run.report_loss(
         place, union, f"{why}; it is merged into one object and told in the description"
@@ -161,7 +161,7 @@ def _one_root(node: Node, union: str, place: SchemaPlace, run: Conversion) -> No
 
 
 def _open_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | None:
-    """A branch of a union with its references and intersections followed."""
+    """Follow the references and intersections of a union's branch."""
     found = follow_reference(branch, place, run)
     if found is None or isinstance(found[0], bool):
         return None
@@ -170,7 +170,7 @@ def _open_branch(branch: Schema, place: SchemaPlace, run: Conversion) -> Node | 
 
 
 def _prune(root: Node) -> Node:
-    """`root` without definitions that nothing refers to any more."""
+    """Return `root` without unused definitions."""
     defs = root.get("$defs", {})
     used: set[str] = set()
     todo: list[Node] = [without_keywords(root, "$defs")]
@@ -206,7 +206,7 @@ def _check_limits(root: Node, limits: Sizes, place: SchemaPlace, run: Conversion
 
 
 def _depth(schema: Schema) -> int:
-    """How many objects and arrays stand inside one another."""
+    """Count how many objects and arrays are nested."""
     if isinstance(schema, bool):
         return 0
     nested = {"properties", "items", "prefixItems"}
@@ -220,7 +220,7 @@ def _depth(schema: Schema) -> int:
 
 
 def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
-    """Wire names of the properties whose own names the provider does not take.
+    """Return wire names of the properties whose own names the provider does not accept.
 
     Always with a hash, so that no key of a caller's own map can be taken for one.
     """
@@ -236,7 +236,7 @@ def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
 
 
 def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
-    """`node` with its properties' wire names; each renamed one says what it is."""
+    """Return `node` with wire names of properties; each says its original name."""
     result = map_objects(node, lambda child: _rename(child, keys, dialect))
     if "properties" in result:
         result["properties"] = {
@@ -278,7 +278,7 @@ def _swap(value: Any, keys: Mapping[str, str], *, deep: bool) -> Any:
 
 
 def restore_keys(arguments: Any, keys: Mapping[str, str]) -> Any:
-    """Arguments under the tool's own property names.
+    """Return arguments with the tool's own property names.
 
     Args:
         arguments: A parsed JSON value, as a model sent it.

@@ -50,11 +50,11 @@ class SchemaPlace:
         return place_pointer(self.where)
 
     def child(self, *keys: str | int) -> SchemaPlace:
-        """The place of a schema inside this one."""
+        """Return the place of a schema inside this one."""
         return SchemaPlace(extend_place(self.where, keys), self.inside)
 
     def in_definition(self, name: str) -> SchemaPlace:
-        """The place of definition `name`, put here."""
+        """Return the place of definition `name`, expanded at this place."""
         return SchemaPlace(((ROOT, "$defs"), name), (*self.inside, name), self.root)
 
 
@@ -86,7 +86,7 @@ class Conversion:
             self.refusals[Loss(place.path, what, why)] = None
 
     def drop_keyword(self, node: Node, keyword: str, place: SchemaPlace) -> Node:
-        """`node` without `keyword`, told in the description and reported."""
+        """Return `node` without `keyword`, described in words and reported as lost."""
         untold = keyword in _UNTOLD or (keyword, node[keyword]) in _SAID_ALREADY
         told = "" if untold else "; it is in the description"
         why = f"{self.dialect.provider} does not take {keyword}{told}"
@@ -99,7 +99,7 @@ class Conversion:
 
 
 def add_note(node: Node, keyword: str, value: object) -> Node:
-    """`node` with ``keyword: value`` at the end of its description.
+    """Return `node` with ``keyword: value`` at the end of its description.
 
     >>> add_note({"description": "A name."}, "minLength", 2)
     {'description': 'A name. (minLength: 2)'}

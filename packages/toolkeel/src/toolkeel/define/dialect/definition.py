@@ -62,7 +62,7 @@ class _Form:
 
 
 def _named(head: _Head) -> dict[str, Any]:
-    """Name, and the description if there is one: Bedrock refuses an empty text."""
+    """Return the name, and the description unless it is empty, which Bedrock refuses."""
     return {"name": head.name} | ({"description": head.description} if head.description else {})
 
 
@@ -164,7 +164,7 @@ def definition(
     strict: bool | None = None,
     provider_options: Mapping[str, object] | None = None,
 ) -> Definition:
-    """The JSON that tells a provider of one tool.
+    """Build the JSON that describes one tool to a provider.
 
     Args:
         name: As the provider takes it: see `toolkeel.define.names.wire_names`.

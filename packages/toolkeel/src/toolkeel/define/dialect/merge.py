@@ -36,7 +36,7 @@ _GROUPS = (
 
 
 def types_of(node: Node) -> frozenset[str] | None:
-    """The types `node` admits by its own words; None if it names none.
+    """Return the types that `node` itself admits; None if it names none.
 
     >>> sorted(types_of({"enum": ["a", None]}))
     ['null', 'string']
@@ -52,23 +52,23 @@ def types_of(node: Node) -> frozenset[str] | None:
 
 
 def is_of(value: object, kind: str) -> bool:
-    """Whether a JSON value is of a type: 1 is a number too, and 1.0 an integer."""
+    """Tell if a JSON value has a type: 1 is a number too, and 1.0 an integer."""
     whole = isinstance(value, float) and value.is_integer()
     return matches_type(0 if whole else value, kind)
 
 
 def constrains(node: Mapping[str, Any]) -> bool:
-    """Whether `node` says anything beyond annotations."""
+    """Tell if `node` says anything beyond annotations."""
     return any(key not in ANNOTATIONS and key != "$defs" for key in node)
 
 
 def json_equal(a: object, b: object) -> bool:
-    """Equality of JSON values: ``true`` is not 1."""
+    """Compare JSON values: ``true`` does not equal 1."""
     return bool(hashable_json(a) == hashable_json(b))
 
 
 def hashable_json(value: object) -> Any:
-    """A hashable stand-in for a JSON value, equal just where the values are."""
+    """Return a hashable key of a JSON value, equal exactly where the values are."""
     if isinstance(value, dict):
         return ("object", frozenset((key, hashable_json(item)) for key, item in value.items()))
     if isinstance(value, list):
@@ -77,7 +77,7 @@ def hashable_json(value: object) -> Any:
 
 
 def conjoin(a: Schema, b: Schema) -> Schema | None:
-    """One schema for "valid under both"; None where there is no such single one.
+    """Return one schema for "valid under both"; None if no single schema says that.
 
     Descriptions are joined, other annotations are `a`'s.
 
@@ -104,7 +104,7 @@ def conjoin(a: Schema, b: Schema) -> Schema | None:
 
 
 def _tangled(a: Node, b: Node) -> bool:
-    """Whether putting the keywords side by side would change what some of them mean."""
+    """Tell if keywords of both schemas would change each other's meaning side by side."""
     for group in _GROUPS:
         mine, theirs = group & a.keys(), group & b.keys()
         if not mine or not theirs or mine == theirs == {"items"}:
@@ -115,7 +115,7 @@ def _tangled(a: Node, b: Node) -> bool:
 
 
 def _catches(a: Node, b: Node) -> bool:
-    """Whether `a` rules over properties "additional" to its own that `b` names."""
+    """Tell if `a` constrains additional properties that `b` names."""
     if a.get("additionalProperties", True) is True and "unevaluatedProperties" not in a:
         return False
     named = {*b.get("properties", ()), *b.get("patternProperties", ())}
@@ -184,7 +184,7 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def disjoint(branches: Iterable[Schema], defs: Mapping[str, Schema]) -> bool:
-    """Whether no value can be valid under two of `branches` (so "one of" means "any of").
+    """Tell if no value is valid under two branches, so that "one of" means "any of".
 
     Seen by their types, by constants, or by a required property that is another constant in
     each, as in a discriminated union.
@@ -220,7 +220,7 @@ def _apart(a: Node, b: Node, defs: Mapping[str, Schema]) -> bool:
 
 
 def _with_numbers(types: frozenset[str]) -> frozenset[str]:
-    """1.0 is an integer too, so the two kinds of number count as one."""
+    """Count the two kinds of number as one, since 1.0 is an integer too."""
     return types | {"integer", "number"} if types & {"integer", "number"} else types
 
 
@@ -236,7 +236,7 @@ def _constants_apart(a: Node, b: Node) -> bool:
 
 
 def constant_values(node: Node) -> list[Any] | None:
-    """The only values `node` admits, if it lists them."""
+    """Return the only values that `node` admits, if it lists them."""
     if "const" in node:
         return [node["const"]]
     enum = node.get("enum")
@@ -244,7 +244,7 @@ def constant_values(node: Node) -> list[Any] | None:
 
 
 def merge_objects(branches: Sequence[Node]) -> Node | None:
-    """An object schema wide enough for several, or None if one of them is no object.
+    """Return an object schema that admits what each branch admits; None if one is no object.
 
     Properties of the same name become a union; required is what all of them require.
 
@@ -268,7 +268,7 @@ def merge_objects(branches: Sequence[Node]) -> Node | None:
 
 
 def _one_of_each(branches: Sequence[Node]) -> Node:
-    """The properties of all `branches`; different ones of one name become a union."""
+    """Return the properties of all branches; those of one name become a union."""
     kinds: dict[str, list[Schema]] = {}
     for branch in branches:
         for name, schema in branch.get("properties", {}).items():
@@ -279,7 +279,7 @@ def _one_of_each(branches: Sequence[Node]) -> Node:
 def admits_null(
     schema: Schema, defs: Mapping[str, Schema], seen: frozenset[str] = frozenset()
 ) -> bool:
-    """Whether null is valid, as far as types, constants, unions and references tell."""
+    """Tell if null is valid, as far as types, constants, unions and references show."""
     if isinstance(schema, bool):
         return schema
     ref = schema.get("$ref")
@@ -300,7 +300,7 @@ _SIMPLE = ("string", "integer", "number", "boolean")
 
 
 def nullable(schema: Node) -> Node:
-    """`schema` or null, in the shortest spelling that says so.
+    """Return `schema` or null, in the shortest spelling.
 
     >>> nullable({"type": "string", "enum": ["a"]})
     {'type': ['string', 'null'], 'enum': ['a', None]}

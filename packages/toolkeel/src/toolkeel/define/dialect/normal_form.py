@@ -45,7 +45,7 @@ _RESPELLED = _OLD_KEYWORDS | word_set("items enum exclusiveMinimum exclusiveMaxi
 
 
 def escape_references(node: Node) -> Node:
-    """`node` with each ``$ref`` a proper URI reference; pydantic writes class names as they are."""
+    """Return `node` with each ``$ref`` percent-encoded as a URI reference."""
     result = map_objects(node, escape_references)
     if isinstance(result.get("$ref"), str):
         result["$ref"] = quote(result["$ref"], safe="#/$%:?&=+,;@!*'()~.-_")
@@ -59,14 +59,14 @@ ROOT = "#"
 
 
 def extend_place(where: Where, keys: Location) -> Where:
-    """A place further in."""
+    """Return the place at `keys` below another."""
     for key in keys:
         where = (where, key)
     return where
 
 
 def place_pointer(where: Where) -> str:
-    """A place as a JSON Pointer; written out only if there is something to tell of it.
+    """Return a place as a JSON Pointer; built only when there is something to report.
 
     >>> place_pointer((("#", "properties"), "a/b"))
     '#/properties/a~1b'
@@ -79,7 +79,7 @@ def place_pointer(where: Where) -> str:
 
 
 def json_copy(value: object) -> Any:
-    """A deep copy of `value` in plain dicts and lists.
+    """Return a deep copy of `value` in plain dicts and lists.
 
     Raises:
         DefinitionError: for anything that is not JSON, and for a value inside itself.
@@ -133,7 +133,7 @@ _SHAPES: dict[str, tuple[tuple[type, ...], str]] = {
 
 
 def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None = TYPES) -> None:
-    """See that `schema` has the shape of a JSON Schema all the way down.
+    """Raise unless `schema` has the shape of a JSON Schema at every level.
 
     Args:
         schema: A JSON value.
@@ -187,7 +187,7 @@ def _check_words(keyword: str, value: Any, where: Where, types: frozenset[str] |
 
 
 def map_children(node: Node, change: Callable[[Any, Location], Any]) -> Node:
-    """A copy of `node` with `change(child, keys)` in place of every schema inside it."""
+    """Return a copy of `node` with `change(child, keys)` in place of each schema inside it."""
     result = dict(node)
     for key, value in node.items():
         if key in NAMED and isinstance(value, dict):
@@ -200,12 +200,12 @@ def map_children(node: Node, change: Callable[[Any, Location], Any]) -> Node:
 
 
 def map_objects(node: Node, change: Callable[[Node], Node]) -> Node:
-    """The same for schemas that are objects: True and False stay."""
+    """Return `node` with `change(child)` in place of each object schema inside it."""
     return map_children(node, lambda child, _: change(child) if isinstance(child, dict) else child)
 
 
 def normalize(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
-    """`schema` in the plain spelling, and the references that lead nowhere.
+    """Return `schema` in the normal form, and the references that lead nowhere.
 
     >>> normalize({"definitions": {"A": {"type": "string"}}, "$ref": "#/definitions/A"})[0]
     {'$ref': '#/$defs/A', '$defs': {'A': {'type': 'string'}}}
@@ -227,7 +227,7 @@ def normalize(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
 
 
 def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
-    """A name for every ``$ref`` that `root` reaches; an empty one if it leads nowhere."""
+    """Name every ``$ref`` that `root` reaches; an empty name if it leads nowhere."""
     names: dict[str, str] = {}
     losses = []
     todo: list[tuple[Where, Any]] = [(ROOT, root)]
@@ -251,7 +251,7 @@ def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
 
 
 def _free(ref: str, taken: set[str]) -> str:
-    """A name for what `ref` points to that needs no escaping in a reference (RFC 3986)."""
+    """Return an unused name for a reference's target that needs no escaping (RFC 3986)."""
     base = re.sub(r"[^A-Za-z0-9_.-]+", "_", unquote(ref.rsplit("/", 1)[-1])).strip("_") or "Def"
     name, n = base, 1
     while name in taken:
@@ -261,7 +261,7 @@ def _free(ref: str, taken: set[str]) -> str:
 
 
 def _resolve(root: Node, ref: str) -> Any:
-    """The schema that `ref`, a URI, points to inside `root`; None if there is none."""
+    """Return the schema that the URI `ref` points to inside `root`; None if there is none."""
     at = target_of(unquote(ref), root)
     return at if isinstance(at, (dict, bool)) else None
 
@@ -283,7 +283,7 @@ def _upgrade(node: Any, names: Mapping[str, str], old: bool, depth: int) -> Sche
 
 
 def _modern_reference(node: Node, names: Mapping[str, str], old: bool) -> Node:
-    """The reference by its new name. Up to draft-07 its neighbours constrain nothing."""
+    """Return the reference by its new name, without neighbors up to draft-07."""
     name = names.get(node["$ref"], "")
     rest = {key: value for key, value in node.items() if key != "$ref"}
     if old:
@@ -313,10 +313,10 @@ _BOUNDS = {"exclusiveMinimum": "minimum", "exclusiveMaximum": "maximum"}
 
 
 def ref_to(name: str) -> str:
-    """The reference to definition `name`."""
+    """Return the reference to definition `name`."""
     return f"#/$defs/{name}"
 
 
 def name_of(ref: str) -> str:
-    """The definition a normalised reference names."""
+    """Return the name of the definition that a normalized reference points to."""
     return ref.removeprefix("#/$defs/")

@@ -91,12 +91,12 @@ class Dialect:
     fallback: Target | None = None
 
     def takes(self, keyword: str) -> bool:
-        """Whether `keyword` may stand in a schema below the root."""
+        """Tell if `keyword` is accepted in a schema below the root."""
         return self.keywords is None or keyword in self.keywords
 
 
 def word_set(text: str) -> frozenset[str]:
-    """A set of words, written with spaces between."""
+    """Split a text of words into a set."""
     return frozenset(text.split())
 
 

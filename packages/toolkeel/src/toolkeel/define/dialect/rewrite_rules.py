@@ -29,7 +29,7 @@ Rewrite = Callable[[Node, SchemaPlace, Conversion], Node]
 
 
 def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """``const`` as a one-valued ``enum``; enums of other things than strings put differently."""
+    """Rewrite ``const`` as ``enum``, and an ``enum`` of values that are not strings."""
     if "const" in node and not run.dialect.takes("const"):
         rest = {key: value for key, value in node.items() if key not in ("const", "enum")}
         node = {**rest, "enum": [node["const"]]}
@@ -45,7 +45,7 @@ def rewrite_constants(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """An enum of numbers or booleans as bounds, if that says the same."""
+    """Rewrite an enum of numbers or booleans as bounds, if that says the same."""
     values = node["enum"]
     rest = {key: value for key, value in node.items() if key != "enum"}
     if rest.get("type") == "boolean" and {*values} == {True, False}:
@@ -66,7 +66,7 @@ def _in_a_row(values: list[Any]) -> bool:
 
 
 def add_type(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """A ``type`` for a schema that has none but lets one be seen."""
+    """Add the ``type`` that a schema without one implies."""
     if not run.dialect.typed or {"type", "anyOf", "$ref"} & node.keys():
         return node
     kinds = types_of(node)
@@ -89,7 +89,7 @@ _INCLUSIVE = {"exclusiveMinimum": ("minimum", 1), "exclusiveMaximum": ("maximum"
 
 
 def rewrite_bounds(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Exclusive bounds of integers as inclusive ones."""
+    """Rewrite exclusive bounds of integers as inclusive ones."""
     for exclusive, (inclusive, step) in _INCLUSIVE.items():
         limit = node.get(exclusive)
         if run.dialect.takes(exclusive) or not run.dialect.takes(inclusive):
@@ -102,7 +102,7 @@ def rewrite_bounds(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def rewrite_arrays(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Tuples as arrays of a union where ``prefixItems`` is not taken; ``items`` spelled out."""
+    """Rewrite tuples where ``prefixItems`` is not accepted, and write ``items`` out."""
     if run.dialect.keywords is None and not run.dialect.explicit:
         return node
     if node.get("items") is False:
@@ -145,7 +145,7 @@ _AROUND = re.compile(r"\(\?(?:[=!]|<[=!])|\\[1-9]|\\[kbB]|\(\?P=")
 
 
 def rewrite_strings(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Formats and patterns the provider does not know, as part of the description."""
+    """Move formats and patterns that the provider does not know to the description."""
     formats = run.dialect.formats
     if formats is not None and "format" in node and node["format"] not in formats:
         node = run.drop_keyword(node, "format", place)
@@ -158,7 +158,7 @@ def rewrite_strings(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def rewrite_objects(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Objects as the provider wants them: properties listed, closed, all required."""
+    """List the properties of objects, close them, and require all, as the provider needs."""
     if "object" not in _declared(node):
         return node
     if run.dialect.closed:
@@ -198,7 +198,7 @@ def _close(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """``required`` without names that are not listed as properties."""
+    """Return ``required`` without names that are no properties."""
     unknown = [name for name in node.get("required", ()) if name not in node.get("properties", ())]
     if not unknown:
         return node
@@ -208,7 +208,7 @@ def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def drop_unknown_keywords(node: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Only keywords the provider takes; the others told in the description."""
+    """Drop keywords that the provider does not accept, and describe them in words."""
     if run.dialect.keywords is None:
         return node
     for keyword in [key for key in node if key not in run.dialect.keywords]:
@@ -233,7 +233,7 @@ RULES: tuple[Rewrite, ...] = (
 
 
 def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
-    """`node` and everything in it as `run.dialect` takes it."""
+    """Rewrite `node` and everything in it for `run.dialect`."""
     if isinstance(node, bool):
         return _boolean(node, place, run)
     run.nodes += 1
@@ -245,7 +245,7 @@ def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
 
 
 def _require_all(before: Node, after: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Every property required; those that were not may be null instead of missing."""
+    """Require every property; those that were optional admit null."""
     if "properties" not in after:
         return after
     optional = after["properties"].keys() - {*before.get("required", ())}
@@ -280,7 +280,7 @@ def _inner(child: Schema, keys: Location, place: SchemaPlace, run: Conversion) -
 
 
 def _is_leaf(node: Node) -> bool:
-    """Whether no rule looks into it: a scalar that says little more, as most nodes are."""
+    """Tell if no rule applies to a node: a scalar with few keywords, as most nodes are."""
     kind = node.get("type")
     return isinstance(kind, str) and kind in _SCALARS and _LEAF.issuperset(node)
 

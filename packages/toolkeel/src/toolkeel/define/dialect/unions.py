@@ -30,7 +30,7 @@ Step = Callable[[Node, SchemaPlace, Conversion], tuple[Node, SchemaPlace] | None
 
 
 def rewrite_structure(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace]:
-    """`node` with its structure as the dialect takes it, and where that now comes from."""
+    """Rewrite the structure of `node` for the dialect; return it with its new place."""
     for _ in range(_MAX_STEPS):
         for step in STEPS:
             changed = step(node, place, run)
@@ -43,7 +43,7 @@ def rewrite_structure(node: Node, place: SchemaPlace, run: Conversion) -> tuple[
 
 
 def without_keywords(node: Node, *keys: str) -> Node:
-    """`node` less some keywords."""
+    """Return `node` without some keywords."""
     return {key: value for key, value in node.items() if key not in keys}
 
 
@@ -61,7 +61,7 @@ def _as_node(schema: Schema, place: SchemaPlace, run: Conversion) -> Node:
 def rewrite_references(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """A definition in the place of its reference, where one may not stand (so)."""
+    """Expand a definition where the dialect does not accept the reference."""
     if "$ref" not in node or run.dialect.refs == "keep":
         return None
     name, rest = name_of(node["$ref"]), without_keywords(node, "$ref")
@@ -80,7 +80,7 @@ def rewrite_references(
 def expand_definition(
     rest: Node, name: str, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace]:
-    """Definition `name` and its neighbours `rest` as one node.
+    """Merge definition `name` with its neighbors `rest` to one node.
 
     A definition inside itself is put in place `MAX_EXPANSIONS` times, then only its type.
     """
@@ -101,7 +101,7 @@ def expand_definition(
 
 
 def _constraints_in_description(rest: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """`rest` with its constraints moved into the description."""
+    """Return `rest` with its constraints moved to the description."""
     for keyword in [key for key in rest if key not in ANNOTATIONS and key != "$defs"]:
         rest = run.drop_keyword(rest, keyword, place)
     return rest
@@ -110,7 +110,7 @@ def _constraints_in_description(rest: Node, place: SchemaPlace, run: Conversion)
 def follow_reference(
     schema: Schema, place: SchemaPlace, run: Conversion
 ) -> tuple[Schema, SchemaPlace] | None:
-    """`schema` with its own reference followed; None if that would not end."""
+    """Return `schema` with its own reference followed; None if that would not end."""
     while isinstance(schema, dict) and "$ref" in schema:
         name = name_of(schema["$ref"])
         if place.inside.count(name) >= MAX_EXPANSIONS:
@@ -128,14 +128,14 @@ def follow_reference(
 def rewrite_all_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """``allOf`` as one schema."""
+    """Merge ``allOf`` to one schema."""
     if "allOf" not in node or run.dialect.takes("allOf"):
         return None
     return merge_all_of(node, place, run)
 
 
 def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace]:
-    """`node` and the branches of its ``allOf`` as one schema, or told in the description."""
+    """Merge `node` with the branches of its ``allOf``, or describe them in words."""
     merged: Schema = without_keywords(node, "allOf")
     inside = place
     for branch in node["allOf"]:
@@ -160,7 +160,7 @@ def merge_all_of(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node,
 def rewrite_one_of(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """``oneOf`` as ``anyOf``; the same thing where no value fits two branches."""
+    """Rewrite ``oneOf`` as ``anyOf``, which is equal where no value fits two branches."""
     if "oneOf" not in node or run.dialect.takes("oneOf"):
         return None
     if "anyOf" in node:
@@ -175,7 +175,7 @@ def rewrite_one_of(
 def rewrite_null(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """ "Or null" as the provider spells it."""
+    """Spell "or null" as the provider does."""
     if run.dialect.null == "type":
         return None
     if "anyOf" in node:
@@ -209,7 +209,7 @@ def _mark_null(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 def unwrap_single_branch(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """A union of one as that one."""
+    """Replace a union of one branch by that branch."""
     if run.dialect.any_of == "keep" or len(node.get("anyOf", ())) != 1:
         return None
     branch, rest = node["anyOf"][0], without_keywords(node, "anyOf")
@@ -222,7 +222,7 @@ def unwrap_single_branch(
 def move_into_branches(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """What may not stand beside ``anyOf`` moved into its branches."""
+    """Move what must not be beside ``anyOf`` into its branches."""
     if "anyOf" not in node or run.dialect.any_of not in ("annotations", "alone"):
         return None
     rest = without_keywords(node, "anyOf", "$defs")
@@ -241,7 +241,7 @@ def move_into_branches(
 
 
 def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Constraints that fit no branch as one schema: strict mode gives up, others tell them."""
+    """Report constraints that fit no branch: refuse strict mode, or describe them."""
     run.refuse_strict(place, "anyOf", f"{run.dialect.provider} takes no constraints beside anyOf")
     for keyword in [key for key in moved if key not in ("description", "nullable")]:
         node = run.drop_keyword(node, keyword, place)
@@ -249,7 +249,7 @@ def _unmovable(node: Node, moved: Node, place: SchemaPlace, run: Conversion) -> 
 
 
 def split_types(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """A list of types as a union of schemas with one type each."""
+    """Rewrite a list of types as a union of schemas of one type each."""
     kinds = node.get("type")
     if isinstance(kinds, str) or run.dialect.type_lists or "anyOf" in node:
         return None
@@ -271,7 +271,7 @@ _OUTSIDE = ANNOTATIONS | {"$defs", "nullable", "type"}
 
 
 def _of_type(node: Node, kind: str) -> Node | None:
-    """What `node` says about values of one type; None if it admits none."""
+    """Return what `node` says about values of one type; None if it admits none."""
     branch: Node = {"type": kind}
     for key, value in node.items():
         if key == "enum":
@@ -291,7 +291,7 @@ _NUMBER_FORMATS = frozenset({"float", "double", "int32", "int64"})
 
 
 def widen_union(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace] | None:
-    """A union as one wide schema, where no union is taken at all."""
+    """Rewrite a union as one wide schema, where no union is accepted."""
     if "anyOf" not in node or run.dialect.any_of != "none":
         return None
     rest = without_keywords(node, "anyOf")
@@ -324,7 +324,7 @@ def _one_enum(lists: list[list[Any] | None]) -> Node:
 
 
 def _widest(node: Node, branches: list[Node], run: Conversion, place: SchemaPlace) -> Node:
-    """The narrowest type that holds all branches, and the union in the description."""
+    """Return the narrowest type that admits all branches, with the union in its description."""
     told = run.drop_keyword({**node, "anyOf": branches or node["anyOf"]}, "anyOf", place)
     kinds = {types_of(branch) for branch in branches}
     if len(kinds) != 1 or None in kinds:

@@ -9,12 +9,12 @@ Fault = tuple[tuple[str | int, ...], bool]
 
 
 def _tags(faults: Collection[Fault]) -> set[str | int]:
-    """Keys right below the union of which the branch wants another value."""
+    """Return the keys right below the union whose value the branch refuses."""
     return {path[0] for path, is_fixed in faults if is_fixed and len(path) == 1}
 
 
 def closest_branch(tried: Sequence[Collection[Fault]]) -> int | None:
-    """The branch that was evidently meant, by what is wrong in each; None if that is not evident.
+    """Return the branch that the sender evidently intended, by its errors; None if unclear.
 
     >>> closest_branch([[(("kind",), True)], [(("size",), False)]])
     1
@@ -31,6 +31,6 @@ def closest_branch(tried: Sequence[Collection[Fault]]) -> int | None:
 
 
 def common_tag(tried: Sequence[Collection[Fault]]) -> str | int | None:
-    """The one key that every branch wants another value of."""
+    """Return the one key whose value every branch refuses; None if there is none."""
     common = set.intersection(*map(_tags, tried)) if tried else set()
     return common.pop() if len(common) == 1 else None

@@ -44,11 +44,11 @@ class BoundedValidator:
         self.is_wide = unions and any(map(_is_wide, all_subschemas(schema)))
 
     def runs_before_pydantic(self, size: int) -> bool:
-        """Whether a text of so many characters is asked about before pydantic is."""
+        """Tell if a text of this many characters is judged here first."""
         return self.is_recursive or size > (LARGE if self.is_wide else LONG)
 
     def refuses(self, text: str | bytes, value: object) -> bool:
-        """Whether a value surely does not fit, asked before pydantic would take for ever.
+        """Tell if a value surely does not fit, before pydantic would take too long.
 
         Args:
             text: As it was sent.
@@ -64,7 +64,7 @@ class BoundedValidator:
         )
 
     def errors(self, value: object) -> list[FieldError]:
-        """At most `MOST` fields that failed; none if only the type's own code says no."""
+        """Return at most `MAX_ERRORS` errors; none if only the type's own code refuses."""
         return self._judge().errors(value)
 
     def _judge(self) -> Mismatches:
@@ -83,7 +83,7 @@ class BoundedValidator:
 
 
 def _is_wide(part: Schema) -> bool:
-    """Whether it is a union of which several branches are no scalars."""
+    """Tell if a schema is a union with several branches that are no scalars."""
     branches = list_of(part, "anyOf") or list_of(part, "oneOf")
     holding = [b for b in branches if "$ref" in b or b.get("type") in ("array", "object")]
     return len(holding) > 1

@@ -61,7 +61,7 @@ class UnionFreeSchema:
     def _hide(
         self, copy: dict[str, object], old: Location, new: Location
     ) -> dict[str | int, Location]:
-        """Move a schema's own unions out of sight; where each has gone."""
+        """Replace a schema's own unions by a double negation; return their new places."""
         for keyword in self._dropped:
             copy.pop(keyword, None)
         places: dict[str | int, Location] = {}
@@ -82,7 +82,7 @@ class UnionFreeSchema:
         return places
 
     def _redirected(self, reference: str) -> str:
-        """A reference into a union leads to where the union has gone."""
+        """Return a reference into a union with the union's new place."""
         inside = [pair for pair in self._moved if reference.startswith(f"{pair[0]}/")]
         if not inside:
             return reference

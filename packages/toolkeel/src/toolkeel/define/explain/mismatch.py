@@ -81,7 +81,7 @@ class Mismatches:
         self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
 
     def errors(self, value: object) -> list[FieldError]:
-        """Every field that failed, one error each, of long lists those of the first items."""
+        """Return one error for each field that failed; of long lists only the first items."""
         cuts: set[Path] = set()
         start = _cut(value, (), cuts, self._names)
         if cuts and (found := [each for each in self._all(start) if each.path not in cuts]):
@@ -105,7 +105,7 @@ class Mismatches:
         return list(fields.values())
 
     def _compiled(self, where: Location) -> jsonschema_rs.Validator | None:
-        """A place in the form without unions, compiled; None if it does not stand alone."""
+        """Compile a place in the union-free form; None if it depends on others."""
         if where in self._branches:
             return self._branches[where]
         import jsonschema_rs  # long imported, by whoever compiled the schema
@@ -128,7 +128,7 @@ class Mismatches:
     def _add(
         self, fault: jsonschema_rs.ValidationError, prefix: Path, fields: _Fields, level: int
     ) -> None:
-        """Put one fault into words; a union is asked what was meant."""
+        """Add one fault in words; for a union, those of the intended branch."""
         assert self._form is not None
         where = _place(fault)
         path = (*prefix, *fault.instance_path)
@@ -179,7 +179,7 @@ class Mismatches:
         _merge(fields, FieldError(path, phrase, describe_value(value)))
 
     def _because(self, fault: jsonschema_rs.ValidationError) -> str:
-        """The condition under which it is a fault, if it stands under one."""
+        """Return the condition under which a fault is one; empty if there is none."""
         assert self._form is not None
         path = tuple(fault.schema_path)
         for index in range(len(path) - 1, -1, -1):
@@ -198,7 +198,7 @@ class Mismatches:
         return ""
 
     def _phrase(self, where: Location, schema: Schema, value: object) -> str:
-        """What the schema wants, kept by its place: only the nearest option depends on the value."""
+        """Return what the schema expects, cached by place unless it depends on the value."""
         phrase = self._phrases.get(where)
         if phrase is None:
             phrase = self._phrases[where] = describe_expected([schema], self._root)
@@ -211,7 +211,7 @@ class Mismatches:
         return any(branch is not None and branch.is_valid(value) for branch in branches)
 
     def _tried(self, value: object, where: Location, count: int) -> list[_Faults]:
-        """The faults of each branch that takes values of this type at all."""
+        """Return the faults of each branch that admits the value's type."""
         tried = []
         for index in range(count):
             branch = self._compiled((*where, index))
@@ -222,7 +222,7 @@ class Mismatches:
 
 
 def _cut(value: object, path: Path, cuts: set[Path], names: set[str]) -> object:
-    """The value with the first items of long lists and objects; where they were cut goes to `cuts`.
+    """Return the value with the first items of long lists and objects; add the places to `cuts`.
 
     The validator makes an object of every fault, a million if there are so many. What lies deeper
     than any list worth cutting is left as it is, and so are keys that the schema names.
@@ -261,7 +261,7 @@ _OF_THE_VALUE = frozenset(
 
 
 def _merge(fields: _Fields, error: FieldError) -> None:
-    """One error a field: what else is wrong with it is added to what was expected."""
+    """Merge errors of one field: further faults are added to what was expected."""
     known = fields.get(error.path)
     if known is None:
         fields[error.path] = error
@@ -274,7 +274,7 @@ def _merge(fields: _Fields, error: FieldError) -> None:
 
 
 def _place(fault: jsonschema_rs.ValidationError) -> Location:
-    """Where the schema stands that a fault is of."""
+    """Return the place of the schema that a fault is about."""
     where = fault.schema_path
     if fault.kind.name == "propertyNames":  # it ends at the rule that the name breaks
         return tuple(where[: len(where) - where[::-1].index("propertyNames")])
@@ -288,7 +288,7 @@ def _errors(
     root: Schema,
     because: str,
 ) -> Iterator[FieldError]:
-    """What a fault that is no union's says, for the model.
+    """Yield the errors of a fault that is not a union's, for the model.
 
     Args:
         schema: The schema that the fault is of; None if it lies in another document.
@@ -344,7 +344,7 @@ def _phrase(
 
 
 def _from_kind(kind: jsonschema_rs.ValidationErrorKind) -> Schema:
-    """As much of the schema as the fault itself tells."""
+    """Return as much of the schema as the fault itself contains."""
     for attribute, keyword in _KEYWORDS.items():
         if hasattr(kind, attribute):
             return {keyword or kind.name: getattr(kind, attribute)}

@@ -34,7 +34,7 @@ _KEYS = 8  # keys of an object that a phrase still lists
 
 
 def describe_type(schema: object, root: Schema | None = None) -> str:
-    """What a value of this schema is, as a phrase that follows "expected".
+    """Describe the values of a schema, as a phrase that follows "expected".
 
     Args:
         schema: A JSON Schema, or True or False.
@@ -177,7 +177,7 @@ PLAIN: Mapping[object, str] = {
 
 
 def plain_type(schema: object) -> object:
-    """The type of a schema that says no more than that about its values; else None."""
+    """Return the type of a schema that says nothing else about its values; else None."""
     if type(schema) is not dict or not _BEYOND_TYPE.isdisjoint(schema):
         return None
     kind = schema.get("type")
@@ -230,7 +230,7 @@ def _object(schema: Schema, root: Schema, depth: int) -> str:
 
 
 def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
-    """Names, and the values of those that can have only one: they tell a union's branches apart."""
+    """Describe keys, with their value where it is fixed, which tells a union's branches apart."""
     shown = []
     for name in names[:_KEYS]:
         value = properties.get(name)
@@ -241,7 +241,7 @@ def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
 
 
 def describe_condition(schema: object, root: Schema) -> str:
-    """What holds of an object that fits a schema, as a clause; empty if it has no plain words.
+    """Describe objects that fit a schema, as a clause; empty if there are no plain words.
 
     >>> describe_condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
     '"kind" is "card" and "pin" is given'
@@ -255,7 +255,7 @@ def describe_condition(schema: object, root: Schema) -> str:
 
 
 def count_noun(number: object, noun: str) -> str:
-    """A number of things.
+    """Return a number with its noun, in the plural where needed.
 
     >>> count_noun(1, "key"), count_noun(2, "key")
     ('1 key', '2 keys')
@@ -264,7 +264,7 @@ def count_noun(number: object, noun: str) -> str:
 
 
 def quote_names(names: Collection[object]) -> str:
-    """Names in quotation marks, the first few of many."""
+    """Join the first few of many names in quotation marks."""
     shown = ", ".join(quoted(str(name)) for name in list(names)[:_KEYS])
     return f"{shown}, … ({len(names)} in all)" if len(names) > _KEYS else shown
 
@@ -279,7 +279,7 @@ def _one_of(options: object) -> str:
 
 
 def join_alternatives(phrases: Iterable[str]) -> str:
-    """Phrases as alternatives, each once."""
+    """Join distinct phrases with commas and "or"."""
     distinct = list(dict.fromkeys(phrases))
     if len(distinct) > _KEYS:
         distinct = [*distinct[:_KEYS], "…"]
@@ -290,7 +290,7 @@ def join_alternatives(phrases: Iterable[str]) -> str:
 
 
 def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
-    """The plain schemas that hold in place: references followed, unions and `allOf` opened."""
+    """Return the plain schemas that apply in place: references, unions and `allOf` opened."""
     only = schemas[0] if len(schemas) == 1 else None
     if isinstance(only, (dict, Mapping)) and COMPOSED.isdisjoint(only):  # most
         return [only]
@@ -302,7 +302,7 @@ def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
 
 
 def describe_value(value: object) -> str:
-    """What was received, in at most 80 characters; large values are counted, not shown.
+    """Describe a received value in at most 80 characters; large ones are only counted.
 
     >>> describe_value("twelve")
     '"twelve" (a string)'
@@ -349,7 +349,7 @@ def _json(value: object) -> str:
 
 
 def short_json(value: object) -> str:
-    """A value as JSON text, or what it is if that is long.
+    """Return a value as JSON text, or a description if that is long.
 
     >>> short_json("5"), short_json(True)
     ('"5"', 'true')
@@ -361,12 +361,12 @@ def short_json(value: object) -> str:
 
 
 def quoted(text: str) -> str:
-    """Text as JSON writes it, half surrogate pairs replaced."""
+    """Return a text as JSON writes it, with half surrogate pairs replaced."""
     if not text.isascii():
         text = text.encode("utf-8", "replace").decode()
     return encode_basestring(text)
 
 
 def cut(text: str, length: int) -> str:
-    """Text of at most `length` characters."""
+    """Shorten a text to `length` characters."""
     return text if len(text) <= length else text[: length - 1] + "…"

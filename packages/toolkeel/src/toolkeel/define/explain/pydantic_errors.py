@@ -59,7 +59,7 @@ _UNSENT: Any = object()
 
 
 def pydantic_errors(error: ValidationError, schema: Schema, data: object) -> list[FieldError]:
-    """One `FieldError` for each field that pydantic refused.
+    """Return one `FieldError` for each field that pydantic refused.
 
     Args:
         error: What validation raised.
@@ -73,7 +73,7 @@ def pydantic_errors(error: ValidationError, schema: Schema, data: object) -> lis
 def refused_fields(
     errors: Sequence[Mapping[str, Any]], schema: Schema, data: object
 ) -> list[FieldError]:
-    """The same, of errors in pydantic's own form."""
+    """Return one `FieldError` for each field in errors of pydantic's own form."""
     if (plain := _plain_fields(errors, schema)) is not None:
         return plain
     errors = [each for each in errors if each["type"] != "default_factory_not_called"]
@@ -88,7 +88,7 @@ def refused_fields(
 
 
 def _plain_fields(errors: Sequence[Mapping[str, Any]], root: Schema) -> list[FieldError] | None:
-    """The fields, if all are values of another type at properties of a plain root, as most are."""
+    """Return the fields if all errors are wrong types at a plain root, as most are."""
     properties = root.get("properties")
     if not isinstance(properties, dict) or not COMPOSED.isdisjoint(root):
         return None
@@ -138,7 +138,7 @@ def _value_at(data: object, path: Path) -> object:
 
 
 def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object, ...]:
-    """The branch of a union that pydantic calls `tag`; all of them if none is called so."""
+    """Return the branch of a union that pydantic calls `tag`; all if none is called so."""
     for schema in alternatives(schemas, root):
         discriminator = schema.get("discriminator")
         mapping = (
@@ -152,7 +152,7 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
 
 
 def _branches_meant(found: list[_Found], level: int, root: Schema, data: object) -> list[_Found]:
-    """Of a union's branches, keep the errors of the one that was meant, or one for them all."""
+    """Reduce the errors of a union's branches to the intended one, or to one for all."""
     kept: list[_Found] = []
     unions: dict[Path, dict[str, list[_Found]]] = {}
     for each in found:
@@ -186,7 +186,7 @@ def _is_of_another_kind(found: _Found) -> bool:
 def _whole_union(
     branches: Iterable[list[_Found]], tag: str | int | None, path: Path, root: Schema, data: object
 ) -> _Found:
-    """One error for all branches: at the key they are told apart by, or at the union."""
+    """Return one error for all branches: at the key that tells them apart, or at the union."""
     path = path if tag is None else (*path, tag)
     value = _value_at(data, path)
     if value is _UNSENT:
@@ -254,7 +254,7 @@ def _message(error: Mapping[str, Any]) -> str:
 
 
 def _tag_error(found: _Found, root: Schema) -> FieldError | None:
-    """A discriminator that is missing or names no branch: the fault is in that one key."""
+    """Return the error of a discriminator that is missing or names no branch."""
     key = str(found.error["ctx"]["discriminator"]).strip("'")
     schemas = child_schemas(found.schemas, key, root)
     if not schemas:

@@ -41,7 +41,7 @@ _KNOWN = ("http://json-schema.org/", "https://json-schema.org/")
 
 
 def to_plain_schema(schema: object) -> dict[str, object] | bool:
-    """The schema as JSON data that nobody else holds."""
+    """Return the schema as JSON data of its own."""
     if isinstance(schema, bool):
         return schema
     if not isinstance(schema, Mapping):
@@ -74,7 +74,7 @@ def _not_a_number(text: str) -> NoReturn:
 
 
 def is_too_deep(schema: Mapping[str, object]) -> bool:
-    """Whether more objects and arrays lie within each other than are read."""
+    """Tell if more objects and arrays are nested than are read."""
     level: list[object] = [schema]
     for _ in range(MAX_DEPTH):
         level = [
@@ -137,7 +137,7 @@ class _WorkEstimate:
         self._rings: dict[int, int] = {}
 
     def work(self, part: Schema, home: Schema, path: tuple[int, ...]) -> int:
-        """How many schemas a value, or one value within it, meets at most.
+        """Count how many schemas a value, or one within it, is tried against at most.
 
         Args:
             part: The first.
@@ -174,7 +174,7 @@ class _WorkEstimate:
         return self._known[one]
 
     def _targets(self, reference: object, home: Schema) -> list[Schema]:
-        """What a reference can lead to: rather too much than too little."""
+        """Return all schemas that a reference may lead to, rather too many than too few."""
         if not isinstance(reference, str) or reference.startswith(_KNOWN):
             return []
         place, _, fragment = reference.partition("#")
@@ -192,7 +192,7 @@ def _has_id(schema: Schema) -> bool:
 
 
 def _tail(name: str) -> str:
-    """The end of an id, an anchor or a reference, by which it is told from others."""
+    """Return the end of an id, anchor or reference, which tells it from others."""
     return unquote(
         name.rstrip("#").rpartition("/")[2].rpartition(":")[2].rpartition("#")[2]
     ).lower()

@@ -30,7 +30,7 @@ _LINE = 400
 
 
 def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidArguments:
-    """The failure the model is told: every field, at most 20 of them, and what to do next.
+    """Build the error for the model: at most 20 fields, and what to do next.
 
     >>> error = FieldError(("n",), "an integer", '"x" (a string)')
     >>> print(invalid_arguments("count", [error]).text)
@@ -48,7 +48,7 @@ def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidAr
 
 
 def list_errors(errors: Sequence[FieldError]) -> str:
-    """Every field that failed, a line each, at most 20 of them."""
+    """List the fields that failed, one per line, at most 20."""
     lines = [f"- {cut(error.__str__(), _LINE)}" for error in errors[:_LISTED]]
     more = len(errors) - len(lines)
     return "\n".join([*lines, f"- and {more} more"] if more else lines)
@@ -58,7 +58,7 @@ def list_errors(errors: Sequence[FieldError]) -> str:
 
 
 def describe_expected(schemas: Sequence[object], root: Schema, value: object = None) -> str:
-    """The phrase for a place in the arguments, with the nearest option if text was sent.
+    """Describe what a place expects, with the nearest option if a text was sent.
 
     Args:
         schemas: What may stand there; several if it lies within different branches of a union.
@@ -88,12 +88,12 @@ def _string_options(schemas: Sequence[object], root: Schema) -> Iterator[str]:
 def missing_field(
     path: Path, schemas: Sequence[object], root: Schema, because: str = ""
 ) -> FieldError:
-    """A required field that was not sent; `because` is the condition under which it is required."""
+    """Build the error for a required field; `because` is the condition that requires it."""
     return FieldError(path, f"{describe_expected(schemas, root)} (required{because})")
 
 
 def unknown_key(path: Path, known: Collection[str], patterns: Collection[str] = ()) -> FieldError:
-    """A key that the schema does not have; `known` are those it has, or their `patterns`."""
+    """Build the error for a key that is not among the `known` ones or their `patterns`."""
     matching = join_alternatives(f"a key matching {cut(pattern, 60)}" for pattern in patterns)
     if not known:
         return FieldError(path, matching or "no keys at all", "an unknown key")
@@ -107,13 +107,13 @@ def unknown_key(path: Path, known: Collection[str], patterns: Collection[str] = 
 def wrong_tag(
     path: Path, key: str, branches: Iterable[object], root: Schema, value: object
 ) -> FieldError:
-    """A key whose value tells a union's branches apart, with a value that none of them has."""
+    """Build the error for a key whose value selects no branch of a union."""
     children = child_schemas(list(branches), key, root)
     return FieldError((*path, key), describe_expected(children, root, value), describe_value(value))
 
 
 def known_keys(schemas: Sequence[object], root: Schema) -> list[str]:
-    """Names of the properties that an object of these schemas may have."""
+    """Return the names of the properties that objects of these schemas may have."""
     names: dict[str, None] = {}
     for schema in alternatives(schemas, root):
         names.update(dict.fromkeys(properties_of(schema)))
@@ -121,13 +121,13 @@ def known_keys(schemas: Sequence[object], root: Schema) -> list[str]:
 
 
 def child_schemas(schemas: Sequence[object], part: str | int, root: Schema) -> tuple[object, ...]:
-    """The schemas one step down."""
+    """Return the schemas of the value under a key or an index."""
     parts = (schema_at(schema, part) for schema in alternatives(schemas, root))
     return tuple(each for each in parts if isinstance(each, (dict, Mapping)))
 
 
 def nearest_name(name: str, candidates: Iterable[str]) -> str | None:
-    """The candidate that `name` was probably meant to be, or None.
+    """Return the candidate that `name` most resembles, or None.
 
     >>> nearest_name("departureDate", ["city", "departure_date"])
     'departure_date'

@@ -43,7 +43,7 @@ def modernize(annotation: object) -> Any:
 
 
 def _modern_typed_dict(old: type[Any]) -> Any:
-    """The same typed dict as one of typing_extensions'; it may hold itself."""
+    """Rebuild a typed dict of `typing` with `typing_extensions`; it may contain itself."""
     hints = typing.get_type_hints(old, include_extras=True)
     make: Any = TypedDict
     made = make(
@@ -64,7 +64,7 @@ def _modern_typed_dict(old: type[Any]) -> Any:
 
 
 def is_required(owner: Any, name: str, hint: object) -> bool:
-    """Whether a key of a typed dict must be there; qualifiers in postponed annotations count, too."""
+    """Tell if a key of a typed dict is required; postponed qualifiers count, too."""
     while get_origin(hint) is ReadOnly:
         [hint] = get_args(hint)
     if get_origin(hint) in (Required, NotRequired):
@@ -73,7 +73,7 @@ def is_required(owner: Any, name: str, hint: object) -> bool:
 
 
 def _is_typing_typed_dict(annotation: object) -> TypeIs[type[Any]]:
-    """Whether it is a typed dict of `typing`'s; `Any` and protocols have classes from there, too."""
+    """Tell if a class is a typed dict made by `typing`."""
     return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
 
 

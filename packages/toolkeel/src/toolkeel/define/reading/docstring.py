@@ -102,7 +102,7 @@ _FIELD = r"param|parameter|arg|argument|keyword|key|type|returns?|rtype|yields?|
 
 @cache
 def _markers() -> Mapping[str, re.Pattern[str]]:
-    """What a section begins with, by style; compiled for the first docstring that may have some."""
+    """Return the patterns that begin a section, by style; compiled on first use."""
     return {
         "google": re.compile(rf"^({_any_of(_TITLES)})[ \t]*[:：][ \t]*$", re.M | re.I),
         "numpy": re.compile(
@@ -113,20 +113,20 @@ def _markers() -> Mapping[str, re.Pattern[str]]:
 
 
 def _likeliest(text: str) -> str:
-    """The style with most markers, if there are any; the plainer marker loses a tie."""
+    """Return the style with most markers, if there are any; the plainer loses a tie."""
     counts = {style: len(marker.findall(text)) for style, marker in _markers().items()}
     best = max(("numpy", "sphinx", "google"), key=lambda style: counts[style])
     return best if counts[best] else ""
 
 
 def _parts(text: str, found: list[re.Match[str]]) -> Iterator[tuple[re.Match[str], str]]:
-    """Each marker, and what stands between it and the next one."""
+    """Yield each marker with the text up to the next one."""
     for marker, following in zip(found, [*found[1:], None], strict=True):
         yield marker, text[marker.end() : following.start() if following else len(text)]
 
 
 def _sections(parts: Parts) -> Iterator[tuple[str, str]]:
-    """Titles, in lower case, and bodies."""
+    """Yield lower-case titles with their bodies."""
     return ((title[1].lower(), body.strip("\n")) for title, body in parts)
 
 
@@ -155,14 +155,14 @@ def _read_google(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]
 
 
 def _without_type(returns: str) -> str:
-    """What is returned, less the type that may stand before it."""
+    """Return the text of a ``Returns`` section without the type before it."""
     kind, colon, text = returns.partition(":")
     typed = colon and (kind.endswith("]") or not any(map(str.isspace, kind)))
     return text if typed and kind else returns
 
 
 def _indented(body: str) -> Iterator[str]:
-    """The lines that belong to a section: those up to the first one back at the margin."""
+    """Return the lines of a section up to the first one back at the margin."""
     for number, line in enumerate(body.splitlines()):
         if line and not line[0].isspace() and number:
             return
@@ -170,7 +170,7 @@ def _indented(body: str) -> Iterator[str]:
 
 
 def _google_entries(body: str, title: str, problems: list[str]) -> Entries:
-    """The entries ``name (type): text``, wrapped text joined."""
+    """Yield the entries ``name (type): text``, with wrapped text joined."""
     entries: Entries = []
     base = -1
     blank = False
@@ -214,7 +214,7 @@ def _read_numpy(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]:
 
 
 def _numpy_entries(body: str) -> Entries:
-    """Names, or types of what is returned, at the margin; their texts below, indented."""
+    """Yield names, or types of return values, with the indented text below each."""
     entries: Entries = []
     for line in body.splitlines():
         if line and not line[0].isspace():
@@ -246,7 +246,7 @@ def _read_sphinx(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]
 
 
 def _field_text(body: str) -> Iterator[str]:
-    """A field's lines: after a blank one only those indented, and no other field's."""
+    """Return the text of a Sphinx field; after a blank line only what is indented."""
     blank = False
     for number, line in enumerate(body.splitlines()):
         if not line.strip():
@@ -265,7 +265,7 @@ _READERS: Mapping[str, Callable[[Parts, list[str]], tuple[Entries, list[str]]]] 
 
 
 def _params(entries: Entries, problems: list[str]) -> dict[str, str]:
-    """Texts by name, of names and texts as they are written."""
+    """Return descriptions by parameter name, from names and texts as written."""
     params: dict[str, str] = {}
     for names, text in entries:
         for written in names.split(","):

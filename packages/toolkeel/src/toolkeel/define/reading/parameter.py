@@ -43,7 +43,7 @@ class ParameterField:
     field_infos: tuple[FieldInfo, ...] = ()
 
     def with_description(self) -> Any:
-        """The annotation with the description."""
+        """Return the annotation with the description."""
         from pydantic.fields import FieldInfo
 
         if not self.description:
@@ -52,7 +52,7 @@ class ParameterField:
 
 
 def is_field(item: object) -> TypeIs[FieldInfo]:
-    """Whether it is what pydantic's `Field` gives.
+    """Tell if an object is made by pydantic's `Field`.
 
     Nothing is, as long as nobody has loaded that; to load it takes as long as all of this package.
     """
@@ -61,7 +61,7 @@ def is_field(item: object) -> TypeIs[FieldInfo]:
 
 
 def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterField:
-    """One parameter, with its description, its default, and what makes the default.
+    """Return a parameter with its description, default and default factory.
 
     Args:
         parameter: Of a function.
@@ -86,7 +86,7 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
 
 
 def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory | None]:
-    """The default, and what makes it for each call; the last `Field` that says one counts."""
+    """Return the default and its factory; the last `Field` with one counts."""
     for info in reversed(infos):
         if info.default is not PydanticUndefined and info.default is not ...:
             return info.default, _constant(info.default)
@@ -103,7 +103,7 @@ def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory |
 def _description(
     metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
 ) -> str | None:
-    """The description: a `Field`'s, a text in the annotation, or else the docstring's."""
+    """Return the description of a `Field`, of the annotation, or of the docstring."""
     told = [info.description for info in infos if info.description]
     if told:
         return told[-1]
@@ -138,7 +138,7 @@ def _is_empty(info: FieldInfo) -> bool:
 
 
 def _without_default(info: FieldInfo, described: bool) -> FieldInfo:
-    """What a `Field` says without its default; and without its description, if not `described`."""
+    """Return a `Field` without its default, and without description unless `described`."""
     dropped = ["default", "default_factory"]
     plain = copy.copy(info)
     plain.default, plain.default_factory = PydanticUndefined, None

@@ -141,7 +141,7 @@ def _parameters(
     hints: Mapping[str, Any],
     caller: FrameType | None,
 ) -> Iterator[Parameter]:
-    """Its parameters with their types, without ``self``; the keys of an unpacked dictionary too."""
+    """Return parameters with their types, without ``self``; unpacked keys are included."""
     for index, parameter in enumerate(raw.parameters.values()):
         if index == 0 and _is_unbound_self(function, parameter):
             continue
@@ -176,7 +176,7 @@ def _parameters(
 
 
 def _keys(inner: Any, title: str, caller: FrameType | None) -> Iterator[Parameter]:
-    """The keys of a `TypedDict` as keyword-only parameters."""
+    """Return the keys of a `TypedDict` as keyword-only parameters."""
     for name, hint in _hints_of(inner, title, caller).items():
         required, annotation = name in inner.__required_keys__, hint
         while (origin := get_origin(annotation)) in QUALIFIERS:
@@ -192,7 +192,7 @@ def _names_self(annotation: object) -> bool:
 
 
 def _receiver(function: Function) -> list[str]:
-    """What a method calls its instance: no other value can go by that name."""
+    """Return the name of a method's instance, which no other parameter may have."""
     inner: Any = unwrap_partials(function)
     if inspect.ismethod(inner):
         plain: Any = inner.__func__
@@ -210,7 +210,7 @@ def _receiver(function: Function) -> list[str]:
 
 
 def function_name(function: Function) -> str:
-    """A callable's own name; of an object, its class's name in snake case.
+    """Return a callable's name; of an object, its class's name in snake case.
 
     Raises:
         DefinitionError: for a lambda, which has none.
@@ -225,27 +225,27 @@ def function_name(function: Function) -> str:
 
 
 def unwrap_partials(function: Function) -> Function:
-    """The callable that partials are of."""
+    """Return the callable inside partials."""
     while isinstance(function, functools.partial):
         function = function.func
     return function
 
 
 def _called(function: Function) -> Function:
-    """What really runs, behind partials and callable objects."""
+    """Return what really runs, inside partials and callable objects."""
     inner = unwrap_partials(function)
     plain = inspect.isroutine(inner) or isinstance(inner, type)
     return inner if plain else type(inner).__call__
 
 
 def plain_function(function: Function) -> Function:
-    """The function behind partials, methods and callable objects: where annotations live."""
+    """Return the function inside partials, methods and callable objects."""
     inner = _called(function)
     return getattr(inner, "__func__", inner)
 
 
 def _sources_of_hints(function: Function) -> Iterator[Any]:
-    """Where a callable's annotations may stand, the last one counts; a class has three places."""
+    """Return where annotations may be found; the last one counts."""
     plain = inspect.unwrap(plain_function(function))
     if isinstance(plain, type):
         yield plain
@@ -256,7 +256,7 @@ def _sources_of_hints(function: Function) -> Iterator[Any]:
 
 
 def _is_method(function: Function, raw: inspect.Signature) -> bool:
-    """Whether it is a function of a class body, waiting for its instance."""
+    """Tell if a function of a class body still waits for its instance."""
     first = next(iter(raw.parameters.values()), None)
     return first is not None and _is_unbound_self(function, first)
 
@@ -271,13 +271,13 @@ def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
 
 
 def _own_annotation(parameter: inspect.Parameter) -> object:
-    """What a ``__signature__`` written by hand says; nothing, if that is still text."""
+    """Return a resolved annotation of a handwritten ``__signature__``; else nothing."""
     known = parameter.annotation
     return Any if known is MISSING or isinstance(known, str) else known
 
 
 def _bound_by_partial(function: Function) -> list[str]:
-    """Parameters that a partial has fixed: the model shall not choose them."""
+    """Return the names of parameters that a partial has fixed."""
     inner, fixed = function, set[str]()
     while isinstance(inner, functools.partial):
         fixed.update(inner.keywords)
@@ -289,7 +289,7 @@ def _bound_by_partial(function: Function) -> list[str]:
 
 
 def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
-    """Resolved annotations; postponed ones also see the names around the definition."""
+    """Resolve annotations; postponed ones also see the names around the definition."""
     hints: dict[str, Any] = {}
     for plain in _sources_of_hints(function):
         hints |= _hints_of(plain, title, caller)
@@ -327,7 +327,7 @@ def _locals(plain: Function, caller: FrameType | None) -> Mapping[str, object]:
 
 
 def _closed_over(plain: Function) -> dict[str, object]:
-    """What the function takes from around it, as far as it is there already."""
+    """Return the variables that the function closes over, as far as they exist already."""
     code, cells = getattr(plain, "__code__", None), getattr(plain, "__closure__", None) or ()
     names: dict[str, object] = {}
     for name, cell in zip(code.co_freevars if code else (), cells, strict=False):
@@ -337,7 +337,7 @@ def _closed_over(plain: Function) -> dict[str, object]:
 
 
 def _unresolved(annotations: Mapping[str, object], error: Exception) -> tuple[str, str]:
-    """Which parameter an unresolvable name belongs to, and the name."""
+    """Return the parameter that an unresolvable name belongs to, and the name."""
     name = getattr(error, "name", None) or str(error)
     for parameter, annotation in annotations.items():
         if str(name) in str(annotation):
@@ -356,5 +356,5 @@ def _body_kind(function: Function) -> BodyKind:
 
 
 def calling_frame() -> FrameType | None:
-    """The frame that calls the function that calls this one."""
+    """Return the frame that calls the caller of this function."""
     return sys._getframe(2) if hasattr(sys, "_getframe") else None

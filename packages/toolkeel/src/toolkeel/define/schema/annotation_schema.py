@@ -26,7 +26,7 @@ def from_annotations(
     rest: Mapping[str, object],
     forbid_unknown: bool,
 ) -> tuple[dict[str, Any], Callable[..., Values], SchemaFacts]:
-    """Schema, validator and facts of parameters, all of them made by pydantic at once.
+    """Build schema, validator and facts of parameters, all by pydantic at once.
 
     Args:
         title: The tool's name.
@@ -72,7 +72,7 @@ def typed_dict(
 
 
 def describe_reason(error: Exception) -> str:
-    """Why a type has no JSON form, in a line without pydantic's advice, which is for its own models."""
+    """Return why a type has no JSON form, in one line without pydantic's advice."""
     if isinstance(error, LookupError):
         return "it is no type"
     text = str(error).splitlines()[0].partition(". Set `")[0]
@@ -82,7 +82,7 @@ def describe_reason(error: Exception) -> str:
 def no_json_form_error(
     title: str, fields: Mapping[str, object], error: Exception
 ) -> DefinitionError:
-    """Find the parameter that is to blame by trying each alone."""
+    """Build the error that names the parameter without JSON form, trying each alone."""
     culprit, text = "a parameter", describe_reason(error)
     for name, annotation in fields.items():
         try:

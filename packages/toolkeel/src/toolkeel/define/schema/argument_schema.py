@@ -88,7 +88,7 @@ class ArgumentSchema:
 def from_parameters(
     title: str, parameters: Sequence[Parameter], docs: Mapping[str, str], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """Arguments of a function.
+    """Compile the arguments of a function.
 
     Args:
         title: The tool's name, for messages.
@@ -118,7 +118,7 @@ def from_parameters(
 
 
 def function_defaults(parameters: Iterable[Parameter]) -> dict[str, object]:
-    """The defaults that a function itself has, by parameter."""
+    """Return the defaults that the function itself has, by parameter."""
     return {
         parameter.name: parameter.default
         for parameter in parameters
@@ -145,7 +145,7 @@ def _advertise(
 
 
 def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
-    """Whether a value is refused for a parameter by its type, whatever the others may be."""
+    """Tell if a parameter's type refuses a value, whatever the other parameters are."""
     try:
         validate(to_json({key: value}))
     except ValidationError as error:
@@ -161,7 +161,7 @@ def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
 def _with_aliases(
     title: str, made: ArgumentSchema, keys: Mapping[str, str], open: bool
 ) -> ArgumentSchema:
-    """Say which parameters go by another name; no two may go by one.
+    """Return the arguments with aliases of parameters, each used once.
 
     Args:
         title: The tool's name.
@@ -185,7 +185,7 @@ def _with_aliases(
 def _with_reserved_names(
     title: str, made: ArgumentSchema, keys: Mapping[str, str]
 ) -> ArgumentSchema:
-    """Keep ``**kwargs`` from taking an unchecked value for a parameter that goes by another name."""
+    """Keep ``**kwargs`` from taking a value under an aliased parameter's own name."""
     names = set(keys) - set(keys.values())
 
     def validate(text: str | bytes) -> Values:
@@ -204,7 +204,7 @@ def _with_reserved_names(
 
 
 def _default_filler(given: Mapping[str, ParameterField]) -> Callable[[Values], None] | None:
-    """What makes the defaults that are made anew for each call; None if there are none."""
+    """Return the function that makes fresh defaults for each call; None if there are none."""
     factories = {name: field.factory for name, field in given.items() if field.factory}
     if not factories:
         return None
@@ -225,7 +225,7 @@ def compile_arguments(
     fill: Callable[[Values], None] | None,
     facts: SchemaFacts,
 ) -> ArgumentSchema:
-    """Both ways to validate, from all that is known of a schema.
+    """Build an `ArgumentSchema` from a schema, its validator and its facts.
 
     Args:
         title: The tool's name.
@@ -279,7 +279,7 @@ class _Validator:
         self._mixed = mixed
 
     def validate(self, text: str | bytes) -> Values:
-        """The arguments of a text, where pydantic alone would take too much, or too long."""
+        """Validate a text where pydantic alone would accept too much or take too long."""
         judged = self.bounded.runs_before_pydantic(len(text))
         if self._gaps is None and not judged:
             return self._validate(text)

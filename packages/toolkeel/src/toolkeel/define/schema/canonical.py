@@ -21,7 +21,7 @@ _SCALARS = frozenset((str, int, float, bool, type(None)))
 
 
 def canonical_json(values: Mapping[str, object], keys: Mapping[str, str]) -> dict[str, object]:
-    """Validated arguments as JSON data, made anew.
+    """Return validated arguments as the JSON data that the model could have sent.
 
     Args:
         values: By parameter name.
@@ -35,7 +35,7 @@ def canonical_json(values: Mapping[str, object], keys: Mapping[str, str]) -> dic
 
 
 def aliases_of(infos: Mapping[str, Iterable[FieldInfo]]) -> dict[str, str]:
-    """The names of those fields that go by another one in JSON.
+    """Return by name the alias of each field that has another name in JSON.
 
     Args:
         infos: What is known of each field, by name.
@@ -56,7 +56,7 @@ def _key(info: FieldInfo) -> str | None:
 
 
 def _plain(value: object) -> object:
-    """`value` without models and secrets, which `to_json` would rename and hide."""
+    """Return `value` without models and secrets, which `to_json` would rename and hide."""
     if type(value) in _SCALARS:
         return value
     if isinstance(value, BaseModel):
@@ -80,12 +80,12 @@ def _plain_list(values: Collection[object]) -> list[object]:
 
 
 def _of_old_model(model: Any) -> object:
-    """A model of pydantic's first version."""
+    """Return the JSON data of a model of pydantic's first version."""
     return _plain(model.dict(by_alias=True, exclude_unset=True))
 
 
 def _of_model(model: Any) -> object:
-    """What was given of a model; a field's own serializer is asked unless it holds others."""
+    """Return the JSON data of the fields that were set in a model."""
     if model.__pydantic_root_model__:
         return _plain(model.root)
     dumped = model.model_dump(mode="json", by_alias=False, exclude_unset=True)

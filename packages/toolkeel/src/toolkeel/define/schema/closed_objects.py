@@ -38,7 +38,7 @@ STRICT_AND_CLOSED: Mapping[str, Any] = {"strict": True, "extra": "forbid"}
 
 
 def close_objects(schema: dict[str, Any], closing: bool, plain: bool = False) -> SchemaFacts:
-    """Close every object that is not open on purpose, and say what then holds.
+    """Close every object that is not open on purpose, and return the facts that then hold.
 
     Args:
         schema: What is advertised; the closed objects are marked in it.
@@ -59,14 +59,14 @@ def close_objects(schema: dict[str, Any], closing: bool, plain: bool = False) ->
 
 
 def object_schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
-    """Every object schema with named properties, however deep; the schema itself comes first."""
+    """Yield every object schema with named properties, the schema itself first."""
     for part in all_subschemas(schema):
         if "properties" in part and part.get("type") == "object":
             yield part
 
 
 def is_open(schema: Mapping[str, Any]) -> bool:
-    """Whether it takes keys that it does not name."""
+    """Tell if an object schema admits keys that it does not name."""
     return schema.get("additionalProperties", False) is not False
 
 
@@ -78,14 +78,14 @@ def forbid_unknown_keys(parts: Iterable[dict[str, Any]]) -> None:
 
 
 def has_untyped_values(schema: Mapping[str, Any]) -> bool:
-    """Whether a value without a type, or a number of a nested model, can occur."""
+    """Tell if values without a type, or numbers in nested models, can occur."""
     if "$defs" in schema or is_open(schema):
         return True
     return any(map(is_untyped, schema.get("properties", {}).values()))
 
 
 def is_untyped(part: object) -> bool:
-    """The same of one property."""
+    """Tell if a property can hold values without a type."""
     return (
         not isinstance(part, dict)
         or part.keys().isdisjoint(("type", "anyOf", "enum", "const"))
@@ -100,7 +100,7 @@ _PLAIN = frozenset([
 
 
 def is_strict_throughout(core: Mapping[str, Any]) -> bool:
-    """Whether the root's configuration holds for every part of a core schema.
+    """Tell if the root's configuration holds for every part of a core schema.
 
     A model or a dataclass has its own, and a field can say `strict=False`.
     """
@@ -113,7 +113,7 @@ def is_strict_throughout(core: Mapping[str, Any]) -> bool:
 
 
 def is_nested(schema: Mapping[str, Any]) -> bool:
-    """Whether a property can hold more than scalars and lists of them."""
+    """Tell if a property can hold more than scalars and lists of them."""
     kind = schema.get("type")
     if kind in ("string", "integer", "number", "boolean", "null"):
         return False
@@ -127,7 +127,7 @@ def is_nested(schema: Mapping[str, Any]) -> bool:
 def find_unknown_keys(
     value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
 ) -> Iterator[FieldError]:
-    """Keys that no closed object of the schema has; within unions nothing is looked for."""
+    """Yield errors for keys that no closed object has; unions are not searched."""
     while isinstance(target := resolve(schema.get("$ref"), root), Mapping):
         schema = target
     branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]

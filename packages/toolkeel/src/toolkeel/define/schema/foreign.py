@@ -38,7 +38,7 @@ _OF_OBJECTS = frozenset(("properties", "required", "anyOf", "oneOf", "allOf", "$
 
 
 def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], tuple[str, ...]]:
-    """A schema that compiles, as near to the given one as can be.
+    """Return a schema that compiles, as close to another's as possible.
 
     Args:
         schema: As somebody else wrote it.
@@ -90,7 +90,7 @@ def _remove_faults(schema: dict[str, Any]) -> list[str]:
 
 
 def _minimal_schema(schema: Schema) -> dict[str, Any]:
-    """The same arguments by their names, kinds and descriptions: what can always be run."""
+    """Return the arguments by name, type and description only, which always compiles."""
     parts = {
         name: {
             "type": part.get("type") if part.get("type") in _KINDS else list(_KINDS),
@@ -104,7 +104,7 @@ def _minimal_schema(schema: Schema) -> dict[str, Any]:
 
 
 def _translate_openapi(schema: dict[str, Any]) -> list[str]:
-    """Put what OpenAPI and generators say otherwise into JSON Schema's words, in place."""
+    """Replace OpenAPI's and generators' keywords by those of JSON Schema, in place."""
     problems = []
     for place, part in list(_places(schema, ())):
         if part.pop("nullable", None) is True and (place or "type" in part):
@@ -116,14 +116,14 @@ def _translate_openapi(schema: dict[str, Any]) -> list[str]:
 
 
 def _places(schema: Schema, place: Location) -> Iterator[tuple[Location, dict[str, Any]]]:
-    """Every schema within a schema, the innermost first, and where it is."""
+    """Yield every schema within a schema, the innermost first, and its place."""
     for step, inner in subschemas(schema):
         yield from _places(inner, (*place, *step))
     yield place, cast("dict[str, Any]", schema)
 
 
 def allow_null(schema: dict[str, Any]) -> None:
-    """Have a schema take null, too, in place: OpenAPI's ``nullable``."""
+    """Make a schema admit null, too, in place: OpenAPI's ``nullable``."""
     if isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
         if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
@@ -137,7 +137,7 @@ def allow_null(schema: dict[str, Any]) -> None:
 
 
 def _limit_depth(value: object, levels: int) -> tuple[Any, bool]:
-    """A value with only so many objects and arrays within each other, and whether it had more.
+    """Return a value cut at a depth of objects and arrays, and if anything was cut.
 
     ``{}`` takes all; where a schema is turned round or counted, that would refuse what the whole
     one takes, so there the keyword is left out.
@@ -160,7 +160,7 @@ _TURNED = frozenset([
 
 
 def _with_root_type(schema: Schema, root: str) -> dict[str, Any]:
-    """The schema with its kind said: ``["object", "null"]`` and no type at all stand for objects."""
+    """Return the schema with the type object where it has none, or that or null."""
     kept = dict(schema)
     kind = kept.get("type")
     among = isinstance(kind, list) and root in kind
@@ -171,7 +171,7 @@ def _with_root_type(schema: Schema, root: str) -> dict[str, Any]:
 
 
 def _with_dialect(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema with its dialect named, where its words betray an older one."""
+    """Return the schema with its dialect named, where its keywords show an older one."""
     if "$schema" in schema:
         return schema
     parts = list(all_subschemas(schema))
@@ -207,7 +207,7 @@ def _remove_fault(schema: dict[str, Any], error: DefinitionError) -> str:
 
 
 def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
-    """Where a reference or a name stands that leads nowhere; the validator names only its text."""
+    """Return the place of a reference that leads nowhere; the error has only its text."""
     found: list[tuple[int, list[str | int]]] = []
 
     def look(value: object, path: list[str | int]) -> None:
@@ -229,7 +229,7 @@ def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
 def _remove_keyword(
     schema: dict[str, Any], path: Sequence[str | int]
 ) -> tuple[list[str | int], object]:
-    """Remove the keyword that a place lies in; a whole schema is replaced by one that takes all."""
+    """Remove the keyword at a place; replace a wrong schema by one that admits all."""
     holder: Any = schema
     place: list[str | int] = []
     last: tuple[Any, str | int, list[str | int], bool] | None = None

@@ -65,14 +65,14 @@ class JsonSchemaValidator:
         self._flat_defaults = _flat_defaults(schema) if self.has_defaults else None
 
     def is_valid(self, value: object) -> bool:
-        """Whether the schema takes the value, which must be JSON data."""
+        """Tell if the schema admits a value of JSON data."""
         try:
             return self._validator.is_valid(value)
         except ValueError:  # not JSON, half a surrogate pair, nested beyond reason
             return False
 
     def errors(self, value: object) -> list[FieldError]:
-        """Every field that failed, at most 1000; empty if the value is valid.
+        """Return an error for each field that failed, at most 1000.
 
         Fields within a union are reported for the branch that was evidently meant, or else
         the union as one.
@@ -133,7 +133,7 @@ def compile_json_schema(
 def _with_regex_engine(
     compiled: Callable[..., jsonschema_rs.Validator],
 ) -> tuple[jsonschema_rs.Validator, Engine]:
-    """The validator by the linear engine; look-around and back-references need the other one.
+    """Return the validator with the linear regex engine, or the backtracking one if needed.
 
     The other one can be kept busy, so its steps backwards are bounded.
     """
@@ -158,7 +158,7 @@ def _is_of_a_pattern(error: Exception) -> bool:
 def arguments_from_schema(
     name: str, schema: Mapping[str, object], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """A tool's arguments, advertised and validated by a JSON Schema.
+    """Compile a tool's arguments from a JSON Schema.
 
     Args:
         name: The tool's, for messages.
@@ -200,7 +200,7 @@ def arguments_from_schema(
 
 
 def with_function_defaults(made: ArgumentSchema, own: Mapping[str, object]) -> ArgumentSchema:
-    """Arguments described elsewhere, with the function's own defaults for the rest.
+    """Add a function's own defaults to arguments that a schema describes.
 
     Args:
         made: By their description.
@@ -252,7 +252,7 @@ def check_tool_schema(schema: object, tool: str = "") -> None:
 
 
 def close_root(schema: Schema) -> dict[str, object]:
-    """The schema with unknown keys refused at its root, unless it says something about them.
+    """Return the schema with unknown keys refused at its root, unless it mentions them.
 
     >>> close_root({"type": "object", "properties": {}})["additionalProperties"]
     False
@@ -322,7 +322,7 @@ def _does_not_compile(error: Exception) -> NoReturn:
 
 
 def _flat_defaults(schema: Schema | bool) -> dict[str, object] | None:
-    """The defaults, if all are plain values of the root's own properties: the usual case."""
+    """Return the defaults if all are plain values of root properties, the usual case."""
     if not isinstance(schema, Mapping) or "$ref" in schema or "allOf" in schema:
         return None
     own = properties_of(schema).values()
@@ -336,7 +336,7 @@ def _flat_defaults(schema: Schema | bool) -> dict[str, object] | None:
 
 
 def _with_defaults(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> object:
-    """The value with defaults; the very same object if there was nothing to fill."""
+    """Return the value with defaults; the same object if there was nothing to fill."""
     if not isinstance(schema, Mapping) or id(schema) in within:
         return value
     within = (*within, id(schema))

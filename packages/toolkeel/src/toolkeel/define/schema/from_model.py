@@ -25,7 +25,7 @@ from toolkeel.define.schema.model_fields import without_fields
 def from_model(
     title: str, model: type[BaseModel], hidden: Sequence[str], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """Arguments described by a pydantic model.
+    """Compile a tool's arguments from a pydantic model.
 
     Args:
         title: The tool's name.

@@ -66,11 +66,11 @@ class Gaps:
         self.has_decimals = any(map(_is_decimal, all_subschemas(schema)))
 
     def errors(self, value: object, most: int = MAX_ERRORS) -> list[FieldError]:
-        """What is wrong with JSON data that pydantic has taken."""
+        """Return what is wrong with JSON data that pydantic has accepted."""
         return list(islice(self._at(value, self._root, ()), most))
 
     def find_lost_digits(self, text: str) -> list[FieldError]:
-        """The decimals in a text that has more digits than a JSON number keeps here."""
+        """Return errors for decimals with more digits than a JSON number holds here."""
         if not self.has_decimals or _LONG.search(text) is None:
             return []
         value = json.loads(text, parse_float=_Digits)
@@ -100,7 +100,7 @@ class Gaps:
                 yield from self._at(item, schema_at(schema, key), (*path, key))
 
     def _in_union(self, value: object, branches: list[object], path: Path) -> Iterator[FieldError]:
-        """The faults in the first branch of its type, if there is none without."""
+        """Return the faults in the first branch of the value's type; none if one has none."""
         first: list[FieldError] = []
         for branch in branches:
             if accepts(value, branch, self._root) or _is_exact_option(value, branch, self._root):
@@ -117,7 +117,7 @@ class Gaps:
         yield from first
 
     def _keys(self, value: Iterable[str], keys: Schema, path: Path) -> Iterator[FieldError]:
-        """Keys of another form, and keys that become one."""
+        """Yield errors for keys of a wrong form, and for keys that become equal."""
         target = resolve(keys["$ref"], self._root) if "$ref" in keys else keys
         made: dict[object, str] = {}
         read = _KEY_VALUES.get(str(keys.get("format")), str)
@@ -145,7 +145,7 @@ _TOO_LONG = "a decimal number as a string, since a number of so many digits woul
 
 
 def find_gaps(schema: Schema) -> Gaps | None:
-    """The gaps of an advertised schema; None if there are none, as in most."""
+    """Return the gaps of an advertised schema; None if there are none, as in most."""
     return Gaps(schema) if any(map(_has_gap, all_subschemas(schema))) else None
 
 
@@ -158,7 +158,7 @@ def _has_gap(part: Schema) -> bool:
 
 
 def _is_decimal(part: Schema) -> bool:
-    """Whether it is how pydantic advertises `Decimal`."""
+    """Tell if a schema is how pydantic advertises `Decimal`."""
     branches = list_of(part, "anyOf")[1:2] if "anyOf" in part else ()
     return bool(branches) and any(
         isinstance(b, Mapping) and b.get("pattern") == DECIMAL for b in branches
@@ -172,7 +172,7 @@ def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
 
 
 def _violates(value: object, schema: Schema) -> bool:
-    """Whether a value that pydantic may take breaks what this schema itself says of it."""
+    """Tell if a value that pydantic may accept breaks the schema's own keywords."""
     kind = type(value)
     if kind is str:
         text = str(value)
@@ -192,7 +192,7 @@ _KEY_PATTERNS = {
 
 
 def _is_invalid_key(key: str, keys: object) -> bool:
-    """Whether a key is not of the form that is advertised."""
+    """Tell if a key does not have the advertised form."""
     if not isinstance(keys, Mapping):
         return False
     known = _KEY_PATTERNS.get(str(keys.get("pattern")))
@@ -223,7 +223,7 @@ def _all_differ(items: list[object]) -> bool:
 
 
 def check_fillable(title: str, schema: Schema) -> None:
-    """See that every parameter has a value that fits it.
+    """Raise unless every parameter has a value that fits it.
 
     Raises:
         DefinitionError: naming the one that has none, and the fix.
@@ -246,7 +246,7 @@ def _no_options(part: Schema) -> bool:
 
 
 def _unfillable(schema: Schema) -> frozenset[str]:
-    """The references among the definitions that no finite value fits."""
+    """Return the references to definitions that no finite value fits."""
     defs = schema.get("$defs")
     known = dict(defs) if isinstance(defs, Mapping) else {}
     empty = frozenset(f"#/$defs/{name}" for name in known)
@@ -258,7 +258,7 @@ def _unfillable(schema: Schema) -> frozenset[str]:
 
 
 def _cannot_be(part: object, empty: frozenset[str]) -> bool:
-    """Whether no value fits, if none fits the references that are empty."""
+    """Tell if no value fits, given the references that none fits."""
     if not isinstance(part, Mapping):
         return part is False
     if part.get("$ref") in empty or _no_options(part):

@@ -60,7 +60,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def named_tuple_schema(self, schema: Any) -> dict[str, Any]:
-        """An object, which pydantic takes as well as a list: only that tells the fields' names."""
+        """Advertise an object, which shows the fields' names."""
         made: dict[str, Any] = super().named_tuple_schema(schema)  # pyright: ignore[reportAttributeAccessIssue]
         if self.mode != "validation":
             return made
@@ -123,7 +123,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return made
 
     def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
-        """Its fields but those that its constructor does not take."""
+        """Leave out fields that the constructor does not accept."""
         taken = [field for field in schema["fields"] if field.get("init", True)]
         less: Any = {**schema, "fields": taken}
         return super().dataclass_args_schema(less)
@@ -150,7 +150,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
 
 
 def _kind_of_keys(keys: Mapping[str, Any]) -> str:
-    """The name in `KEYS` of the schema of keys; that of numbers for a union of them."""
+    """Return the row of `KEYS` for a schema of keys; numbers for a union of them."""
     kinds = [each.get("type") for each in keys.get("anyOf", (keys,))]
     if DECIMAL in [each.get("pattern") for each in keys.get("anyOf", ())]:
         return "decimal number"
@@ -158,7 +158,7 @@ def _kind_of_keys(keys: Mapping[str, Any]) -> str:
 
 
 def _flags(kind: type[enum.Flag]) -> tuple[list[int], str]:
-    """Every sum of a Flag's members, and the members by name.
+    """Return every sum of a Flag's members, and the members by name in words.
 
     Raises:
         PydanticInvalidForJsonSchema: there are too many to be listed.
@@ -221,7 +221,7 @@ def advertise_default(
 
 
 def _plainly_fits(value: object, part: Mapping[str, Any]) -> bool:
-    """Whether it fits, as far as that can be said at a glance: most defaults do."""
+    """Tell if a default obviously fits, as most do."""
     if value is None and "anyOf" in part:
         return {"type": "null"} in part["anyOf"]
     known = part.keys() <= _PLAIN_KEYS
@@ -246,7 +246,7 @@ _PLAIN = (str, int, float, bool, list, tuple, dict, set, frozenset)
 
 
 def _named_tuples_as_objects(value: object) -> object:
-    """Named tuples as the objects they are advertised as."""
+    """Convert named tuples to the objects that they are advertised as."""
     fields = getattr(value, "_asdict", None)
     if isinstance(value, tuple) and fields is not None:
         return {name: _named_tuples_as_objects(item) for name, item in fields().items()}

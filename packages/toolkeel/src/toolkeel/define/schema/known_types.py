@@ -124,7 +124,7 @@ def _around(
 
 
 def _model(model: type[BaseModel], definitions: dict[str, Core]) -> Core | None:
-    """The schema that a model has made of itself; None while a name in it is not defined yet."""
+    """Return the schema that a model built for itself; None while a name is undefined."""
     if not model.__pydantic_complete__:
         return None
     core: Any = model.__pydantic_core_schema__

@@ -19,7 +19,7 @@ Values: TypeAlias = dict[str, Any]
 
 
 def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
-    """The model less the fields the program fills, and less what `model_validators` does in its place.
+    """Return the model without the fields the program fills and their validators.
 
     Every validator may change its value, so that those which look at a whole model, with what
     is injected, are left out here: none runs twice.
@@ -41,7 +41,7 @@ def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseMo
 
 
 def has_cross_field_validators(model: type[BaseModel]) -> bool:
-    """Whether a model's validators look at more than one field: they may want what is injected."""
+    """Tell if a model's validators look at more than one field."""
     decorators = model.__pydantic_decorators__
     own_end = model.model_post_init is not BaseModel.model_post_init
     if decorators.model_validators or decorators.root_validators or own_end:
@@ -53,12 +53,12 @@ def has_cross_field_validators(model: type[BaseModel]) -> bool:
 
 
 def _takes_info(check: Any) -> bool:
-    """Whether a field's validator asks for the fields before it, too."""
+    """Tell if a field's validator asks for the fields before it."""
     return len(inspect.signature(check).parameters) > 1
 
 
 def _without_after_validators(info: FieldInfo) -> FieldInfo:
-    """A field less the validators that come after its type's."""
+    """Return a field without the validators that run after its type's."""
     made = copy.copy(info)
     made.metadata = [item for item in info.metadata if not isinstance(item, AfterValidator)]
     return made
@@ -67,7 +67,7 @@ def _without_after_validators(info: FieldInfo) -> FieldInfo:
 def model_validators(
     title: str, model: type[BaseModel], hidden: Sequence[str]
 ) -> Callable[[Values, Values], Values] | None:
-    """What shows all fields to the validators that `without` left out; None if there are none.
+    """Return what shows all fields to the postponed validators; None if there are none.
 
     They may look at what the program fills, so they cannot run before it is there.
 
@@ -93,7 +93,7 @@ def model_validators(
 
 
 def _redacted_error(title: str, error: ValidationError, hidden: Sequence[str]) -> Exception:
-    """What is wrong, without a word of what was injected."""
+    """Build the error without any injected value."""
     found = []
     for each in error.errors(include_url=False, include_input=False, include_context=False):
         place, text = each["loc"], each["msg"].removeprefix("Value error, ")
@@ -106,12 +106,12 @@ def _redacted_error(title: str, error: ValidationError, hidden: Sequence[str]) -
 
 
 def _borrowed(check: Any) -> Any:
-    """A validator to stand in another class; a class method still sees its own."""
+    """Return a validator for use in another class; a class method still gets its own."""
     return staticmethod(check) if hasattr(check, "__func__") else check
 
 
 def input_model_fields(model: type[BaseModel]) -> dict[str, tuple[object, bool]]:
-    """Each field's annotation with its metadata, and whether it has a default."""
+    """Return each field's annotation with metadata, and if it has a default."""
     fields = {}
     for name, info in model.model_fields.items():
         annotation: Any = info.annotation

@@ -26,14 +26,14 @@ class V1Model(Protocol):
 
 
 def is_v1_model(schema: object) -> TypeGuard[type[V1Model]]:
-    """Whether it is a model class of pydantic's first version."""
+    """Tell if a class is a model of pydantic's first version."""
     return isinstance(schema, type) and all(
         hasattr(schema, name) for name in ("__config__", "parse_obj", "__fields__")
     )
 
 
 def _errors(error: ValueError) -> list[FieldError]:
-    """What the model's own validators say, beyond its schema."""
+    """Return what the model's own validators refuse beyond its schema."""
     told: Any = getattr(error, "errors", None)
     if told is None:
         return [FieldError((), str(error))]
@@ -43,7 +43,7 @@ def _errors(error: ValueError) -> list[FieldError]:
 def arguments_from_v1_model(
     title: str, model: type[V1Model], unknown_keys: UnknownKeys
 ) -> ArgumentSchema:
-    """Arguments checked strictly by the model's JSON Schema, and then made by the model.
+    """Compile arguments that the schema checks strictly and the model builds.
 
     Args:
         title: The tool's name.
