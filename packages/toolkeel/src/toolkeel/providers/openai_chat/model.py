@@ -126,6 +126,6 @@ async def _with_reasoning(plain: AsyncGenerator[Deltas]) -> AsyncGenerator[Delta
         async for deltas in parts:
             found: list[Delta | AssistantMessage] = []
             for delta in deltas:
-                found += [delta] if isinstance(delta, AssistantMessage) else tags.feed(delta)
+                found += tags.feed(delta)
             yield found
     yield tags.finish()

@@ -23,6 +23,7 @@ from toolkeel.providers.wire.plain_json import (
 from toolkeel.providers.wire.server_errors import incomplete_response, reported_error
 from toolkeel.providers.wire.tools import WireTools
 
+_FAILURE_KEYS = frozenset({"error", "base_resp", "detail"})
 _NO_TEXT_KEYS = frozenset({"role", "tool_calls"})
 _TEXT_KEYS = _NO_TEXT_KEYS | {"content"}
 _KNOWN_KEYS = frozenset(
@@ -64,15 +65,20 @@ class StreamDecoder(Decoder):
 
     def _read_choice(self, choice: Json, order: tuple[str, str]) -> list[Delta]:
         """Return the deltas of a choice, by the first of these keys that has content."""
-        key = next((key for key in order if choice.get(key)), order[0])
-        message = as_dict(choice.get(key))
+        first, second = order
+        key, value = first, choice.get(first)
+        if not value and choice.get(second):
+            key, value = second, choice[second]
+        message = as_dict(value)
         if key == "message":
             return self._read_message(message)
         deltas = self._read_content(message)
         for entry in _call_entries(message):
             pieces = self._tracker.feed(entry)
-            deltas += self._with_own_names(pieces)
-            self._call_count += bool(pieces)
+            if pieces:
+                has_name = pieces[0].name or pieces[1:]  # most continue one call's arguments
+                deltas += self._with_own_names(pieces) if has_name else pieces
+                self._call_count += 1
         return deltas
 
     def read_response(self, reply: object) -> list[Delta]:
@@ -107,7 +113,8 @@ class StreamDecoder(Decoder):
         """Replace wire names in pieces of calls by the tools' own names."""
         own = self._tools.name_of
         return [
-            one if own(one.name) == one.name else replace(one, name=own(one.name)) for one in pieces
+            replace(one, name=name) if one.name and (name := own(one.name)) != one.name else one
+            for one in pieces
         ]
 
     def _read_message(self, message: Json) -> list[Delta]:
@@ -137,27 +144,30 @@ class StreamDecoder(Decoder):
 
     def _read_chunk(self, data: Json) -> Json:
         """Read the fields beside the message; return the first choice."""
-        fails = data.get("error") or data.get("object") == "error"
-        fails = fails or as_dict(data.get("base_resp")).get("status_code")  # MiniMax's
-        if fails or ("choices" not in data and data.get("detail")):
+        is_error = "object" in data and data["object"] == "error"
+        if is_error or (not _FAILURE_KEYS.isdisjoint(data) and _reports_failure(data)):
             raise reported_error(data)
-        self._model = as_text(data.get("model")) or self._model
+        if "model" in data and data["model"] != self._model:
+            self._model = as_text(data["model"]) or self._model
         choice: Json = {}
         for one in as_list(data.get("choices")):
             if isinstance(one, dict) and not one.get("index"):
                 choice = one
                 break
-        usage = data.get("usage") or choice.get("usage")
-        if "x_groq" in data:
-            usage = usage or as_dict(data["x_groq"]).get("usage")
-        if usage:
-            self._usage = as_dict(usage)
-        if choice.get("error"):  # a router's, of the provider behind it
-            raise reported_error(choice)
+        if "usage" in data or "usage" in choice or "error" in choice or "x_groq" in data:
+            self._read_rare_fields(data, choice)
         reason = choice.get("finish_reason")
         if reason and REASONS.get(self._reason, "stop") in ("stop", "tool_calls"):
             self._reason = as_text(reason) or self._reason
         return choice
+
+    def _read_rare_fields(self, data: Json, choice: Json) -> None:
+        usage = data.get("usage") or choice.get("usage")
+        usage = usage or as_dict(data.get("x_groq")).get("usage")
+        if usage:
+            self._usage = as_dict(usage)
+        if choice.get("error"):  # a router's, of the provider behind it
+            raise reported_error(choice)
 
     def _read_content(self, message: Json) -> list[Delta]:
         """Return the text and the reasoning in a message or delta."""
@@ -245,13 +255,21 @@ class StreamDecoder(Decoder):
         return as_dict(clean(extra))
 
 
+def _reports_failure(data: Json) -> bool:
+    """Return True if a key of `_FAILURE_KEYS` says that a chunk or an answer is an error."""
+    code = as_dict(data.get("base_resp")).get("status_code")  # MiniMax's
+    return bool(data.get("error") or code or ("choices" not in data and data.get("detail")))
+
+
 def _call_entries(message: Json) -> list[Json]:
     """Return the calls in a message or delta, with one of the old ``function_call`` style."""
-    entries = message.get("tool_calls")
-    calls = [one for one in as_list(entries) if isinstance(one, dict) and one] if entries else []
-    old = message.get("function_call")
-    if isinstance(old, dict) and (old.get("name") or old.get("arguments")):
-        calls.append({"index": 0, "function": old})
+    calls: list[Json] = []
+    if "tool_calls" in message and isinstance(entries := message["tool_calls"], list):
+        calls += [one for one in entries if isinstance(one, dict) and one]
+    if "function_call" in message:
+        old = as_dict(message["function_call"])
+        if old.get("name") or old.get("arguments"):
+            calls.append({"index": 0, "function": old})
     return calls
 
 

@@ -17,7 +17,7 @@ from typing import Literal
 from toolkeel.agent.reply_assembly import assemble
 from toolkeel.content import Text
 from toolkeel.messages import AssistantMessage, Reasoning
-from toolkeel.model_interface import Delta, Finish, ReasoningDelta, TextDelta
+from toolkeel.model_interface import CallDelta, Delta, Finish, ReasoningDelta, TextDelta
 from toolkeel.providers.wire.media import text_without_media
 
 OPEN, CLOSE = "<think>", "</think>"
@@ -51,12 +51,23 @@ class ThinkTags:
         self._unopened: int | None = None
         """Length of the text that turned out to be reasoning."""
 
-    def feed(self, delta: Delta) -> list[Delta | AssistantMessage]:
-        """Return the deltas that are decided after `delta`."""
+    def feed(self, delta: Delta | AssistantMessage) -> list[Delta | AssistantMessage]:
+        """Return the deltas that are decided after `delta`; a complete message stays as it is."""
+        if isinstance(delta, CallDelta):
+            self._deltas += (delta,)
+            return [delta]
+        if isinstance(delta, AssistantMessage):
+            return [delta]
         new: list[Delta] = []
         if isinstance(delta, TextDelta) and self._state != "off":
-            self._buffer += delta.text
-            new = self._read(over=False)
+            if self._state == "text" and not (
+                self._buffer or "<" in delta.text or "`" in delta.text
+            ):
+                self._length += len(delta.text)  # no part of a tag: most text
+                new = [delta]
+            else:
+                self._buffer += delta.text
+                new = self._read(over=False)
         elif isinstance(delta, Finish):
             new = [*self._read(over=True), self._with_key(delta)]
         else:

@@ -19,7 +19,6 @@ from toolkeel.providers.wire.part_order import Kind, make_layout
 from toolkeel.providers.wire.plain_json import (
     Json,
     SurrogateJoiner,
-    as_dict,
     as_key,
     as_text,
     clean_text,
@@ -87,7 +86,7 @@ class Decoder:
         data = self.normalize(event)
         if isinstance(data, list):
             return [delta for one in data for delta in self.feed(one)]
-        fields = as_dict(data)
+        fields: Json = data if isinstance(data, dict) else {}
         if not _ERROR_KEYS.isdisjoint(fields) and is_error(fields):
             raise reported_error(fields)
         return self.handle_event(fields)

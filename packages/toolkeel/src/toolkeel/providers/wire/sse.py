@@ -82,10 +82,10 @@ class SSEParser:
             if line:
                 field, _, value = line.partition(":")
                 if field == "data":
-                    self._data.append(value.removeprefix(" "))
+                    self._data += (value.removeprefix(" "),)
             elif self._data:
-                events.append("\n".join(self._data))
-                self._data.clear()
+                events += ("\n".join(self._data),)
+                self._data = []
         return events
 
 
