@@ -8,6 +8,7 @@ import pytest
 
 import toolkeel
 from toolkeel import RunContext, ToolCall, Toolset, tool
+from toolkeel.errors import InjectionError
 from toolkeel.events import Emitted, Event, Progress
 from toolkeel_compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
@@ -146,3 +147,35 @@ def test_the_package_names_where_a_marker_of_langchain_is(word: str) -> None:
 def test_a_config_has_its_lists_though_nobody_gave_them() -> None:
     context = RunContext[Any](inject={"config": {"tags": ["t"]}})
     assert build_config(context) == {"tags": ["t"], "metadata": {}, "configurable": {}}
+
+
+@tool(executor="process", timeout=60)
+def call_id_elsewhere(id: Annotated[str, InjectedToolCallId]) -> str:
+    """Tell the id of the call."""
+    return id
+
+
+def test_a_body_in_another_process_is_given_the_id_of_its_call() -> None:
+    [result] = Toolset([call_id_elsewhere]).run_sync([ToolCall("c7", "call_id_elsewhere", "{}")])
+    assert result.text == "c7"
+
+
+@pytest.mark.parametrize(
+    ("annotation", "fix"),
+    [
+        (Annotated[int, InjectedState("missing")], "state="),
+        (Annotated[Any, InjectedStore], "store="),
+        (Annotated[Any, InjectedStore()], "store="),
+    ],
+)
+def test_a_missing_value_names_where_it_is_passed_or_leaves_the_default(
+    annotation: Any, fix: str
+) -> None:
+    def needs(x: Any) -> str:
+        return str(x)
+
+    needs.__annotations__["x"] = annotation
+    with pytest.raises(InjectionError, match=rf"tool 'needs': .* parameter 'x'.*{fix}"):
+        tool(needs).invoke({})
+    needs.__defaults__ = ("default",)
+    assert tool(needs).invoke({}) == "default"

@@ -6,6 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
+from toolkeel.define.executor_names import create_executor
+from toolkeel.executors import Process
+from toolkeel_workspace import Sandbox
+
 SCRIPT = """
 from pathlib import Path
 from toolkeel import tool
@@ -34,3 +40,14 @@ def test_a_body_in_the_sandbox_writes_only_in_the_folder_it_works_in(tmp_path: P
     done = subprocess.run(words, cwd=work, capture_output=True, text=True, timeout=120)
     assert done.stdout.startswith("False"), done.stderr
     assert (work / "inside.txt").read_text() == "x" and not outside.exists()
+
+
+def test_the_sandbox_is_a_process_within_walls() -> None:
+    try:
+        Sandbox()
+    except Exception as error:
+        with pytest.raises(type(error)):
+            create_executor("sandbox")
+        return
+    walled = create_executor("sandbox")
+    assert isinstance(walled, Process) and walled._sandbox is not None

@@ -7,10 +7,8 @@ from typing import Any
 import pytest
 
 from toolkeel import tool
-from toolkeel.define.executor_names import create_executor
 from toolkeel.errors import DefinitionError
 from toolkeel.executors import Inline, Process, Thread
-from toolkeel_workspace import Sandbox
 
 
 def add(a: int, b: int) -> int:
@@ -24,17 +22,6 @@ def add(a: int, b: int) -> int:
 def test_a_name_is_the_executor_of_that_class(name: Any, kind: type) -> None:
     made = tool(executor=name)(add)
     assert isinstance(made.executor, kind)
-
-
-def test_the_sandbox_is_a_process_within_walls() -> None:
-    try:
-        Sandbox()
-    except Exception as error:
-        with pytest.raises(type(error)):
-            create_executor("sandbox")
-        return
-    walled = create_executor("sandbox")
-    assert isinstance(walled, Process) and walled._sandbox is not None
 
 
 def test_names_that_are_none_and_resources_without_ray_are_refused_with_the_fix() -> None:

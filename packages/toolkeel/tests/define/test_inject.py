@@ -32,7 +32,6 @@ from toolkeel.errors import InjectionError, SetupError, ToolError
 from toolkeel.events import Event, event_dict
 from toolkeel.sessions import Sessions
 from toolkeel.testing import Scripted, call
-from toolkeel_compat.langchain import InjectedState, InjectedStore, InjectedToolCallId
 
 
 class FromHeaders(Injected):
@@ -40,6 +39,33 @@ class FromHeaders(Injected):
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:
         return context.deps["headers"][name]
+
+
+class CallId(Injected):
+    """A marker for the call's id."""
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        return context.call.id
+
+
+class FromState(Injected):
+    """A marker for the run's state, or one key of it."""
+
+    def __init__(self, key: str | None = None) -> None:
+        super().__init__(secret=False)
+        self.key = key
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        return context.state if self.key is None else context.state[self.key]
+
+
+class FromStore(Injected):
+    """A marker for the run's store."""
+
+    def resolve(self, context: ToolContext[Any], name: str) -> object:
+        if context.store is None:
+            raise KeyError(name)
+        return context.store
 
 
 class Session:
@@ -56,10 +82,10 @@ class Session:
 @tool
 def everything(
     n: int,
-    call_id: Annotated[str, InjectedToolCallId],
-    state: Annotated[dict[str, Any], InjectedState],
-    count: Annotated[int, InjectedState("count")],
-    store: Annotated[Any, InjectedStore()],
+    call_id: Annotated[str, CallId],
+    state: Annotated[dict[str, Any], FromState],
+    count: Annotated[int, FromState("count")],
+    store: Annotated[Any, FromStore()],
     token: Annotated[str, Injected],
     agent: Annotated[str, FromHeaders],
     session: Session,
@@ -89,10 +115,10 @@ def test_every_kind_of_injected_parameter_is_filled_and_hidden() -> None:
     [
         (Annotated[str, Injected], Injected),
         (Annotated[str, Injected()], Injected),
-        (Annotated[str, "a description", InjectedToolCallId], InjectedToolCallId),
-        (Annotated[Annotated[str, InjectedState("x")], "more"], InjectedState),
+        (Annotated[str, "a description", CallId], CallId),
+        (Annotated[Annotated[str, FromState("x")], "more"], FromState),
         (Optional[Annotated[str, FromHeaders]], FromHeaders),  # noqa: UP045
-        (Annotated[str | None, InjectedStore], InjectedStore),
+        (Annotated[str | None, FromStore], FromStore),
     ],
 )
 def test_a_marker_is_found_wherever_it_stands(annotation: Any, kind: type) -> None:
@@ -111,8 +137,8 @@ def test_an_ordinary_annotation_has_no_marker(annotation: Any) -> None:
     ("annotation", "fix"),
     [
         (Annotated[str, Injected], "inject={'x': ...}"),
-        (Annotated[int, InjectedState("missing")], "state="),
-        (Annotated[Any, InjectedStore], "store="),
+        (Annotated[int, FromState("missing")], "state="),
+        (Annotated[Any, FromStore], "store="),
     ],
 )
 def test_a_missing_value_names_tool_parameter_and_fix_or_leaves_the_default(

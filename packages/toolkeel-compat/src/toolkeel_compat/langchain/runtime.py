@@ -20,7 +20,7 @@ InjectedToolArg = Injected
 class InjectedToolCallId(Injected):
     """A marker for a parameter that receives the call's id."""
 
-    crosses = True
+    crosses_processes = True
     is_secret = False
 
     def resolve(self, context: ToolContext[Any], name: str) -> object:

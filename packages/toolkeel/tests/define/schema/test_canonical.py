@@ -30,7 +30,7 @@ from typing_extensions import TypedDict
 
 from toolkeel import ToolCall, tool
 from toolkeel.call.arguments.validate import as_json, fill_defaults, prepare, revalidate
-from toolkeel.define.schema.canonical_json import aliases_of, canonical_json
+from toolkeel.define.schema.canonical import aliases_of, canonical_json
 from toolkeel.define.tool import AnyTool
 
 

@@ -7,19 +7,23 @@ from typing import Annotated, ClassVar
 import pytest
 from pydantic import BaseModel, Field, ValidationError, ValidationInfo, field_validator
 
+from toolkeel import Injected
 from toolkeel.define.schema.model_fields import (
     has_cross_field_validators,
     input_model_fields,
     model_validators,
     without_fields,
 )
-from toolkeel_compat.langchain import InjectedToolCallId
+
+
+class CallId(Injected):
+    """A marker of a program."""
 
 
 class Order(BaseModel):
     item: str
     count: int = Field(default=1, ge=1)
-    call_id: Annotated[str, InjectedToolCallId] = ""
+    call_id: Annotated[str, CallId] = ""
 
     @field_validator("item")
     @classmethod
@@ -33,7 +37,7 @@ def test_each_field_tells_its_annotation_with_markers_and_whether_it_has_a_defau
     fields = input_model_fields(Order)
     assert fields["item"] == (str, False)
     assert fields["count"][1] and fields["call_id"][1]
-    assert InjectedToolCallId in fields["call_id"][0].__metadata__
+    assert CallId in fields["call_id"][0].__metadata__
 
 
 def test_a_model_less_some_fields_keeps_the_others_with_their_checks():
@@ -49,7 +53,7 @@ class Limited(BaseModel):
     most: ClassVar[int] = 10
     n: int
     marks: list[int] = []
-    call_id: Annotated[str, InjectedToolCallId] = ""
+    call_id: Annotated[str, CallId] = ""
 
     @classmethod
     def fits(cls, value: int) -> bool:
