@@ -25,7 +25,7 @@ class Image:
     """A picture, as bytes or by address.
 
     Args:
-        data: The encoded file; empty if `url` is given.
+        data: The encoded file; empty if `url` is passed.
         media_type: Such as ``image/png``.
         url: Where a provider can fetch it.
     """
@@ -55,7 +55,7 @@ class File:
     """Any other file, as bytes or by address.
 
     Args:
-        data: The file's bytes; empty if `url` is given.
+        data: The file's bytes; empty if `url` is passed.
         name: File name shown to the model.
         media_type: Such as ``application/pdf``.
         url: Where a provider can fetch it.

@@ -1,4 +1,4 @@
-"""What can go wrong, and who is told.
+"""What can go wrong, and who is reported.
 
 ::
 
@@ -104,24 +104,24 @@ class MissingExtraError(SetupError):
 class ModelError(ToolkeelError):
     """The model or its server failed.
 
-    Whether to try again follows from the status and the headers of the answer, never from its
+    True if to try again follows from the status and the headers of the answer, never from its
     text, which may hold anything; `model_error` picks the subclass that fits a status.
 
     Args:
         message: What happened.
         status: HTTP status, if there was an answer.
-        retry_after: Seconds the server asked to wait, if it said so.
-        retryable: Whether the same request may work later; None: as the subclass says.
+        retry_after: Seconds the server asked to wait, if it did.
+        retryable: True if the same request may work later; None: as the subclass says.
 
     Attributes:
         text: What the model had said before, in an agent's run; a model used alone has told it.
-        usage: What the server said that the failed request cost; nothing if it did not say.
+        usage: What the failed request cost, as the server reported; nothing if it did not say.
         mistake: The provider's description of a reply of the model that it did not accept; the
             next attempt passes it to the model.
     """
 
-    is_transient: ClassVar[bool] = False  # whether errors of this kind pass by themselves
-    was_streamed = False  # whether listeners were told a part of the reply that broke off
+    is_transient: ClassVar[bool] = False  # if errors of this kind pass by themselves
+    was_streamed = False  # if listeners received a part of the reply that broke off
     text = ""
     usage = Usage()
     mistake = ""
@@ -211,7 +211,7 @@ class OutputError(ModelError):
 
     Args:
         message: What happened.
-        text: What it said last.
+        text: The last text of the model.
         errors: What was wrong with that, field by field.
     """
 
@@ -230,7 +230,7 @@ class Suspend(BaseException):
     Args:
         ticket: What is to be decided.
         more: What else is, if the call is a run of its own.
-        inner: Where that run stands.
+        inner: Where that run is.
 
     Attributes:
         decision: By which the call itself may run: it counts when the call goes on.
@@ -275,7 +275,7 @@ class FieldError:
 
 
 class CallError(ToolkeelError):
-    """A call failed in a way the model is told about.
+    """A call failed in a way the model sees about.
 
     Args:
         text: For the model: what was wrong, what was expected, what to do next.
@@ -317,8 +317,10 @@ class InvalidArguments(CallError):
         self, text: str, errors: Sequence[FieldError] = (), details: Mapping[str, object] = NOTHING
     ) -> None:
         self.args, self.text = (text,), text  # `super` would cost as much as all the rest
-        self.errors = told = tuple(errors)
-        self.details = {"errors": told} if details is NOTHING else {**details, "errors": told}
+        self.errors = reported = tuple(errors)
+        self.details = (
+            {"errors": reported} if details is NOTHING else {**details, "errors": reported}
+        )
 
 
 class Disabled(CallError):

@@ -1,4 +1,4 @@
-"""Tools that some providers have of their own: what stands in a function's place there.
+"""Tools that some providers have of their own: what is in a function's place there.
 
 A tool that a provider hosts is an ordinary tool that also carries a `Hosted`. On a provider that
 has such a tool, the provider is sent its own JSON and either runs the tool itself, or calls it in
@@ -28,18 +28,18 @@ class Native:
     """A tool as one provider has it of its own.
 
     Args:
-        body: The JSON that stands in the request's ``tools``.
+        body: The JSON that is in the request's ``tools``.
         include: What the request must name in ``include`` for the results to come along; only
             the Responses wire has such a list.
         betas: Features to name in the header ``anthropic-beta``; only Anthropic's wire has them.
         inward: Turns the arguments of a native call that the program answers, such as a
             ``computer_call``, into those of the tool's own parameters; None: they are the same.
-        here: Whether the program answers the calls. False: the provider runs the tool, and its
+        here: True if the program answers the calls. False: the provider runs the tool, and its
             results are in the reply.
         beside: Lists of the request's body that stand beside ``tools``, such as Anthropic's
             ``mcp_servers``; only its wire has them.
         aliases: Further names under which the provider calls this tool: those of its members, if
-            what it is sent stands for several.
+            what it is sent represents several.
     """
 
     body: Mapping[str, Any]
@@ -66,7 +66,7 @@ class Hosted:
         where: Which of the two is taken.
 
     >>> search = Hosted({"gemini": Native({"google_search": {}})})
-    >>> search.on("gemini").type, search.on("openai-chat")
+    >>> search.native_for("gemini").type, search.native_for("openai-chat")
     ('google_search', None)
     """
 
@@ -78,7 +78,7 @@ class Hosted:
 
         Args:
             wire: Which one.
-            hosting: Whether the server at the other end has tools of its own; one that only
+            hosting: True if the server at the other end has tools of its own; one that only
                 speaks the wire has none.
             name: The tool's, for the error.
 

@@ -1,4 +1,4 @@
-"""The transcript's records: calls, results and what was said around them."""
+"""The transcript's records: calls, results and the text around them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Kind = Literal[
 Status = Literal["success", "error"]
 Origin = Literal["person", "omission", "correction", "handoff"]
 """Who wrote a message in the person's place: the ``person``, or the library. It writes a note on left
-out messages (``omission``), asks for a corrected answer, or tells an agent what came before."""
+out messages (``omission``), requests a corrected answer, or tells an agent what came before."""
 FinishReason = Literal["stop", "tool_calls", "length", "refusal", "filtered", "error", "incomplete"]
 """Why a reply ended: ``refusal`` if the model would not, ``filtered`` if something before or behind
 it did not let the reply through, ``incomplete`` if it broke off without a word."""
@@ -123,7 +123,7 @@ class Usage:
         output_tokens: All that was written, reasoning too.
         cached_tokens: How many of those read came from the provider's cache.
         reasoning_tokens: How many of those written were reasoning.
-        cache_write_tokens: How many of those read were put into the cache, where that is told.
+        cache_write_tokens: How many of those read were put into the cache, where that is reported.
     """
 
     requests: int = 0
@@ -153,7 +153,7 @@ NO_USAGE = Usage()
 
 @record
 class Reasoning:
-    """A model's reasoning, kept because some models want it back.
+    """A model's reasoning, preserved because some models want it back.
 
     Args:
         text: What it thought; empty if hidden.
@@ -201,8 +201,8 @@ class AssistantMessage:
     """One reply of a model.
 
     Args:
-        content: What it said; empty if it only called tools.
-        tool_calls: The calls it asks for, in order.
+        content: The text; empty if it only called tools.
+        tool_calls: The calls it requests, in order.
         finish_reason: Why it stopped, in one vocabulary for all providers.
         usage: What this reply cost.
         reasoning: What it thought.

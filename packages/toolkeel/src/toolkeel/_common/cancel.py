@@ -37,7 +37,7 @@ class CancelToken:
         self.cancelled = False
         self.reason = ""
         self._callbacks: dict[object, Callable[[], object]] = {}
-        self._once = threading.Lock()  # whoever gets it was the first; it is never given back
+        self._once = threading.Lock()  # whoever gets it was the first; it is never passed back
 
     def cancel(self, reason: str = "") -> None:
         """Ask everything that watches this token to stop; later wishes change nothing."""
@@ -78,6 +78,6 @@ class CancelToken:
                 get_logger().exception("a watcher of a cancel token failed; the others are called")
 
     def raise_if_cancelled(self) -> None:
-        """Raise `Cancelled` if the wish was given: for long loops in sync bodies."""
+        """Raise `Cancelled` if the wish was passed: for long loops in sync bodies."""
         if self.cancelled:
             raise Cancelled(f"The call was cancelled{': ' + self.reason if self.reason else ''}.")

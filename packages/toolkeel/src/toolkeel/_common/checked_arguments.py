@@ -37,9 +37,9 @@ class ArgumentKind(NamedTuple):
     """What an argument has to be.
 
     Args:
-        fits: Whether a value is of it.
+        fits: True if a value is of it.
         wanted: What to give, in words.
-        open: Whether a wrong text may be quoted: where another library's object belongs, such as a
+        open: True if a wrong text may be quoted: where another library's object belongs, such as a
             client or a login, people write a secret.
         item: What one of several has to be, if several are expected.
     """
@@ -161,10 +161,10 @@ def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
         names: What its text may name: those of the module that holds it.
     """
     try:
-        told = get_type_hints(SimpleNamespace(__annotations__={"it": text}), names, None, True)
+        message = get_type_hints(SimpleNamespace(__annotations__={"it": text}), names, None, True)
     except (NameError, TypeError):  # known to type checkers alone
         return None
-    return _kind(told["it"])
+    return _kind(message["it"])
 
 
 def _kind(annotation: Any, listed: bool = False) -> ArgumentKind | None:
@@ -223,7 +223,7 @@ def _object(cls: Any, listed: bool) -> ArgumentKind | None:
 
 def _has_any(value: object, members: Iterable[str]) -> bool:
     """Tell if an object has one of the members, without evaluating its properties."""
-    by_itself = hasattr(type(value), "__getattr__")  # then there is nothing to be seen
+    by_itself = hasattr(type(value), "__getattr__")  # then there is nothing to be visible
     return by_itself or any(
         getattr_static(value, name, _has_any) is not _has_any for name in members
     )

@@ -13,9 +13,9 @@ def data_folder() -> Path:
     ``$XDG_DATA_HOME/toolkeel``, ``~/Library/Application Support/toolkeel`` or ``%LOCALAPPDATA%\\toolkeel``;
     ``TOOLKEEL_DATA`` overrides it.
     """
-    said = os.environ.get("TOOLKEEL_DATA", "")
-    if said:
-        return Path(said)
+    stated = os.environ.get("TOOLKEEL_DATA", "")
+    if stated:
+        return Path(stated)
     home = Path.home()
     if sys.platform == "win32":
         return Path(os.environ.get("LOCALAPPDATA") or home / "AppData" / "Local") / "toolkeel"

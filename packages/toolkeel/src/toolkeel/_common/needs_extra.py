@@ -1,4 +1,4 @@
-"""Imports that an extra of this package brings: where they fail, its install line is told."""
+"""Imports that an extra of this package brings: where they fail, its install line is reported."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ def attribute_hints(kind: str) -> Callable[[object, str], NoReturn]:
         cls = type(owner).__name__
         ours = "" if name[0] == "_" else translate(kind, name)
         hint = f"; write {ours}" if ours else ""
-        said = f"{'an' if cls[0] in 'AEIOU' else 'a'} {cls} has no {name!r}{hint}"
-        raise AttributeError(said, name=name, obj=owner)
+        stated = f"{'an' if cls[0] in 'AEIOU' else 'a'} {cls} has no {name!r}{hint}"
+        raise AttributeError(stated, name=name, obj=owner)
 
     return refuse

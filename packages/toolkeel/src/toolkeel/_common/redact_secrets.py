@@ -22,14 +22,14 @@ SHORTEST_IN_BASE64 = 8
 """Bytes a secret must have to be looked for in base64, too."""
 
 KEPT = 1000
-"""Secrets whose traces are kept out of logs, the latest of a process."""
+"""Secrets whose traces stay out of logs, the latest of a process."""
 
 
 class Redactor:
     """A replacer of known secrets, wherever their exact text occurs.
 
     >>> known = Redactor(["hunter2"])
-    >>> known.text("login with hunter2 failed")
+    >>> known.redact_text("login with hunter2 failed")
     'login with *** failed'
     >>> known.redact({"tried": ["hunter2", 5]})
     {'tried': ['***', 5]}
@@ -74,7 +74,7 @@ class Redactor:
     def redact(self, value: Any) -> Any:
         """`value` without them: texts, and whatever of lists, mappings and records holds texts.
 
-        What holds none is given back as it is.
+        What holds none is passed back as it is.
         """
         if isinstance(value, str):
             return self.redact_text(value)
@@ -122,17 +122,17 @@ def _forms(secret: str) -> tuple[str, ...]:
     import json  # late, as below: to define a tool none of these is needed
     from urllib.parse import quote, quote_plus
 
-    given = secret.encode("utf-8", "surrogatepass")
+    passed = secret.encode("utf-8", "surrogatepass")
     written = (
         secret,
         json.dumps(secret)[1:-1],
         json.dumps(secret, ensure_ascii=False)[1:-1],
         repr(secret)[1:-1],
-        repr(given)[2:-1],
-        quote(given, safe=""),
-        quote(given),
-        quote_plus(given),
-        *(_in_base64(given) if len(given) >= SHORTEST_IN_BASE64 else ()),
+        repr(passed)[2:-1],
+        quote(passed, safe=""),
+        quote(passed),
+        quote_plus(passed),
+        *(_in_base64(passed) if len(passed) >= SHORTEST_IN_BASE64 else ()),
     )
     return tuple(dict.fromkeys(written))
 
@@ -158,7 +158,7 @@ def _in_base64(secret: bytes) -> Iterator[str]:
         yield sure.replace("+", "-").replace("/", "_")
 
 
-# — lines that nobody who is quoted can forge —
+# — lines that no one who is quoted can forge —
 
 # C0, DEL and C1 (a terminal obeys them), what ends a line anywhere, what turns the direction of
 # reading (CVE-2021-42574), and halves of surrogate pairs, which no file takes.
@@ -203,17 +203,17 @@ class _Filter:
         import logging
 
         try:
-            said = record.getMessage()
+            stated = record.getMessage()
         except Exception:  # a broken `__repr__`: whoever writes the record meets and reports it
             return True
-        safe = escape_line(_recent.redact_text(said))
-        if safe != said:  # else who groups by the template still can
+        safe = escape_line(_recent.redact_text(stated))
+        if safe != stated:  # else who groups by the template still can
             record.msg, record.args = safe, ()
         if record.exc_info:
             trace = logging.Formatter().formatException(record.exc_info)
-            told = _recent.redact_text(trace)
-            record.exc_text = indent_lines(told)
-            if told != trace:  # who formats the exception anew would tell what was taken out
+            message = _recent.redact_text(trace)
+            record.exc_text = indent_lines(message)
+            if message != trace:  # who formats the exception anew would tell what was taken out
                 record.exc_info = None
         return True
 

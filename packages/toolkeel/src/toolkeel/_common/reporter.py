@@ -1,4 +1,4 @@
-"""What a running call reports: its progress, and the values it emits, told in the loop."""
+"""What a running call reports: its progress, and the values it emits, reported in the loop."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _Snapshot = tuple[str, float | None, float | None]
 
 
 class EventEmitter(Protocol):
-    """The run that is told of, as far as it matters here."""
+    """The run that a reporter emits events for."""
 
     def next_event_fields(self) -> tuple[int, float, str]:
         """Return the three fields that every event begins with."""
@@ -48,7 +48,7 @@ class Reporter:
     """Tells of one call: every value it emits, and how far it is.
 
     Of snapshots the first is shown at once, then the latest in each interval. Whatever thread they
-    come from, events are told in the loop, where they have one order.
+    come from, events are reported in the loop, where they have one order.
     """
 
     __slots__ = (
@@ -75,7 +75,7 @@ class Reporter:
         self._call()
 
     def emit(self, value: object) -> None:
-        """Take a value to be told."""
+        """Accept a value to report."""
         self._values.append(value)
         self._call()
 
@@ -84,11 +84,11 @@ class Reporter:
             self._show()
         elif not self._called:
             self._called = True
-            with suppress(RuntimeError):  # the loop has closed: nobody watches any more
+            with suppress(RuntimeError):  # the loop has closed: no one watches any more
                 self._loop.call_soon_threadsafe(self._show)
 
     def _show(self) -> None:
-        """Tell the values; show the latest snapshot when the one before was seen long enough."""
+        """Tell the values; show the latest snapshot when the one before was visible long enough."""
         self._called = False  # before anything is read: what comes now calls again
         self._tell_values()
         if self._timer is not None or self._ended or self._said is self._shown:
@@ -107,11 +107,11 @@ class Reporter:
 
     def _tell(self) -> None:
         self._timer = None
-        said = self._said
-        if said is not None and said is not self._shown:
-            self._shown = said
+        stated = self._said
+        if stated is not None and stated is not self._shown:
+            self._shown = stated
             self._last = perf_counter()
-            self._run.emit(Progress(*self._run.next_event_fields(), self._call_id, *said))
+            self._run.emit(Progress(*self._run.next_event_fields(), self._call_id, *stated))
 
     def end(self) -> None:
         """Tell what was held back; drop snapshots that come later, and tell values as the run's."""

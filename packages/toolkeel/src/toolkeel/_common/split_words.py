@@ -56,8 +56,8 @@ def split_query(text: str) -> list[str]:
     >>> split_query("What is the weather in Oslo?")
     ['weather', 'oslo']
     """
-    given = list(dict.fromkeys(split_terms(text)))
-    return [term for term in given if term not in _STOPWORD_STEMS] or given
+    passed = list(dict.fromkeys(split_terms(text)))
+    return [term for term in passed if term not in _STOPWORD_STEMS] or passed
 
 
 def _split_cjk(run: str) -> list[str]:
@@ -92,9 +92,9 @@ def stem_word(word: str) -> str:
     """
     if len(word) < 4 or not word.isascii() or not word.isalpha():
         return word
-    for ending, kept in _ENDINGS:
+    for ending, retained in _ENDINGS:
         if word.endswith(ending) and len(word) - len(ending) >= 3:
-            word = word[: -len(ending)] + kept
+            word = word[: -len(ending)] + retained
             break
     return word[:-1] if word.endswith("e") and len(word) > 3 else word
 

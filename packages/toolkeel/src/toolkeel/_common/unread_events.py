@@ -1,4 +1,4 @@
-"""Events that wait for a slow reader of a stream: bounded, and nothing that was said is lost."""
+"""Events that wait for a slow reader of a stream: bounded, and nothing of a reply is lost."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ PIECE = 4096
 class UnreadEvents:
     """A queue of events; when as many as may wait do, pieces of a reply join the piece before them.
 
-    So a reply that nobody reads takes its own length, those of agents that are called as tools
+    So a reply that no one reads takes its own length, those of agents that are called as tools
     among them. Then progress of tools is left out, too, of which the next would take the place;
-    all else is kept, and what bodies emit among it.
+    all else stays, and what bodies emit among it.
 
     Args:
         most: Events that may wait before that.
@@ -40,7 +40,7 @@ class UnreadEvents:
         self._events: deque[list[Event]] = deque()
         """Each event in a place of its own, which is empty once it was read."""
         self._last: dict[tuple[str, ...], list[Event]] = {}
-        """The place of each run's last event, by the calls that the run stands within."""
+        """The place of each run's last event, by the calls that the run is within."""
 
     def __bool__(self) -> bool:
         return bool(self._events)

@@ -32,7 +32,7 @@ class BaseTool:
     """A tool as a class: subclass it, set `name` and `description`, write `_run` or `_arun`.
 
     Class attributes may carry any option of `ToolOptions`, and `parameters`. Annotated attributes
-    are fields: the constructor takes them by keyword, and those without a default must be given.
+    are fields: the constructor takes them by keyword, and those without a default must be passed.
     Where both `_run` and `_arun` are written, `_arun` runs.
 
     Raises:
@@ -156,9 +156,9 @@ def as_tool(item: object) -> AnyTool:
     """
     if isinstance(item, Tool):
         return item
-    held = getattr(item, "tool", None)
-    if isinstance(held, Tool):
-        return held
+    stored = getattr(item, "tool", None)
+    if isinstance(stored, Tool):
+        return stored
     if (mistake := explain_non_tool(item)) is not None:
         raise mistake
     return tool(item)  # type: ignore[call-overload,no-any-return]
@@ -192,7 +192,7 @@ def _known_attributes(cls: type[BaseTool]) -> set[str]:
 
 
 def _check_attribute(cls: type[BaseTool], name: str) -> None:
-    """Refuse an attribute that was meant as an option and that nothing would read.
+    """Refuse an attribute that was intended as an option and that nothing would read.
 
     An attribute that a method of the class mentions, or that a tool class above it has, is the
     author's own.

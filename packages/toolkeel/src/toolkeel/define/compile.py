@@ -53,11 +53,11 @@ class DefinitionRequest:
     """What the author asked for.
 
     Args:
-        name: The tool's name, if given.
-        description: For the model, if given.
+        name: The tool's name, if passed.
+        description: For the model, if passed.
         parameters: Parameters described elsewhere, if they are.
         unknown_keys: What happens to unknown keys.
-        docstring: Whether it describes the parameters, and is refused if it names others.
+        docstring: How the docstring is used: parsed, refused if it names unknown parameters, or plain.
         caller: Where the tool is defined.
     """
 
@@ -90,9 +90,9 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
     Raises:
         DefinitionError: naming the function, the parameter and the fix.
     """
-    kept: Any = function  # a class method, to be bound to its class
+    retained: Any = function  # a class method, to be bound to its class
     if isinstance(function, staticmethod | classmethod):
-        kept = kept if isinstance(function, classmethod) else function.__func__
+        retained = retained if isinstance(function, classmethod) else function.__func__
         function = function.__func__
     if not callable(function):
         raise DefinitionError(f"{function!r} is no function: a tool needs something to call")
@@ -111,13 +111,13 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
     if request.parameters is not None:
         injected = (*injected, *_hidden_defaults(signature, arguments))
     description = docs.description if request.description is None else request.description
-    told = description or request.parameters or request.description is not None
-    if not told and request.docstring == "parse":
+    message = description or request.parameters or request.description is not None
+    if not message and request.docstring == "parse":
         _warn_missing_docstring(name, function)
     return CompiledFunction(
         name,
         description or _schema_text(request.parameters) or name.replace("_", " "),
-        kept,
+        retained,
         signature.body,
         arguments,
         injected,
@@ -128,7 +128,7 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
 
 
 def _warn_missing_docstring(name: str, function: Callable[..., Any]) -> None:
-    """Say at the function's own line that the model is told too little of it."""
+    """Say at the function's own line that the model sees too little of it."""
     code = getattr(plain_function(function), "__code__", None)
     text = (
         f"the tool {name!r} has no docstring, so the model is told no more than its name; write "
@@ -279,11 +279,11 @@ def _docs(
     function: Callable[..., Any], signature: Signature, request: DefinitionRequest
 ) -> Docstring:
     """Read the docstring of the plain function, or of a callable object's class."""
-    whole = unwrap_partials(function)  # whose own docstring is Python's, about partials
-    plain = whole if isinstance(whole, type) else plain_function(whole)
+    full = unwrap_partials(function)  # whose own docstring is Python's, about partials
+    plain = full if isinstance(full, type) else plain_function(full)
     text = getattr(plain, "__doc__", None) or ""
-    if not text.strip() and not inspect.isroutine(whole):
-        text = getattr(whole, "__doc__", None) or ""
+    if not text.strip() and not inspect.isroutine(full):
+        text = getattr(full, "__doc__", None) or ""
     if request.docstring == "plain":
         return Docstring(inspect.cleandoc(text))
     docs = parse_docstring(text)

@@ -39,7 +39,7 @@ def tool(
     """Make a tool of a typed, docstringed function.
 
     As ``@tool``, ``@tool("name")``, ``@tool(...)`` or ``tool(function)``; of functions, methods,
-    partials and callable objects. Types and docstring say what the model is told; parameters that
+    partials and callable objects. Types and docstring say what the model sees; parameters that
     ask for a `ToolContext` or are marked `Injected` are hidden from it.
 
     Args:

@@ -60,5 +60,5 @@ def resolve_executor(name: str, options: dict[str, Any]) -> None:
             "Ray(resources=...), and what a call touches is effects=Effects(resources=[...])"
         )
     if isinstance(executor, str):
-        given = {} if resources is None else {"resources": resources}
-        options["executor"] = create_executor(executor, **given)
+        passed = {} if resources is None else {"resources": resources}
+        options["executor"] = create_executor(executor, **passed)

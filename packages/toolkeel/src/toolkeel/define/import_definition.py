@@ -23,7 +23,7 @@ class ForeignDefinition:
         name: As written there; not yet checked to be a name here.
         description: For the model; may be empty.
         schema: JSON Schema of the parameters, always of an object.
-        strict: Whether the provider was asked to enforce it, if the form says so.
+        strict: True if the provider was asked to enforce it, if the form says so.
         source: Which form it was: a target of `toolkeel.define.dialect.definition`, or ``bare`` for
             name, description and parameters alone.
         provider_options: Every other key of the definition.

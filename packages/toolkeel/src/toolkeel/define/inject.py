@@ -36,7 +36,7 @@ class Injected:
         secret: The texts in the value are masked in events, errors, logs and journals of the run.
 
     Attributes:
-        crosses_processes: Whether another process can be given it: it follows from the call alone.
+        crosses_processes: True if another process can be passed it: it follows from the call alone.
         is_secret: See `secret`.
     """
 
@@ -54,7 +54,7 @@ class Injected:
             name: The parameter's name.
 
         Raises:
-            KeyError: if there is none; the parameter's default then stands, if it has one.
+            KeyError: if there is none; the parameter's default then applies, if it has one.
         """
         return context.run.inject[name]
 
@@ -145,7 +145,7 @@ class InjectedParameter:
     Args:
         name: Of the parameter.
         marker: Gives the value.
-        optional: Whether the function has a default for it.
+        optional: True if the function has a default for it.
     """
 
     name: str
@@ -174,8 +174,8 @@ def marker_of(annotation: object) -> Injected | None:
                 return item()
         return marker_of(base)
     if get_origin(annotation) in (Union, types.UnionType):
-        kept = [part for part in get_args(annotation) if part is not type(None)]
-        return marker_of(kept[0]) if len(kept) == 1 else None
+        retained = [part for part in get_args(annotation) if part is not type(None)]
+        return marker_of(retained[0]) if len(retained) == 1 else None
     return _marker_of_class(get_origin(annotation) or annotation)
 
 
@@ -184,7 +184,7 @@ def _marker_of_class(wanted: object) -> Injected | None:
         return None
     if issubclass(wanted, _BY_TYPE):
         return _InjectContext(wanted)
-    # What isinstance(wanted, Injectable) asks, in a tenth of the time.
+    # What isinstance(wanted, Injectable) checks, in a tenth of the time.
     makes = getattr(wanted, "from_tool_context", None) is not None
     return _InjectFromContext(cast("Injectable", wanted)) if makes else None
 

@@ -29,7 +29,7 @@ def copy_factory(default: object) -> Make | None:
     What has no hash is taken for mutable, as Python does. What cannot be copied, such as a list of
     connections, stays the function's own.
 
-    >>> maker_of([1])(), maker_of((1, "a")) is None
+    >>> copy_factory([1])(), copy_factory((1, "a")) is None
     ([1], True)
     """
     if type(default) in (str, int, bool, type(None)):  # most of them

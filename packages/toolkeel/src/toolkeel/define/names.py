@@ -92,8 +92,8 @@ def check_name(name: str) -> str:
     bad = None if plain else next((char for char in name if _is_forbidden(char)), None)
     if bad is not None:
         fixed = "".join("_" if _is_forbidden(char) else char for char in name)[:MAX_NAME_LENGTH]
-        told = "; what it does goes into description=" if name.count(" ") > 1 else ""
-        raise DefinitionError(f"tool name {name!r} contains {bad!r}; use {fixed!r}{told}")
+        message = "; what it does goes into description=" if name.count(" ") > 1 else ""
+        raise DefinitionError(f"tool name {name!r} contains {bad!r}; use {fixed!r}{message}")
     if len(name) > MAX_NAME_LENGTH:
         raise DefinitionError(
             f"tool name {name[:40]!r}... has {len(name)} characters; use at most {MAX_NAME_LENGTH}"
@@ -137,8 +137,8 @@ def hashed_name(name: str, policy: NamePolicy = COMMON, digits: int = _HASH) -> 
     import hashlib  # late: it serves names alone that some provider does not take
 
     digest = hashlib.sha256(name.encode("utf-8", "surrogatepass")).hexdigest()[:digits]
-    kept = _clean(re.sub(r"[^\x00-\x7f]+", "_", name), policy).strip("_.:-")
-    stem = kept[: policy.max_length - digits - 1] or policy.stem
+    retained = _clean(re.sub(r"[^\x00-\x7f]+", "_", name), policy).strip("_.:-")
+    stem = retained[: policy.max_length - digits - 1] or policy.stem
     if not policy.accepts(stem):  # it begins with a digit where only letters may
         stem = f"{policy.stem}_{stem}"[: policy.max_length - digits - 1]
     return f"{stem}_{digest}"
@@ -157,7 +157,7 @@ def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, s
 
     Returns:
         Alias by name, in the order of `names`. Names the provider takes are their own alias;
-        of the others, those that would get the same one are told apart by a hash.
+        of the others, those that would get the same one are distinguished by a hash.
 
     Raises:
         DuplicateToolError: if a name comes twice.

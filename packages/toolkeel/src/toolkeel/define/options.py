@@ -1,4 +1,4 @@
-"""What a tool's options may be: a mistake in one is told where the tool is defined."""
+"""What a tool's options may be: a mistake in one is reported where the tool is defined."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def validate_options(
     Raises:
         DefinitionError: there is no such option, or it cannot be this; naming what it should be.
     """
-    given: dict[str, Any] = dict(options)
+    passed: dict[str, Any] = dict(options)
     for plural in ("steps", "tags"):
-        values = given.get(plural)
+        values = passed.get(plural)
         if isinstance(values, Iterable) and not isinstance(values, str):
-            given[plural] = tuple(values)
-    for option in given:
+            passed[plural] = tuple(values)
+    for option in passed:
         if option not in kinds:
             raise unknown_option_error(name, option, [*kinds, *_FRONT], "tool")
-    check_values(name, given, kinds, DefinitionError)
-    check_steps(given.get("steps", ()))
-    resolve_executor(name, given)
-    return given
+    check_values(name, passed, kinds, DefinitionError)
+    check_steps(passed.get("steps", ()))
+    resolve_executor(name, passed)
+    return passed
 
 
 def check_names(name: object, description: object) -> None:
@@ -93,19 +93,19 @@ def check_steps(steps: Iterable[Any]) -> None:
     if not isinstance(steps, Iterable):
         raise DefinitionError(f"steps are {steps!r:.60}; give a list of them: steps=[...]")
     for step in steps:
-        told = getattr(step, "__qualname__", None) or type(step).__name__
+        message = getattr(step, "__qualname__", None) or type(step).__name__
         try:
             inspect.signature(step).bind(None, None, None)
         except TypeError as error:
             raise DefinitionError(
-                f"step {told!r} cannot be called with (prepared, context, proceed): {error}; write "
+                f"step {message!r} cannot be called with (prepared, context, proceed): {error}; write "
                 "async def step(prepared, context, proceed)"
             ) from None
         except ValueError:  # written in C, without saying what it takes
             continue
         if _forgets_return(step if inspect.isroutine(step) else type(step).__call__):
             raise DefinitionError(
-                f"step {told!r} goes on and gives back nothing, so the tool's result would be "
+                f"step {message!r} goes on and gives back nothing, so the tool's result would be "
                 "lost; write return await proceed(prepared)"
             )
 

@@ -49,7 +49,7 @@ class OutputForm:
 
     Args:
         tool: By which the model gives it; its artifact is the value.
-        wrapped: Whether the value stands under a key of its own, since it is no object.
+        wrapped: True if the value is under a key of its own, since it is no object.
     """
 
     tool: AnyTool
@@ -57,7 +57,7 @@ class OutputForm:
 
     @property
     def format(self) -> OutputFormat:
-        """What a wire is told that holds replies to a schema."""
+        """The response format for wires that hold replies to a schema."""
         return OutputFormat(self.tool.name, self.tool.parameters, self.tool.description)
 
     def candidate_arguments(self, text: str) -> Iterator[str]:
@@ -101,11 +101,11 @@ def compile_output_form(output_type: TypeForm[Any], name: str = OUTPUT_TOOL) -> 
     except Exception as error:
         why = f"it has no JSON form ({describe_reason(error)}); use a type JSON can carry"
         raise DefinitionError(f"output_type={title}: {why}") from error
-    told = str(schema.pop("description", ""))
+    message = str(schema.pop("description", ""))
     schema.pop("title", None)
     wrapped = schema.get("type") != "object"
     arguments = _wrapped(name, output_type) if wrapped else _plain(name, schema, adapter)
-    description = f"Give the final answer, and end with it. {told}".strip()
+    description = f"Give the final answer, and end with it. {message}".strip()
     return OutputForm(_tool(name, description, arguments), wrapped)
 
 

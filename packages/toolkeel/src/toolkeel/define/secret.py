@@ -1,4 +1,4 @@
-"""Arguments nobody but the body shall see: where they are, and how the rest looks without them.
+"""Arguments no one but the body shall see: where they are, and how the rest searches without them.
 
 A schema says which they are, by ``"writeOnly": true`` or ``"format": "password"``. So the marker
 `Secret`, pydantic's `SecretStr`, and the schemas of tools from elsewhere all mean the same.
@@ -78,7 +78,7 @@ class Mask:
 
         Args:
             masked: What `apply` gave, perhaps edited.
-            original: What `apply` was given.
+            original: What `apply` was passed.
         """
 
         def shown(value: object, was: object) -> object:
@@ -139,20 +139,22 @@ class Mask:
             if not isinstance(schema, Mapping):
                 found.append(True)
             elif isinstance(part, int):
-                said = schema_at(schema, part)
-                found += [said] if said is not None else [True] * _is_unconstrained(schema, "array")
+                stated = schema_at(schema, part)
+                found += (
+                    [stated] if stated is not None else [True] * _is_unconstrained(schema, "array")
+                )
             else:
                 found += _schemas_of_key(schema, part)
         return found
 
     def _may_be_secret(self, schemas: list[object]) -> bool:
         """Tell if these schemas allow a secret at their place or below."""
-        waiting, seen = list(schemas), set()
+        waiting, visited = list(schemas), set()
         while waiting:
             for schema in self._applicable([waiting.pop()]):
-                if not isinstance(schema, Mapping) or id(schema) in seen:
+                if not isinstance(schema, Mapping) or id(schema) in visited:
                     continue
-                seen.add(id(schema))
+                visited.add(id(schema))
                 inner = list(all_subschemas(schema))
                 if any(map(_is_secret, inner)):
                     return True

@@ -1,7 +1,7 @@
-"""Where the schemas within a schema are, and whether a value is of a schema's type at all.
+"""Where the schemas within a schema are, and if a value is of a schema's type at all.
 
-Only the keywords that hold schemas are followed: what stands in `enum`, `default` or
-`examples` is data, whatever it looks like.
+Only the keywords that hold schemas are followed: what is in `enum`, `default` or
+`examples` is data, even if it resembles a schema.
 """
 
 from __future__ import annotations
@@ -70,17 +70,17 @@ def allowed_values(schema: Schema) -> list[Any]:
 
 def children(schema: Schema) -> Iterator[tuple[Location, Any]]:
     """Yield each value that is used as a schema one step within a schema, and its place."""
-    for keyword, held in schema.items():
+    for keyword, stored in schema.items():
         if keyword not in WITH_SUBSCHEMAS:
             continue
-        if keyword in NAMED and isinstance(held, (dict, Mapping)):
-            for name, each in held.items():
+        if keyword in NAMED and isinstance(stored, (dict, Mapping)):
+            for name, each in stored.items():
                 yield (keyword, str(name)), each
-        elif keyword in MANY and isinstance(held, list):
-            for index, each in enumerate(held):
+        elif keyword in MANY and isinstance(stored, list):
+            for index, each in enumerate(stored):
                 yield (keyword, index), each
         elif keyword in ONE:
-            yield (keyword,), held
+            yield (keyword,), stored
 
 
 def subschemas(schema: Schema) -> Iterator[tuple[Location, Schema]]:
@@ -102,18 +102,18 @@ def applicable_schemas(
 ) -> Iterator[object]:
     """Yield schemas and those that apply to the same value through references and unions."""
     waiting: list[Any] = list(schemas)
-    seen = set[int]()
+    visited = set[int]()
     for schema in waiting:  # which grows while it is walked
-        if id(schema) in seen:
+        if id(schema) in visited:
             continue
-        seen.add(id(schema))
+        visited.add(id(schema))
         yield schema
         for keyword in schema if isinstance(schema, (dict, Mapping)) else ():
             if keyword == "$ref":
                 waiting.append(resolve(schema[keyword], root))
             elif keyword in keywords:
-                held = schema[keyword]
-                waiting += held if isinstance(held, list) else [held]
+                stored = schema[keyword]
+                waiting += stored if isinstance(stored, list) else [stored]
 
 
 def schema_at(schema: Schema, key: str | int) -> Any:
@@ -259,11 +259,11 @@ def violates(
     if pair in known or not isinstance(part, (dict, Mapping)):
         return known.get(pair, part is False)
     known[pair] = False  # what leads back to itself breaks nothing by that
-    whole = int(value) if isinstance(value, float) and value.is_integer() else value
+    full = int(value) if isinstance(value, float) and value.is_integer() else value
     either, items = list_of(part, "anyOf"), part.get("items", True)
     known[pair] = (
-        not accepts(whole, part, root)
-        or _is_out_of_bounds(whole, part)
+        not accepts(full, part, root)
+        or _is_out_of_bounds(full, part)
         or ("$ref" in part and violates(value, resolve(part["$ref"], root), root, known))
         or (bool(either) and all(violates(value, each, root, known) for each in either))
         or (isinstance(value, list) and any(violates(one, items, root, known) for one in value))

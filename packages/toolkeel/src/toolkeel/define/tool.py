@@ -84,7 +84,7 @@ Executor: TypeAlias = Callable[[Prepared, ToolContext], Coroutine[Any, Any, obje
 """Runs a body elsewhere than here. Its ``check_tool(tool)``, if it has one, is asked as a step's."""
 
 StepPlace: TypeAlias = Literal["limit", "cache", "retry"]
-"""Where a step stands that must come after approval, from the outside in."""
+"""Where a step is that must come after approval, from the outside in."""
 
 
 class Step(Protocol):
@@ -132,14 +132,14 @@ class ToolOptions(TypedDict, total=False):
         returns: ``content_and_artifact`` if it returns that pair.
         unknown_keys: What becomes of arguments it does not know: ``forbid`` tells the model, ``ignore``
             drops them with a note in the details, ``allow`` passes them to ``**kwargs``.
-        on_error: What the model is told when the body raises `ToolError`.
-        on_invalid: What it is told when arguments are invalid.
-        on_crash: What it is told when the body raises anything else; masked by default.
+        on_error: What the model sees when the body raises `ToolError`.
+        on_invalid: What the model sees when arguments are invalid.
+        on_crash: What the model sees when the body raises anything else; masked by default.
         max_output: Longest text for the model, in characters; None for no limit.
-        approval: Whether a person must approve a call: always, or if a predicate over the
+        approval: True if a person must approve a call: always, or if a predicate over the
             validated arguments, or those and the `ToolContext`, says so, by True or by a text
             that says why; it may also refuse by raising `Denied`. False: whatever a run has read.
-        enabled: Whether it can be called now, decided per call.
+        enabled: True if it can be called now, decided per call.
         steps: Steps around this tool alone, outermost first.
         tags: For people, to sort tools by.
         metadata: For programs; never sent.
@@ -347,7 +347,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
 
         Args:
             func: A sync function.
-            coroutine: An async function; it is the one that runs if both are given.
+            coroutine: An async function; it is the one that runs if both are passed.
             name: The tool's name; the function's own by default.
             description: For the model; the docstring by default.
             parameters: Parameters described elsewhere.
@@ -376,13 +376,13 @@ def compile_tool(
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)
     known = option_kinds() if options else {}  # many tools have none
-    given = validate_options(
+    passed = validate_options(
         str(names[0] or getattr(function, "__name__", "a tool")), options, known
     )
-    unknown_keys, docstring = given.get("unknown_keys", "forbid"), given.pop("docstring", "parse")
+    unknown_keys, docstring = passed.get("unknown_keys", "forbid"), passed.pop("docstring", "parse")
     request = DefinitionRequest(*names, parameters, unknown_keys, docstring, caller)
     plan = compile_function(function, request)
-    return Tool(**{one.name: getattr(plan, one.name) for one in dataclasses.fields(plan)}, **given)
+    return Tool(**{one.name: getattr(plan, one.name) for one in dataclasses.fields(plan)}, **passed)
 
 
 AnyTool: TypeAlias = Tool[..., Any]

@@ -1,4 +1,4 @@
-"""What is told when something that is no tool is given as one: one sentence, with the fix."""
+"""What is reported when something that is no tool is passed as one: one sentence, with the fix."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ MISTAKES: Final[tuple[tuple[Callable[[Any], bool], str], ...]] = (
         "an object of {kind} cannot be called: give its methods, [{lower}.method]",
     ),
 )
-"""What is given for a tool and is none: how it is known, and what to write instead."""
+"""What is passed for a tool and is none: how it is known, and what to write instead."""
 
 
 def explain_non_tool(item: object) -> DefinitionError | None:
@@ -68,11 +68,11 @@ def explain_non_tool(item: object) -> DefinitionError | None:
     'add' is a text: give the function itself, [add]
     """
     kind = type(item).__name__
-    for is_this, told in MISTAKES:
+    for is_this, message in MISTAKES:
         if is_this(item):
             called = _as_name(item) if isinstance(item, str) else ""
             words = {"kind": kind, "lower": kind.lower(), "called": called}
-            return DefinitionError(told.format(item=item, **words))
+            return DefinitionError(message.format(item=item, **words))
     return None
 
 

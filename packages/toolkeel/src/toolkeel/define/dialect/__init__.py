@@ -6,8 +6,8 @@ merge           arithmetic on schemas: both at once, one of several, overlap
 conversion      one schema on its way: where it is, what it lost
 unions          the structure of one node: references, intersections, unions, null
 rewrite_rules   the rules that turn a normal form into what a provider takes
-compiler        the whole way, with a report of what was lost
-definition      the whole JSON of one tool, as each provider wants it
+compiler        the entire way, with a report of what was lost
+definition      the entire JSON of one tool, as each provider wants it
 """
 
 from toolkeel.define.dialect.compiler import Compiled, compile_schema, restore_keys

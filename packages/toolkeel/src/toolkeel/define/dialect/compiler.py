@@ -53,7 +53,7 @@ class Compiled:
 
     Args:
         schema: What to send.
-        strict: Whether it is fit for the provider's strict mode.
+        strict: True if it is fit for the provider's strict mode.
         losses: All it does not say as the original did.
         keys: Wire name by own name, of the properties the provider would not have taken by
             their own; `restore_keys` turns arguments back.
@@ -181,9 +181,9 @@ def _prune(root: Node) -> Node:
                 used.add(name)
                 if isinstance(defs[name], dict):
                     todo.append(defs[name])
-    kept = {name: schema for name, schema in defs.items() if name in used}
+    retained = {name: schema for name, schema in defs.items() if name in used}
     rest = without_keywords(root, "$defs")
-    return {**rest, "$defs": kept} if kept else rest
+    return {**rest, "$defs": retained} if retained else rest
 
 
 # — size —

@@ -37,7 +37,7 @@ class SchemaPlace:
     Args:
         where: The keys that lead to it.
         inside: The definitions put in place around it, outermost first.
-        root: Whether it is the tool's parameters themselves.
+        root: True if it is the tool's parameters themselves.
     """
 
     where: Where
@@ -88,8 +88,8 @@ class Conversion:
     def drop_keyword(self, node: Node, keyword: str, place: SchemaPlace) -> Node:
         """Return `node` without `keyword`, described in words and reported as lost."""
         untold = keyword in _UNTOLD or (keyword, node[keyword]) in _SAID_ALREADY
-        told = "" if untold else "; it is in the description"
-        why = f"{self.dialect.provider} does not take {keyword}{told}"
+        message = "" if untold else "; it is in the description"
+        why = f"{self.dialect.provider} does not take {keyword}{message}"
         if keyword in self.dialect.refused:
             self.refuse_strict(place, keyword, why)
         else:

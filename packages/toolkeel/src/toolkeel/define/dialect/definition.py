@@ -1,7 +1,7 @@
-"""The whole JSON of one tool, as each provider wants it.
+"""The entire JSON of one tool, as each provider wants it.
 
 A form is an envelope around a compiled schema. `FORMS` says for each target which dialect its
-schema is compiled for, what the envelope looks like, and which extras it has a place for.
+schema is compiled for, how the envelope is built, and which extras it has a place for.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ Form: TypeAlias = Literal["openai-chat", "openai-responses", Provider]
 
 @record
 class Definition:
-    """One tool as a provider is told of it.
+    """One tool as a provider sees it.
 
     Args:
         body: The JSON to send.
-        strict: Whether the provider is asked to enforce the schema.
+        strict: True if the provider is asked to enforce the schema.
         losses: All that `body` does not say as the original did.
         keys: Wire name by own name of renamed properties (`toolkeel.define.dialect.Compiled`).
     """

@@ -1,6 +1,6 @@
 """Arithmetic on schemas: both at once, one of several, and whether two can overlap.
 
-Every answer is exact or None: what cannot be said exactly is the caller's to report.
+Every answer is exact or None: what cannot be stated exactly is the caller's to report.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def types_of(node: Node) -> frozenset[str] | None:
 
 def is_of(value: object, kind: str) -> bool:
     """Tell if a JSON value has a type: 1 is a number too, and 1.0 an integer."""
-    whole = isinstance(value, float) and value.is_integer()
-    return matches_type(0 if whole else value, kind)
+    full = isinstance(value, float) and value.is_integer()
+    return matches_type(0 if full else value, kind)
 
 
 def constrains(node: Mapping[str, Any]) -> bool:
@@ -197,9 +197,9 @@ def disjoint(branches: Iterable[Schema], defs: Mapping[str, Schema]) -> bool:
 
 
 def _follow(node: Schema, defs: Mapping[str, Schema]) -> Schema:
-    seen: set[str] = set()
-    while isinstance(node, dict) and "$ref" in node and node["$ref"] not in seen:
-        seen.add(node["$ref"])
+    visited: set[str] = set()
+    while isinstance(node, dict) and "$ref" in node and node["$ref"] not in visited:
+        visited.add(node["$ref"])
         node = defs.get(name_of(node["$ref"]), True)
     return node
 

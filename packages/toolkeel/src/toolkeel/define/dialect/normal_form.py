@@ -1,6 +1,6 @@
 """Any JSON Schema → one plain spelling of it: 2020-12, JSON values only, references by name.
 
-Every older spelling is gone afterwards (``definitions``, tuple-valued ``items``,
+Every older spelling is removed afterwards (``definitions``, tuple-valued ``items``,
 ``dependencies``, boolean ``exclusiveMinimum``), each ``$ref`` is ``#/$defs/<name>``, and
 ``$defs`` holds just what the schema reaches. Nothing of this changes what is valid.
 """
@@ -41,7 +41,7 @@ _IDENTIFIERS = word_set("$schema $id id $anchor $comment $vocabulary $defs defin
 _OLD_DRAFTS = ("draft-03", "draft-04", "draft-06", "draft-07")
 _OLD_KEYWORDS = frozenset({"additionalItems", "dependencies"})
 _RESPELLED = _OLD_KEYWORDS | word_set("items enum exclusiveMinimum exclusiveMaximum")
-"""Keywords whose values are looked at, since older drafts meant other things by them."""
+"""Keywords whose values are looked at, since older drafts intended other things by them."""
 
 
 def escape_references(node: Node) -> Node:
@@ -137,7 +137,7 @@ def check_shape(schema: Any, where: Where = ROOT, types: frozenset[str] | None =
 
     Args:
         schema: A JSON value.
-        where: Where it stands, for the report.
+        where: Where it is, for the report.
         types: The values ``type`` may have; None: any text.
 
     Raises:

@@ -51,19 +51,19 @@ class Dialect:
         root_refused: Keywords it refuses at the root of the parameters only.
         object_root: The root must be a plain object schema, not a ``$ref``.
         refs: ``$ref`` kept as it is; kept but without neighbours ("alone"); or put in place.
-        recursion: Whether a definition may refer to itself (where `refs` is not "inline").
-        any_of: Whether other constraints may stand beside ``anyOf`` ("keep"), only
-            descriptions and titles ("annotations"), nothing at all ("alone"), or whether
+        recursion: True if a definition may refer to itself (where `refs` is not "inline").
+        any_of: True if other constraints may stand beside ``anyOf`` ("keep"), only
+            descriptions and titles ("annotations"), nothing at all ("alone"), or if
             ``anyOf`` is not taken ("none").
         null: How "or null" is spelled: as a type, as ``nullable: true``, or not at all.
-        type_lists: Whether ``type`` may be a list.
+        type_lists: True if ``type`` may be a list.
         typed: Every schema must say its type.
         explicit: An array must have ``items`` and an object ``properties``, if only empty.
         closed: Every object must have ``additionalProperties: false``.
         all_required: Every property must be required; what was optional becomes nullable.
         string_enums: ``enum`` may list strings only.
         formats: Values of ``format`` it takes; None: all.
-        lookaround: Whether ``pattern`` may look ahead or behind, or refer back.
+        lookaround: True if ``pattern`` may look ahead or behind, or refer back.
         min_items: Values of ``minItems`` it takes; None: all.
         keys: What property names it takes; None: any text.
         fallback: The target for a schema that strict mode cannot say.
@@ -173,7 +173,7 @@ DIALECTS: Mapping[Target, Dialect] = MappingProxyType(
         ),
         # parametersJsonSchema: "If $ref is set on a sub-schema, no other properties … may be set"
         "gemini": Dialect(provider="Gemini", root_refused=_UNIONS, refs="alone"),
-        # parameters: google.genai.types.Schema; one unknown field fails the whole request;
+        # parameters: google.genai.types.Schema; one unknown field fails the entire request;
         # "only 'enum' and 'date-time' are supported for STRING type"; "When using any_of, it
         # must be the only field set"
         "gemini-legacy": Dialect(

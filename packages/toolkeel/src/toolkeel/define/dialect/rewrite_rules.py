@@ -1,9 +1,9 @@
 """The rules that turn a normalised schema into one a provider takes.
 
 `rewrite` goes down the schema once. At each node it first settles the structure (references,
-intersections, unions: `unions`), then applies `RULES` in order; each rule looks up one
+intersections, unions: `unions`), then applies `RULES` in order; each rule searches up one
 fact of the dialect and does nothing if the provider takes the node as it is. What cannot be
-said moves into the description, where the model still reads it, and into the report.
+cannot be expressed moves into the description, where the model still reads it, and into the report.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ def _other_enum(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 
 
 def _in_a_row(values: list[Any]) -> bool:
-    whole = all(isinstance(value, int) for value in values)
-    return whole and max(values) - min(values) == len({*values}) - 1
+    full = all(isinstance(value, int) for value in values)
+    return full and max(values) - min(values) == len({*values}) - 1
 
 
 def add_type(node: Node, place: SchemaPlace, run: Conversion) -> Node:
@@ -119,8 +119,8 @@ def rewrite_arrays(node: Node, place: SchemaPlace, run: Conversion) -> Node:
 def _tuple(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     prefix = node["prefixItems"]
     closed = node.get("maxItems", len(prefix) + 1) <= len(prefix)
-    kept = run.dialect.takes("prefixItems")
-    if kept and not (closed and run.dialect.explicit):
+    retained = run.dialect.takes("prefixItems")
+    if retained and not (closed and run.dialect.explicit):
         return node
     rest = [] if closed else [node.get("items", True)]
     kinds: list[Any] = []
@@ -128,7 +128,7 @@ def _tuple(node: Node, place: SchemaPlace, run: Conversion) -> Node:
         if not any(json_equal(kind, other) for other in kinds):
             kinds.append(kind)
     node = {**node, "items": _any_item(kinds)}
-    if kept:
+    if retained:
         return node
     if len(kinds) > 1:
         return run.drop_keyword(node, "prefixItems", place)
@@ -203,8 +203,8 @@ def _known_required(node: Node, place: SchemaPlace, run: Conversion) -> Node:
     if not unknown:
         return node
     run.refuse_strict(place, "required", f"{unknown[0]!r} is required but not listed as a property")
-    kept = [name for name in node["required"] if name not in unknown]
-    return add_note({**node, "required": kept}, "required", node["required"])
+    retained = [name for name in node["required"] if name not in unknown]
+    return add_note({**node, "required": retained}, "required", node["required"])
 
 
 def drop_unknown_keywords(node: Node, place: SchemaPlace, run: Conversion) -> Node:

@@ -325,15 +325,15 @@ def _one_enum(lists: list[list[Any] | None]) -> Node:
 
 def _widest(node: Node, branches: list[Node], run: Conversion, place: SchemaPlace) -> Node:
     """Return the narrowest type that admits all branches, with the union in its description."""
-    told = run.drop_keyword({**node, "anyOf": branches or node["anyOf"]}, "anyOf", place)
+    message = run.drop_keyword({**node, "anyOf": branches or node["anyOf"]}, "anyOf", place)
     kinds = {types_of(branch) for branch in branches}
     if len(kinds) != 1 or None in kinds:
-        return told
+        return message
     (shared,) = kinds
     is_object = shared == frozenset({"object"})
     wide = merge_objects(branches) if is_object else {"type": sorted(shared or ())}
-    merged = conjoin(told, wide) if wide is not None else None
-    return merged if isinstance(merged, dict) else told
+    merged = conjoin(message, wide) if wide is not None else None
+    return merged if isinstance(merged, dict) else message
 
 
 STEPS: tuple[Step, ...] = (

@@ -1,11 +1,11 @@
-"""Which branch of a union a value was evidently meant for, by what is wrong with it in each."""
+"""Which branch of a union a value was evidently intended for, by what is wrong with it in each."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 Fault = tuple[tuple[str | int, ...], bool]
-"""Where below the union something is wrong, and whether another fixed value is wanted there."""
+"""Where below the union something is wrong, and if another fixed value is wanted there."""
 
 
 def _tags(faults: Collection[Fault]) -> set[str | int]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from toolkeel.define.explain.mismatch import Mismatches
 
 MAX_ERRORS = 100
-"""Faults of pydantic's that are told one by one."""
+"""Faults of pydantic's that are reported one by one."""
 LARGE, LONG = 20_000, 1_000_000
 """Characters from which on what has a union of lists or objects, and any text, is not given to pydantic
 alone: a fault costs it half a kilobyte, for each branch of a union."""

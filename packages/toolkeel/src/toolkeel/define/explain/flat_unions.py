@@ -1,6 +1,6 @@
 """A JSON Schema whose unions report themselves without their branches.
 
-What `mismatch` asks for faults: the same schema, except that each `anyOf` and `oneOf` stands
+The schema that `mismatch` collects faults with: the same schema, except that each `anyOf` and `oneOf` is
 behind a double negation. That takes the same values, but its fault is one and carries nothing.
 """
 
@@ -48,7 +48,7 @@ class UnionFreeSchema:
 
     def _without_unions(self, schema: Schema, old: Location, new: Location) -> dict[str, object]:
         self.origin[new] = schema
-        copy = {keyword: _copied(held) for keyword, held in schema.items()}
+        copy = {keyword: _copied(stored) for keyword, stored in schema.items()}
         places = self._hide(copy, old, new) if self._hides else {}
         for where, each in subschemas(schema):
             if where[0] in places or where[0] in copy:

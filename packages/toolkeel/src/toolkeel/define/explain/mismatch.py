@@ -4,7 +4,7 @@ jsonschema-rs reports each fault with its place in the schema, and for a union t
 every branch: for a recursive union that is a tree whose size doubles at each level of the
 value. So the faults are collected with a second form of the schema, in which each union is
 hidden behind a double negation: it then reports itself as one fault without its branches, and
-the one branch that was evidently meant is asked for its own faults, from here, one level at a
+the one branch that was evidently intended is asked for its own faults, from here, one level at a
 time.
 """
 
@@ -94,8 +94,8 @@ class Mismatches:
         form = self._form
         fields: _Fields = {}
         try:
-            whole = self._compiled(()) if form.unions else self.validator
-            faults = whole.iter_errors(value) if whole and form.schema is not None else ()
+            full = self._compiled(()) if form.unions else self.validator
+            faults = full.iter_errors(value) if full and form.schema is not None else ()
             for fault in islice(faults, _MOST):
                 self._add(fault, (), fields, 0)
             if not fields and not self.validator.is_valid(value):
@@ -164,9 +164,9 @@ class Mismatches:
         if level < _LEVELS and isinstance(value, (dict, list)):
             tried = self._tried(value, where, len(branches))
         wrong = [[(tuple(f.instance_path), f.kind.name in _FIXED) for f in each] for each in tried]
-        meant = closest_branch(wrong)
-        if meant is not None and tried[meant]:
-            for inner in tried[meant]:
+        intended = closest_branch(wrong)
+        if intended is not None and tried[intended]:
+            for inner in tried[intended]:
                 self._add(inner, path, fields, level + 1)
             return
         tag = common_tag(wrong)
@@ -188,8 +188,8 @@ class Mismatches:
                 continue
             holder = self._form.origin.get(path[:index], {})
             if word in ("then", "else"):
-                told = describe_condition(holder.get("if"), self._root)
-                return told and f"{' because' if word == 'then' else ' unless'} {told}"
+                message = describe_condition(holder.get("if"), self._root)
+                return message and f"{' because' if word == 'then' else ' unless'} {message}"
             if word == "dependentSchemas":
                 return f" because {quoted(str(path[index + 1]))} is given"
             needed: Any = holder.get(word, {})
@@ -247,7 +247,7 @@ _Faults = list["jsonschema_rs.ValidationError"]
 _FIXED = ("const", "enum")
 _OTHER_KIND = ("type", "falseSchema", *_FIXED)  # of a value itself, not of what is in it
 
-# A pattern that looks around gave up within its bound: that is no mismatch, and no match either.
+# A pattern that searches around gave up within its bound: that is no mismatch, and no match either.
 _UNCHECKED = ("BacktrackLimitExceeded", "RegexEngineFailure")
 _SIMPLER = "a shorter or simpler text: its pattern cannot be checked against this one"
 

@@ -38,7 +38,7 @@ def describe_type(schema: object, root: Schema | None = None) -> str:
 
     Args:
         schema: A JSON Schema, or True or False.
-        root: The document that its local references point into, if it is not the whole.
+        root: The document that its local references point into, if it is not the entire.
 
     >>> describe_type({"type": "array", "items": {"type": "string"}})
     'a list of strings'
@@ -148,7 +148,7 @@ def _number_bounds(schema: Schema) -> str:
         return ""
     low, high = schema.get("minimum"), schema.get("maximum")
     above, below = schema.get("exclusiveMinimum"), schema.get("exclusiveMaximum")
-    if above is True or below is True:  # draft 4: they say how the others are meant
+    if above is True or below is True:  # draft 4: they say how the others are intended
         above, low = (low, None) if above is True else (None, low)
         below, high = (high, None) if below is True else (None, high)
     text = ""
@@ -249,9 +249,11 @@ def describe_condition(schema: object, root: Schema) -> str:
     if not isinstance(schema, (dict, Mapping)):
         return ""
     known = properties_of(schema)
-    told = [f"{quoted(str(name))} is {_phrase(each, root, 1)}" for name, each in known.items()]
-    told += [f"{quoted(str(name))} is given" for name in required_of(schema) if name not in known]
-    return " and ".join(told[:_KEYS])
+    message = [f"{quoted(str(name))} is {_phrase(each, root, 1)}" for name, each in known.items()]
+    message += [
+        f"{quoted(str(name))} is given" for name in required_of(schema) if name not in known
+    ]
+    return " and ".join(message[:_KEYS])
 
 
 def count_noun(number: object, noun: str) -> str:

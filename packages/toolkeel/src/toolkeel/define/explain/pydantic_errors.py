@@ -1,7 +1,7 @@
 """Pydantic's validation errors, in words a model can act on.
 
 Paths lead to what was sent: names that pydantic puts between for branches of unions are taken out,
-and of those branches the one is told that was evidently meant.
+and of those branches the one that was evidently intended is reported.
 """
 
 from __future__ import annotations
@@ -153,11 +153,11 @@ def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object
 
 def _branches_meant(found: list[_Found], level: int, root: Schema, data: object) -> list[_Found]:
     """Reduce the errors of a union's branches to the intended one, or to one for all."""
-    kept: list[_Found] = []
+    retained: list[_Found] = []
     unions: dict[Path, dict[str, list[_Found]]] = {}
     for each in found:
         if len(each.branches) <= level:
-            kept.append(each)
+            retained.append(each)
         else:
             length, tag = each.branches[level]
             unions.setdefault(each.path[:length], {}).setdefault(tag, []).append(each)
@@ -171,11 +171,11 @@ def _branches_meant(found: list[_Found], level: int, root: Schema, data: object)
             [(e.path[len(path) :], e.error["type"] == "literal_error") for e in errors]
             for errors in tried
         ]
-        meant = closest_branch(wrong)
-        kept += _branches_meant([] if meant is None else tried[meant], level + 1, root, data) or [
-            _whole_union(branches.values(), common_tag(wrong), path, root, data)
-        ]
-    return kept
+        intended = closest_branch(wrong)
+        retained += _branches_meant(
+            [] if intended is None else tried[intended], level + 1, root, data
+        ) or [_whole_union(branches.values(), common_tag(wrong), path, root, data)]
+    return retained
 
 
 def _is_of_another_kind(found: _Found) -> bool:
@@ -215,9 +215,11 @@ def _field(found: _Found, root: Schema) -> FieldError:
 
 
 def _key_wanted(error: Mapping[str, Any]) -> str:
-    told = {_BOUNDS[name]: bound for name, bound in error.get("ctx", {}).items() if name in _BOUNDS}
-    if told:
-        return describe_type({"type": "string", **told})
+    message = {
+        _BOUNDS[name]: bound for name, bound in error.get("ctx", {}).items() if name in _BOUNDS
+    }
+    if message:
+        return describe_type({"type": "string", **message})
     return _message(error).removeprefix("Input should be ").partition(",")[0]
 
 
@@ -234,7 +236,7 @@ _TOLD_BY_SCHEMA = frozenset(
 )  # fmt: skip
 
 
-# What pydantic says to programmers, said to those who write JSON.
+# What pydantic says to programmers, stated to those who write JSON.
 _IN_JSON: Mapping[str, str] = {
     "set_item_not_hashable": "no objects or lists within it",
     "recursion_loop": "not nested so deeply",

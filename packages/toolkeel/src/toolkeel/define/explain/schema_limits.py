@@ -119,10 +119,10 @@ class _WorkEstimate:
     """Which schemas a value meets, and each value within it.
 
     Args:
-        root: The whole schema.
+        root: The entire schema.
 
     Attributes:
-        unknown: A reference that leads nowhere, as far as can be seen.
+        unknown: A reference that leads nowhere, as far as is visible.
     """
 
     def __init__(self, root: Schema) -> None:

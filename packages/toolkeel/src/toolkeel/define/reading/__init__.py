@@ -2,6 +2,6 @@
 
 docstring    docstrings in the Google, NumPy and Sphinx styles, read tolerantly
 signature    reading a callable: its name, its parameters, how its body runs
-annotations  annotations as pydantic takes them on every Python version, and checks them whole
-parameter    one parameter as pydantic sees it, and what is kept from pydantic (default, description)
+annotations  annotations as pydantic takes them on every Python version, and checks them entire
+parameter    one parameter as pydantic sees it, and what stays from pydantic (default, description)
 """

@@ -1,4 +1,4 @@
-"""Annotations as pydantic takes them on every Python version, and checks them whole."""
+"""Annotations as pydantic takes them on every Python version, and checks them entire."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def modernize(annotation: object) -> Any:
     whose items pydantic would check only while the body reads them.
 
     >>> from collections.abc import Iterable
-    >>> modern(Iterable[int])
+    >>> modernize(Iterable[int])
     list[int]
     """
     if _is_typing_typed_dict(annotation):

@@ -32,7 +32,7 @@ class Docstring:
     """What a docstring says.
 
     Args:
-        description: Everything before the first section, its Markdown and blank lines kept.
+        description: Everything before the first section, its Markdown and blank lines preserved.
         params: Parameter names, without stars and types, to their text on one line.
         returns: What is returned, on one line; empty if it does not say.
         style: "google", "numpy" or "sphinx", or "plain" without sections.
@@ -72,8 +72,8 @@ def parse_docstring(text: str | None) -> Docstring:
     entries, returns = _READERS[style](list(_parts(text, found)), problems)
     params = MappingProxyType(_params(entries, problems))
     description = text[: found[0].start()].rstrip()
-    told = "; ".join(filter(None, map(_one_line, returns)))
-    return Docstring(description, params, told, style, tuple(problems))
+    message = "; ".join(filter(None, map(_one_line, returns)))
+    return Docstring(description, params, message, style, tuple(problems))
 
 
 # — where the sections are —

@@ -1,4 +1,4 @@
-"""One parameter as pydantic sees it, and what is kept from pydantic: its default, its description."""
+"""One parameter as pydantic sees it, and what stays from pydantic: its default, its description."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ MADE = object()
 
 @record
 class ParameterField:
-    """A parameter as pydantic sees it, and what is kept from pydantic.
+    """A parameter as pydantic sees it, and what stays from pydantic.
 
     Args:
         annotation: Without a default, and without the description.
@@ -54,7 +54,7 @@ class ParameterField:
 def is_field(item: object) -> TypeIs[FieldInfo]:
     """Tell if an object is made by pydantic's `Field`.
 
-    Nothing is, as long as nobody has loaded that; to load it takes as long as all of this package.
+    Nothing is, as long as no one has loaded that; to load it takes as long as all of this package.
     """
     kind: Any = getattr(sys.modules.get("pydantic.fields"), "FieldInfo", None)
     return kind is not None and isinstance(item, kind)
@@ -104,9 +104,9 @@ def _description(
     metadata: Sequence[object], infos: Sequence[FieldInfo], documented: str | None
 ) -> str | None:
     """Return the description of a `Field`, of the annotation, or of the docstring."""
-    told = [info.description for info in infos if info.description]
-    if told:
-        return told[-1]
+    message = [info.description for info in infos if info.description]
+    if message:
+        return message[-1]
     return next((item for item in metadata if isinstance(item, str)), None) or documented
 
 

@@ -39,7 +39,7 @@ QUALIFIERS: Final[Mapping[Any, Callable[[bool], bool]]] = {
     typing_extensions.NotRequired: lambda _: False,
     typing_extensions.ReadOnly: bool,
 }
-"""What the qualifiers of a `TypedDict`'s key make of whether it is required."""
+"""What the qualifiers of a `TypedDict`'s key make of if it is required."""
 
 
 @record
@@ -70,7 +70,7 @@ class Signature:
         positional: Names to pass by position; empty if all go by keyword.
         body: How the body runs.
         returns: The return annotation; `MISSING` if there is none.
-        unbound: Whether it is a function of a class body, waiting for its instance.
+        unbound: True if it is a function of a class body, waiting for its instance.
     """
 
     name: str
@@ -87,7 +87,7 @@ def read_signature(function: Function, name: str | None, caller: FrameType | Non
 
     Args:
         function: What to read.
-        name: The tool's name, if it was given.
+        name: The tool's name, if it was passed.
         caller: Where the tool is defined: names of postponed annotations are looked up there too.
 
     Raises:
@@ -205,8 +205,8 @@ def _receiver(function: Function) -> list[str]:
     if not inspect.isfunction(plain):  # a static method, or one that is not written in Python
         return []
     first = next(iter(inspect.signature(plain).parameters.values()), None)
-    given = first is not None and first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
-    return [first.name] if first is not None and given else []
+    passed = first is not None and first.kind is inspect.Parameter.POSITIONAL_OR_KEYWORD
+    return [first.name] if first is not None and passed else []
 
 
 def function_name(function: Function) -> str:

@@ -32,7 +32,7 @@ def from_annotations(
         title: The tool's name.
         fields: The parameters by name.
         rest: The annotation of ``**kwargs``, if there is one.
-        forbid_unknown: Whether unknown keys are refused.
+        forbid_unknown: True if unknown keys are refused.
 
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.

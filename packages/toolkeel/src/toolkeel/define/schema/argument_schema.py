@@ -55,19 +55,19 @@ class ArgumentSchema:
         schema: JSON Schema the model is shown; an object.
         validate: Arguments' text to the arguments it gives, strictly; `ValueError` if not valid.
         check: The same for a mended value; raises `InvalidArguments` with every failing field.
-        loose: Whether some value has no type, so that an overflowing number could slip through.
+        loose: True if some value has no type, so that an overflowing number could slip through.
         fill: Adds what the text left out and must be made for each call: mutable defaults, those of
             factories and of models.
         keys: What the model calls those parameters that it knows under another name.
         mask: Hides the secrets among them, if there are any.
         nested: Properties that can hold more than scalars and lists of them; None if unknown.
-        explain: What `check` would say of a text that `validate` refused, given the error and what
+        explain: What `check` would say of a text that `validate` refused, passed the error and what
             the text says, if a condition holds of pydantic's errors; None if it cannot tell.
         model_validators: Shows them and what was injected to a model's validators; gives them back.
         defaults: The function's own, by parameter. They stand in for what the model left out
-            wherever somebody looks at a call; a body alone defaults them itself.
+            wherever somebody inspects a call; a body alone defaults them itself.
         validate_long: `validate` for long texts; None if it is the same.
-        exact: Raises `InvalidArguments` if decimals in a text have more digits than are kept.
+        exact: Raises `InvalidArguments` if decimals in a text have more digits than stay.
     """
 
     schema: Mapping[str, object]
@@ -99,20 +99,20 @@ def from_parameters(
     Raises:
         DefinitionError: naming the parameter that has no JSON form, and the fix.
     """
-    given = {p.name: parameter_field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
+    passed = {p.name: parameter_field(p, docs) for p in parameters if p.kind is not VAR_KEYWORD}
     rest = {p.name: p.annotation for p in parameters if p.kind is VAR_KEYWORD}
     if unknown_keys == "allow" and not rest:
         raise DefinitionError(
             f"{title}: unknown_keys='allow' needs a **kwargs parameter to receive unknown keys"
         )
-    keys = aliases_of({name: field.field_infos for name, field in given.items()})
+    keys = aliases_of({name: field.field_infos for name, field in passed.items()})
     closing = unknown_keys == "forbid"
-    known = None if rest or keys else from_known_types(title, given, closing)
-    schema, validate, facts = known or from_annotations(title, given, rest, closing)
-    defaults = {keys.get(name, name): field.default for name, field in given.items()}
+    known = None if rest or keys else from_known_types(title, passed, closing)
+    schema, validate, facts = known or from_annotations(title, passed, rest, closing)
+    defaults = {keys.get(name, name): field.default for name, field in passed.items()}
     _advertise(title, schema, defaults, validate)
-    made = compile_arguments(title, schema, validate, _default_filler(given), facts)
-    if own := function_defaults(p for p in parameters if p.name in given):
+    made = compile_arguments(title, schema, validate, _default_filler(passed), facts)
+    if own := function_defaults(p for p in parameters if p.name in passed):
         made = replace(made, defaults=own)
     return _with_aliases(title, made, keys, bool(rest)) if keys else made
 
@@ -167,7 +167,7 @@ def _with_aliases(
         title: The tool's name.
         made: What is known without that.
         keys: What the model calls a parameter, where that differs.
-        open: Whether there is a ``**kwargs``.
+        open: True if there is a ``**kwargs``.
     """
     for name, key in keys.items():
         if same := [other for other in keys if other != name and keys[other] == key]:
@@ -189,7 +189,7 @@ def _with_reserved_names(
     names = set(keys) - set(keys.values())
 
     def validate(text: str | bytes) -> Values:
-        # By now a renamed parameter stands under its own name, whether it came so or not.
+        # By now a renamed parameter is under its own name, if it came so or not.
         if not isinstance(sent := from_json(text), dict) or not names.isdisjoint(sent):
             raise ValueError("a name that is not advertised")
         return made.validate(text)
@@ -285,7 +285,7 @@ class _Validator:
             return self._validate(text)
         try:
             sent = from_json(text)
-        except TypeError:  # half a surrogate pair: told as wrong by the validator
+        except TypeError:  # half a surrogate pair: reported as wrong by the validator
             return self._validate(text)
         if judged and self.bounded.refuses(text, sent):
             raise ValueError(self._title)
@@ -330,8 +330,8 @@ class _Validator:
             from toolkeel.define.explain.pydantic_errors import pydantic_errors
 
             many = error.error_count() > MAX_ERRORS and self.bounded.errors(value)
-            told = many or pydantic_errors(error, schema, value)
-            raise invalid_arguments(self._title, told) from None
+            message = many or pydantic_errors(error, schema, value)
+            raise invalid_arguments(self._title, message) from None
         # pydantic closes all objects or none; what it drops, the count of keys in the text shows.
         if self._mixed and (unknown := list(find_unknown_keys(value, schema, schema, ()))):
             raise invalid_arguments(self._title, unknown)

@@ -1,6 +1,6 @@
 """Validated values back to JSON: what the model could have sent to mean exactly them.
 
-What a person approves, what a rule looks at and what tells two calls apart is this form. It is
+What a person approves, what a rule inspects and what tells two calls apart is this form. It is
 valid again: every key is the one the model is shown, and secrets are there in the clear.
 """
 

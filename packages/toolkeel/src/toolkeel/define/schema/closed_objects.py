@@ -1,4 +1,4 @@
-"""Facts about a whole schema: which objects are closed, whether it is strict, whether it holds a secret."""
+"""Facts about a entire schema: which objects are closed, if it is strict, if it holds a secret."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from toolkeel.errors import FieldError
 
 @record
 class SchemaFacts:
-    """What is known of a tool's schema as a whole.
+    """What is known of a tool's complete schema.
 
     Args:
-        options: What pydantic must be told with each call to validate strictly; None if its
+        options: What pydantic must be reported with each call to validate strictly; None if its
             validator is strict and closed by itself.
-        mixed: Whether some objects take keys that they do not name, where others may not.
-        loose: Whether some value has no type, so that an overflowing number could slip through.
-        secret: Whether something is to be masked.
+        mixed: True if some objects take keys that they do not name, where others may not.
+        loose: True if some value has no type, so that an overflowing number could slip through.
+        secret: True if something is to be masked.
         nested: Properties that can hold more than scalars and lists of them.
     """
 
@@ -42,8 +42,8 @@ def close_objects(schema: dict[str, Any], closing: bool, plain: bool = False) ->
 
     Args:
         schema: What is advertised; the closed objects are marked in it.
-        closing: Whether unknown keys are refused at all.
-        plain: Whether pydantic's validator is strict and closed by itself.
+        closing: True if unknown keys are refused at all.
+        plain: True if pydantic's validator is strict and closed by itself.
     """
     parts = list(object_schemas(schema)) if closing else []
     open = sum(map(is_open, parts))

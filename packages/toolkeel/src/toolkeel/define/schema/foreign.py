@@ -3,7 +3,7 @@
 A server's definition was never compiled by anybody before it reached us: other clients send
 arguments unchecked. So a pattern of another dialect, a misspelt type or a reference to nowhere must
 not take its tool away. Such a keyword is taken out of what is checked and advertised, and named.
-What only looks wrong because it is written in an older dialect is read in that dialect.
+What only searches wrong because it is written in an older dialect is read in that dialect.
 """
 
 from __future__ import annotations
@@ -53,20 +53,20 @@ def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], 
     >>> make_compilable({"type": "object", "properties": {"x": {"type": "strng", "maxLength": 9}}})
     ({'type': 'object', 'properties': {'x': {'maxLength': 9}}}, ('#/properties/x/type "strng" is not checked: "strng" is not a JSON Schema type; leave it out to take any value',))
     """
-    kept = dict(schema)
+    retained = dict(schema)
     problems: list[str] = []
-    if is_too_deep(kept):
-        kept, _ = _limit_depth(kept, MAX_DEPTH - 1)
+    if is_too_deep(retained):
+        retained, _ = _limit_depth(retained, MAX_DEPTH - 1)
         problems.append(f"what is nested more than {MAX_DEPTH} levels deep is not checked")
-    kept = deepcopy(kept)
-    problems += _translate_openapi(kept)
-    kept = _with_dialect(_with_root_type(kept, root))
+    retained = deepcopy(retained)
+    problems += _translate_openapi(retained)
+    retained = _with_dialect(_with_root_type(retained, root))
     try:
-        return kept, (*problems, *_remove_faults(kept))
+        return retained, (*problems, *_remove_faults(retained))
     except DefinitionError as error:
         if not root:
             raise
-        return _minimal_schema(kept), (*problems, f"only names and kinds are checked: {error}")
+        return _minimal_schema(retained), (*problems, f"only names and kinds are checked: {error}")
 
 
 def _remove_faults(schema: dict[str, Any]) -> list[str]:
@@ -76,7 +76,7 @@ def _remove_faults(schema: dict[str, Any]) -> list[str]:
         A sentence for each keyword.
 
     Raises:
-        DefinitionError: that would be too many, or it is wrong as a whole.
+        DefinitionError: that would be too many, or all of it is wrong.
     """
     problems: list[str] = []
     for _ in range(MOST):
@@ -139,7 +139,7 @@ def allow_null(schema: dict[str, Any]) -> None:
 def _limit_depth(value: object, levels: int) -> tuple[Any, bool]:
     """Return a value cut at a depth of objects and arrays, and if anything was cut.
 
-    ``{}`` takes all; where a schema is turned round or counted, that would refuse what the whole
+    ``{}`` takes all; where a schema is turned round or counted, that would refuse what the entire
     one takes, so there the keyword is left out.
     """
     if not isinstance(value, Mapping | list):
@@ -161,13 +161,16 @@ _TURNED = frozenset([
 
 def _with_root_type(schema: Schema, root: str) -> dict[str, Any]:
     """Return the schema with the type object where it has none, or that or null."""
-    kept = dict(schema)
-    kind = kept.get("type")
+    retained = dict(schema)
+    kind = retained.get("type")
     among = isinstance(kind, list) and root in kind
-    unsaid = kind is None and (not kept or bool(_OF_OBJECTS & kept.keys()))
+    unsaid = kind is None and (not retained or bool(_OF_OBJECTS & retained.keys()))
     if root and (among or unsaid):
-        kept = {"type": root, **{key: value for key, value in kept.items() if key != "type"}}
-    return kept
+        retained = {
+            "type": root,
+            **{key: value for key, value in retained.items() if key != "type"},
+        }
+    return retained
 
 
 def _with_dialect(schema: dict[str, Any]) -> dict[str, Any]:
@@ -233,7 +236,7 @@ def _remove_keyword(
     holder: Any = schema
     place: list[str | int] = []
     last: tuple[Any, str | int, list[str | int], bool] | None = None
-    is_schema = True  # whether `holder` is a schema, whose keys are keywords
+    is_schema = True  # if `holder` is a schema, whose keys are keywords
     for key in path:
         if not isinstance(holder, dict | list):
             break
@@ -247,9 +250,9 @@ def _remove_keyword(
         inside: Any = holder
         holder = inside[key] if not isinstance(holder, dict) or key in holder else None
     assert last is not None  # the path is not empty
-    owner, key, where, whole = last
+    owner, key, where, full = last
     value = owner.get(key)
-    if whole and where[-2] != "patternProperties":
+    if full and where[-2] != "patternProperties":
         owner[key] = {}
     else:
         owner.pop(key, None)

@@ -1,8 +1,8 @@
-"""Tools whose parameters are given as JSON Schema: compile once, judge values, fill in defaults.
+"""Tools whose parameters are passed as JSON Schema: compile once, judge values, fill in defaults.
 
-The validator is jsonschema-rs: complete, and without a network when told so. Its regular
+The validator is jsonschema-rs: complete, and without a network when reported so. Its regular
 expressions run in linear time; only a schema whose patterns look around or refer back runs by
-another engine, whose steps are counted. What it is given comes from other people's servers:
+another engine, whose steps are counted. What it is passed comes from other people's servers:
 `bounds` says what it may cost.
 """
 
@@ -50,7 +50,7 @@ class JsonSchemaValidator:
 
     Attributes:
         schema: The schema as plain data of its own; later changes to the original do nothing.
-        has_defaults: Whether `with_defaults` ever adds anything.
+        has_defaults: True if `with_defaults` ever adds anything.
     """
 
     __slots__ = ("_flat_defaults", "_mismatches", "_validator", "has_defaults", "schema")
@@ -74,7 +74,7 @@ class JsonSchemaValidator:
     def errors(self, value: object) -> list[FieldError]:
         """Return an error for each field that failed, at most 1000.
 
-        Fields within a union are reported for the branch that was evidently meant, or else
+        Fields within a union are reported for the branch that was evidently intended, or else
         the union as one.
         """
         return self._mismatches.errors(value)
@@ -83,7 +83,7 @@ class JsonSchemaValidator:
         """Fill in `default` where a property is absent, at every level but within unions.
 
         A default that is not of its own schema's type is left out: a server would refuse it.
-        The value given is not changed.
+        The value passed is not changed.
         """
         if not self.has_defaults or not isinstance(self.schema, Mapping):
             return value
@@ -135,7 +135,7 @@ def _with_regex_engine(
 ) -> tuple[jsonschema_rs.Validator, Engine]:
     """Return the validator with the linear regex engine, or the backtracking one if needed.
 
-    The other one can be kept busy, so its steps backwards are bounded.
+    The other one can be preserved busy, so its steps backwards are bounded.
     """
     import jsonschema_rs
 

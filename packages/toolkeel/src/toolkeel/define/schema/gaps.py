@@ -56,7 +56,7 @@ class Gaps:
         schema: Of all arguments.
 
     Attributes:
-        has_decimals: Whether some number's digits must all be kept.
+        has_decimals: True if some number's digits must all be preserved.
     """
 
     __slots__ = ("_root", "has_decimals")
@@ -208,14 +208,14 @@ def _key_phrase(keys: object, root: Schema) -> str:
 
 
 def _all_differ(items: list[object]) -> bool:
-    seen: set[object] = set()
+    visited: set[object] = set()
     for item in items:
         # True is no 1, where 1.0 is one.
         text = json.dumps(item, sort_keys=True) if isinstance(item, list | dict) else item
         key = (type(item) in (bool, list, dict), text)
-        if key in seen:
+        if key in visited:
             return False
-        seen.add(key)
+        visited.add(key)
     return True
 
 
@@ -258,7 +258,7 @@ def _unfillable(schema: Schema) -> frozenset[str]:
 
 
 def _cannot_be(part: object, empty: frozenset[str]) -> bool:
-    """Tell if no value fits, given the references that none fits."""
+    """Tell if no value fits, passed the references that none fits."""
     if not isinstance(part, Mapping):
         return part is False
     if part.get("$ref") in empty or _no_options(part):

@@ -118,8 +118,8 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         different: Any = {**schema, "members": list(dict.fromkeys(schema["members"]))}
         made = super().enum_schema(different)  # without aliases, which are there twice
         if issubclass(schema["cls"], enum.Flag):
-            made["enum"], told = _flags(schema["cls"])
-            made["description"] = f"{made.get('description', '')} The sum of: {told}.".strip()
+            made["enum"], message = _flags(schema["cls"])
+            made["description"] = f"{made.get('description', '')} The sum of: {message}.".strip()
         return made
 
     def dataclass_args_schema(self, schema: Any) -> dict[str, Any]:
@@ -185,7 +185,7 @@ def advertise_default(
     """Add a parameter's default to its schema.
 
     ``n: int = None`` is how people write that a parameter may be left out: it is advertised as
-    that, without a default nobody could send. Any other plain value that breaks its own annotation
+    that, without a default no one could send. Any other plain value that breaks its own annotation
     is a mistake.
 
     Args:
@@ -193,7 +193,7 @@ def advertise_default(
         schema: Of all arguments; the default is added to it.
         key: What the model calls the parameter.
         default: Its default.
-        refuses: Whether the validator refuses a JSON value for a parameter, given its key.
+        refuses: True if the validator refuses a JSON value for a parameter, by its key.
 
     Raises:
         DefinitionError: it has no JSON form, or the model could not send it.

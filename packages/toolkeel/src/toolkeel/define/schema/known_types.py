@@ -42,7 +42,7 @@ def from_known_types(
     Args:
         title: The tool's name.
         fields: The parameters by name.
-        forbid_unknown: Whether unknown keys are refused.
+        forbid_unknown: True if unknown keys are refused.
     """
     definitions: dict[str, Core] = {}
     known: dict[str, Core] = {}
@@ -52,16 +52,16 @@ def from_known_types(
             return None
         required = field.default is MISSING
         known[name] = {"type": "typed-dict-field", "schema": core, "required": required}
-    whole = _typed_dict(title, known, definitions)
+    full = _typed_dict(title, known, definitions)
     try:
-        schema = ToolSchemaGenerator().generate(whole, mode="validation")
-    except PydanticUserError:  # reported by who asks pydantic, with the parameter's name
+        schema = ToolSchemaGenerator().generate(full, mode="validation")
+    except PydanticUserError:  # reported by the caller that asks pydantic, with the parameter's name
         return None
     schema.pop("title", None)
     for name, field in fields.items():
         _describe(schema, name, field.description)
-    facts = close_objects(schema, forbid_unknown, is_strict_throughout(whole))
-    return schema, SchemaValidator(whole).validate_json, facts
+    facts = close_objects(schema, forbid_unknown, is_strict_throughout(full))
+    return schema, SchemaValidator(full).validate_json, facts
 
 
 def _typed_dict(title: str, fields: dict[str, Core], definitions: dict[str, Core]) -> Any:

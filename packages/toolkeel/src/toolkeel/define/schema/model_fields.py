@@ -21,7 +21,7 @@ Values: TypeAlias = dict[str, Any]
 def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseModel]:
     """Return the model without the fields the program fills and their validators.
 
-    Every validator may change its value, so that those which look at a whole model, with what
+    Every validator may change its value, so that those which look at a entire model, with what
     is injected, are left out here: none runs twice.
     """
     late = has_cross_field_validators(model)
@@ -32,10 +32,10 @@ def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseMo
     }
     checks: dict[str, Any] = {}
     for name, check in model.__pydantic_decorators__.field_validators.items():
-        kept = [field for field in check.info.fields if field in fields or field == "*"]
-        if kept and not (late and check.info.mode == "after"):
+        retained = [field for field in check.info.fields if field in fields or field == "*"]
+        if retained and not (late and check.info.mode == "after"):
             again: Any = field_validator  # its overloads split the modes
-            checks[name] = again(*kept, mode=check.info.mode)(_borrowed(check.func))
+            checks[name] = again(*retained, mode=check.info.mode)(_borrowed(check.func))
     config = model.model_config
     return create_model(model.__name__, __config__=config, __validators__=checks, **fields)
 
@@ -53,7 +53,7 @@ def has_cross_field_validators(model: type[BaseModel]) -> bool:
 
 
 def _takes_info(check: Any) -> bool:
-    """Tell if a field's validator asks for the fields before it."""
+    """Tell if a field's validator requests the fields before it."""
     return len(inspect.signature(check).parameters) > 1
 
 
@@ -80,10 +80,10 @@ def model_validators(
         return None
 
     def check(arguments: Values, injected: Values) -> Values:
-        given = {name: value for name, value in injected.items() if name in hidden}
+        passed = {name: value for name, value in injected.items() if name in hidden}
         try:
             made = model.__pydantic_validator__.validate_python(
-                {**arguments, **given}, by_alias=False, by_name=True
+                {**arguments, **passed}, by_alias=False, by_name=True
             )
         except ValidationError as error:
             raise _redacted_error(title, error, hidden) from None

@@ -34,10 +34,10 @@ def is_v1_model(schema: object) -> TypeGuard[type[V1Model]]:
 
 def _errors(error: ValueError) -> list[FieldError]:
     """Return what the model's own validators refuse beyond its schema."""
-    told: Any = getattr(error, "errors", None)
-    if told is None:
+    message: Any = getattr(error, "errors", None)
+    if message is None:
         return [FieldError((), str(error))]
-    return [FieldError(tuple(each["loc"]), f"a valid value: {each['msg']}") for each in told()]
+    return [FieldError(tuple(each["loc"]), f"a valid value: {each['msg']}") for each in message()]
 
 
 def arguments_from_v1_model(
@@ -58,8 +58,8 @@ def arguments_from_v1_model(
             instance = model.parse_obj(values)
         except ValueError as error:
             raise invalid_arguments(title, _errors(error)) from None
-        given = instance.__fields_set__
-        return {name: getattr(instance, name) for name in model.__fields__ if name in given}
+        passed = instance.__fields_set__
+        return {name: getattr(instance, name) for name in model.__fields__ if name in passed}
 
     def fill(values: Values) -> None:
         for name, field in model.__fields__.items():
