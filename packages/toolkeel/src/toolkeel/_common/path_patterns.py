@@ -78,6 +78,6 @@ def _compiled(patterns: tuple[str, ...]) -> _Compiled:
 
 
 def fold_part(part: str) -> str:
-    """Return a name as the most tolerant disks compare it."""
+    """Return a name in the form used to compare paths: NFC, case-folded, without `:stream` and final dots."""
     name = unicodedata.normalize("NFC", part.partition(":")[0]).casefold()
     return unicodedata.normalize("NFC", name).rstrip(". ") or part

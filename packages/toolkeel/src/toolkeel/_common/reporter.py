@@ -32,7 +32,7 @@ class EventEmitter(Protocol):
 
 
 def _first_running_loop() -> asyncio.AbstractEventLoop | None:
-    """Return the loop that runs in this thread, without importing asyncio early."""
+    """Import asyncio at the first call, replace this function, and return the running loop or None."""
     global running_loop
     import asyncio
 

@@ -1,4 +1,4 @@
-"""Events that wait for a slow reader of a stream: bounded, and nothing of a reply is lost."""
+"""Events that wait for a slow reader of a stream: bounded, and nothing that was said is lost."""
 
 from __future__ import annotations
 
@@ -15,17 +15,16 @@ PIECE = 4096
 
 
 class UnreadEvents:
-    """A queue of events; when as many as may wait do, pieces of a reply join the piece before them.
+    """A queue of events that stays short if nothing reads it.
 
-    So a reply that no one reads takes its own length, those of agents that are called as tools
-    among them. Then progress of tools is left out, too, of which the next would take the place;
-    all else stays, and what bodies emit among it.
+    Once `most` events wait, a piece of a reply is appended to the piece before it, and new progress reports are
+    dropped. All other events stay, values that bodies emit included.
 
     Args:
-        most: Events that may wait before that.
+        most: Number of events that may wait before that.
 
     Attributes:
-        dropped: How many were left out.
+        dropped: Number of events that were dropped.
 
     >>> events = UnreadEvents(1)
     >>> for piece in ("天", "气"):
@@ -40,7 +39,7 @@ class UnreadEvents:
         self._events: deque[list[Event]] = deque()
         """Each event in a place of its own, which is empty once it was read."""
         self._last: dict[tuple[str, ...], list[Event]] = {}
-        """The place of each run's last event, by the calls that the run is within."""
+        """The place of each run's last event, by the calls that the run stands within."""
 
     def __bool__(self) -> bool:
         return bool(self._events)

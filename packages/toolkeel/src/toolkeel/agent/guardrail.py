@@ -49,14 +49,14 @@ class GuardrailTripped(ToolkeelError):
 @checked
 @record
 class Guardrail:
-    """A check of what is said to an agent, or of what it answers.
+    """A check of the messages to an agent, or of its answers.
 
     Args:
         check: Gives `Allow`, `Reject` with a reason, or `Stop` with the exception to be raised. One
             that fails has rejected.
         name: For people; the check's own by default.
-        first: Whether the model is asked only after it has allowed; else both go on side by side.
-            It is so anyway if the model has tools that run at the provider.
+        blocking: True if the model is asked only after the check allowed; else both run side by
+            side. It is always so if the model has tools that run at the provider.
     """
 
     check: Check[Any]

@@ -151,7 +151,7 @@ class OutputAttempts:
         return self._plan.form.tool.function(**prepared.arguments).artifact
 
     def check_reply(self, reply: AssistantMessage) -> Message | None:
-        """Take in a reply that calls nothing; what to say to the model if it is no answer.
+        """Read a reply without calls as an answer; return the message to the model if it is none.
 
         Raises:
             OutputError: the model refused, or gave one wrong answer too many.

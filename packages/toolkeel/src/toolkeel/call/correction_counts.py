@@ -38,7 +38,7 @@ class Corrections:
         self._counts: dict[str, list[int]] = {}  # failed, corrected, open
 
     def record(self, results: Iterable[ToolMessage]) -> None:
-        """Count the results of one turn."""
+        """Count a turn's calls with rejected arguments, and those followed by an accepted call of the tool."""
         for result in results:
             if result.kind in CORRECTABLE:
                 self.any = True

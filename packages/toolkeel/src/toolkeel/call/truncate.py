@@ -49,7 +49,7 @@ def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> s
 
 
 def _pruned(text: str, limit: int) -> str:
-    """Return JSON with fewer items, shorter than a limit; empty if the text is no JSON."""
+    """Return JSON with fewer items, at most `limit` characters long; an empty text if that is impossible."""
     if text[:1] not in ("[", "{") or len(text) > MAX_PRUNED:
         return ""
     try:

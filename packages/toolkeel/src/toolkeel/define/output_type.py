@@ -61,7 +61,7 @@ class OutputForm:
         return OutputFormat(self.tool.name, self.tool.parameters, self.tool.description)
 
     def candidate_arguments(self, text: str) -> Iterator[str]:
-        """Yield the arguments that a reply's text may contain, likeliest first.
+        """Yield the ways to read a reply's text as arguments, likeliest first.
 
         >>> list(compile_output_form(int).candidate_arguments("5"))
         ['5', '{"result": 5}', '{"result": "5"}']

@@ -291,7 +291,10 @@ class _Coercer:
         return changed
 
     def drop_unknown(self, value: dict[str, object]) -> dict[str, object]:
-        """Drop the keys that no property of the root names, unless the root takes any key."""
+        """Drop the keys that no property of the root names, and record each as a change.
+
+        A root that takes any key is returned as it is.
+        """
         known = _known(self.root)
         unknown = [name for name in value if known is not None and name not in known]
         for name in unknown:

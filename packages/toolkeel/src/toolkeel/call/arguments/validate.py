@@ -35,11 +35,11 @@ def is_large(text: str) -> bool:
 
 
 def argument_text(call: ToolCall, tool: AnyTool) -> str:
-    """Return a call's arguments as text.
+    """Return a call's arguments as text, without checking that the text is JSON.
 
     Raises:
         TruncatedCall: the turn was cut off before the call ended.
-        MalformedArguments: they are no JSON object.
+        MalformedArguments: they are neither text nor a mapping that JSON can represent.
     """
     arguments: object = call.arguments
     if not call.complete:

@@ -175,6 +175,8 @@ def run_coroutine(
 ) -> Generator[Any, Any, object]:
     """Await a body under its deadline and the run's cancel token.
 
+    A body that ignores its cancellation continues in a task of its own.
+
     Raises:
         TimedOut, Cancelled: it was stopped, or it cancelled itself.
         asyncio.CancelledError: somebody else cancelled the task, whatever the body made of it.

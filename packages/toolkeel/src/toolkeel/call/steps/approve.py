@@ -326,10 +326,10 @@ def _matches_tool(ticket: Ticket, tool: AnyTool) -> bool:
 def _apply_decision(
     prepared: Prepared, ticket: Ticket | None, decision: Decision
 ) -> Prepared | None:
-    """Return the call with the arguments a person wants; None if others were shown.
+    """Return the call with the approved arguments; None if the ticket shows other arguments.
 
     Raises:
-        Denied: they are not valid.
+        Denied: the edited arguments are not valid.
     """
     if decision.verdict == "edit" or ticket is None:
         return _edit_arguments(prepared, decision.arguments)

@@ -263,7 +263,11 @@ class _Reader:
         self._here = []
 
     def _word(self) -> _Word:
-        """Return the next word, without quotes."""
+        """Read the next word, without quotes, and whether its text is certain.
+
+        Raises:
+            _Unclear: there is none, or its text depends on what the shell does.
+        """
         made, bare, sure, start = "", "", True, self.at
         while self.at < len(self.line) and self.line[self.at] not in " \t\r\n;&|()":
             char = self.line[self.at]
