@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Annotated, Any
 
 import pytest
@@ -10,6 +11,7 @@ import toolkeel
 from toolkeel import RunContext, ToolCall, Toolset, tool
 from toolkeel.errors import InjectionError
 from toolkeel.events import Emitted, Event, Progress
+from toolkeel.executors import Process
 from toolkeel_compat.langchain.runtime import (
     AsyncCallbackManagerForToolRun,
     CallbackManagerForToolRun,
@@ -46,6 +48,16 @@ def play(run: RunContext[Any], word: str = "a") -> str:
     [message] = Toolset([look]).run_sync([ToolCall("c1", "look", {"word": word})], run)
     assert message.status == "success", message.text
     return message.text
+
+
+@tool
+def own_id(call: Annotated[str, InjectedToolCallId]) -> str:
+    """Give the call's id."""
+    return call
+
+
+def test_a_calls_id_reaches_another_process_as_it_follows_from_the_call() -> None:
+    assert Toolset([replace(own_id, executor=Process())]).names == ("own_id",)
 
 
 def test_they_are_filled_by_type_and_hidden_from_the_model() -> None:
