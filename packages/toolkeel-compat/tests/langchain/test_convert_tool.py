@@ -151,10 +151,10 @@ def test_a_tool_that_a_provider_runs_is_sent_as_it_is_written(
     body: dict[str, Any], wire: Any, name: str | None
 ) -> None:
     made = to_tool(body)
-    assert made.hosted.on(wire).body == body
+    assert made.hosted.native_for(wire).body == body
     assert made.name == (name or body["type"])
     with pytest.raises(SetupError, match="openai-chat does not have it"):
-        made.hosted.on("openai-chat")
+        made.hosted.native_for("openai-chat")
 
 
 @pytest.mark.parametrize("kind", ["mcp", "local_shell", "computer_use_preview"])

@@ -86,7 +86,7 @@ async def wait(seconds: float, name: str = "") -> str:
 def steps(context: ToolContext, number: int = 30) -> str:
     """Work in steps of a tenth of a second."""
     for done in range(number):
-        context.cancel.check()
+        context.cancel.raise_if_cancelled()
         context.progress("working", done, number)
         time.sleep(0.1)
     return "all done"

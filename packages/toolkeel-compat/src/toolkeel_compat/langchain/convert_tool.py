@@ -101,7 +101,7 @@ _HOSTED_TYPES: Mapping[Wire, str] = {
 def to_hosted_tool(tool: Mapping[str, Any]) -> AnyTool | None:
     """Convert a provider's own tool, in its JSON format, to a tool; None if it is not one.
 
-    >>> to_hosted_tool({"type": "web_search"}).hosted.on("openai-responses").body
+    >>> to_hosted_tool({"type": "web_search"}).hosted.native_for("openai-responses").body
     {'type': 'web_search'}
 
     Raises:
