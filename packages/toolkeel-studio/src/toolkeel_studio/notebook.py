@@ -39,7 +39,7 @@ _PRE = "white-space:pre-wrap;overflow-wrap:anywhere;margin:.2em 0;text-align:lef
 
 
 def html(value: object) -> str:
-    """A value as HTML that runs nothing and reaches nothing.
+    """Render a value as HTML that runs nothing and reaches nothing.
 
     Args:
         value: A `Tool`, a `Toolset`, a `ToolMessage`, a `RunResult` or a `Run`; of anything else

@@ -72,7 +72,7 @@ async def probe(make: Callable[[Path], Sandbox]) -> tuple[Hole, ...]:
 
 @contextlib.contextmanager
 def _traps(folder: Path) -> Iterator[tuple[Path, dict[str, object]]]:
-    """A root, and what stands outside of it to be found, for as long as it stands there."""
+    """Create a root, and files outside of it to be found, for as long as the block is open."""
     root = folder / "root"
     root.mkdir()
     secret = secrets.token_hex(16)

@@ -51,8 +51,9 @@ class ArgumentKind(NamedTuple):
 
 
 def checked(made: F) -> F:
-    """Check the arguments of each call of a class, function or method: their names and places, and
-    their values by annotation.
+    """Check the arguments of each call of a class, function or method: names, places, values.
+
+    Values are checked by annotation.
 
     Flags, numbers, texts, paths, functions, choices, classes, protocols, and lists and dicts of
     these are checked, and what an `Annotated` with a `Kind` says; other annotations are not.

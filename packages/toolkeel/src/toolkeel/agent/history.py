@@ -95,7 +95,7 @@ class HistoryView:
         self._sizes: list[int] = []
 
     def add(self, message: Message) -> None:
-        """The transcript has grown by one message."""
+        """Add a message that was appended to the transcript."""
         self.messages.append(message)
         self.positions.append(self.total)
         self.total += 1

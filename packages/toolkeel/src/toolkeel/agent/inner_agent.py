@@ -79,7 +79,7 @@ def make_agent_tool(
             """
             Args:
                 input: What to do, with all that must be known for it.
-            """
+            """  # noqa: D205, D212  (the description is the agent's, not this function's)
             return await _run(nesting, {"input": input}, context)
 
         body: Callable[..., Coroutine[Any, Any, object]] = ask

@@ -89,7 +89,7 @@ class ApprovalQueue:
             return decided.decision
 
     def waiting(self) -> list[Ticket]:
-        """Calls nobody has decided yet, the one that has waited longest first."""
+        """List the undecided calls, the one that has waited longest first."""
         found = self._store.search(_PLACE, limit=SHOWN)
         open = [item.value for item in reversed(found) if item.value.get("until", 0.0) > time()]
         return [_ticket(value["ticket"]) for value in open]

@@ -24,8 +24,9 @@ IMAGE_TOKENS = 1500
 
 
 def estimated_tokens(messages: Sequence[Message]) -> int:
-    """About how many tokens messages take: a quarter of their ASCII letters, half of their digits
-    and signs, and all else.
+    """Estimate the tokens of messages.
+
+    A quarter of their ASCII letters, half of their digits and signs, and all other characters.
 
     >>> estimated_tokens([UserMessage("What is the capital?")]), estimated_tokens([UserMessage("北京")])
     (8, 6)

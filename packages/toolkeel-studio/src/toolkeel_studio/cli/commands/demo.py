@@ -54,7 +54,7 @@ def command(
         bool, typer.Option("--json", help="Print the runs' events instead, one JSON a line.")
     ] = False,
 ) -> None:
-    """A two-minute tour: real calls, no key, no network.
+    """Run a two-minute tour: real calls, no key, no network.
 
     The model is the embedded one, which is rules; the weather is made up by a server on this
     machine. Everything else is what your own program would run.

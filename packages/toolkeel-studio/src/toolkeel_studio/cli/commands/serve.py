@@ -207,7 +207,7 @@ def _tools(target: str, optional: bool) -> Toolset:
 
 
 def _values_of_type(module: ModuleType | None, kind: type[Any]) -> list[Any]:
-    """The public values of a kind in a module, in its order, each once."""
+    """List the public values of a kind in a module, in order, each once."""
     found = list_public(module).values() if module is not None else ()
     return list({id(value): value for value in found if isinstance(value, kind)}.values())
 

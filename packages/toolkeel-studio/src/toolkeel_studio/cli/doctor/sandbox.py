@@ -13,7 +13,7 @@ _INSTALL = "apt-get install bubblewrap, or Workspace(..., sandbox=None) to run n
 
 
 def check_sandbox() -> Section:
-    """The sandbox that is used, and what it leaves open."""
+    """Check the sandbox in use, and its open ends."""
     return section(detect_features())
 
 
@@ -27,7 +27,7 @@ def section(found: Features) -> Section:
 
 
 def probe_sandboxes() -> Section:
-    """Each sandbox of this machine, with a command in it that tries to get out."""
+    """Check each sandbox of this machine with a command in it that tries to escape."""
     found = detect_features()
     backends: tuple[Backend, ...] = ("bubblewrap", "landlock")
     absent = ("is ", "does ", "needs ", "has ", "leaves ")

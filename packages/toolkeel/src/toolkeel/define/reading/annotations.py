@@ -16,8 +16,10 @@ _making = threading.RLock()
 
 
 def modernize(annotation: object) -> Any:
-    """Replace `typing.TypedDict`, which pydantic cannot read before Python 3.12, and `Iterable`,
-    whose items pydantic would check only while the body reads them.
+    """Replace annotations that pydantic reads too late or not at all.
+
+    `typing.TypedDict` it cannot read before Python 3.12, and items of an `Iterable` it would check only
+    while the body reads them.
 
     >>> from collections.abc import Iterable
     >>> modernize(Iterable[int])

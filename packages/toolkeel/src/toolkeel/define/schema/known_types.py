@@ -55,7 +55,9 @@ def from_known_types(
     full = _typed_dict(title, known, definitions)
     try:
         schema = ToolSchemaGenerator().generate(full, mode="validation")
-    except PydanticUserError:  # reported by the caller that asks pydantic, with the parameter's name
+    except (
+        PydanticUserError
+    ):  # reported by the caller that asks pydantic, with the parameter's name
         return None
     schema.pop("title", None)
     for name, field in fields.items():

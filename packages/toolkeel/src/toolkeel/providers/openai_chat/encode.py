@@ -288,7 +288,7 @@ class ChatEncoder(Encoder[ChatTarget]):
         return {**extra, "id": wire_id, "type": "function", "function": function}
 
     def _reasoning(self, message: AssistantMessage) -> Json:
-        """The reasoning behind calls, under the name it came by, if the server wants it."""
+        """Return the reasoning behind calls, under the name it arrived by, if the server wants it."""
         if self._server.reasoning == "never":
             return {}
         own = is_own(message, self.wire, self._profile)
