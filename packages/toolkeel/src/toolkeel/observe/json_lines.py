@@ -11,7 +11,7 @@ from toolkeel.events import Event, Streamed, event_dict
 
 
 class JsonLines:
-    r"""A listener that appends each event to a file as one line of JSON.
+    """A listener that appends each event to a file as one line of JSON.
 
     >>> import io
     >>> from toolkeel.events import HandedOver

@@ -355,7 +355,7 @@ def _text(value: object) -> str:
 
 
 def _lines(value: Any) -> Any:
-    r"""Texts of several lines as lists of lines, so that a diff of two files can be read.
+    """Texts of several lines as lists of lines, so that a diff of two files can be read.
 
     >>> _lines({"content": "one\\ntwo"})
     {'content': {'lines': ['one', 'two']}}

@@ -41,7 +41,7 @@ class Parsed:
 
 
 def parse_arguments(raw: str) -> Parsed:
-    r"""Parse strictly; repair text that is no JSON where no guessing is needed.
+    """Parse strictly; repair text that is no JSON where no guessing is needed.
 
     Empty text, blank text and `null` mean no arguments.
 

@@ -150,7 +150,7 @@ def prompt(
     icons: list[dict[str, object]] | None = None,
     meta: Mapping[str, object] | None = None,
 ) -> Any:
-    r"""Make a prompt of a typed, docstringed function.
+    """Make a prompt of a typed, docstringed function.
 
     It returns a text or content blocks (one message of the user), a `UserMessage` or
     `AssistantMessage`, or a list of these.

@@ -28,7 +28,7 @@ _BREAKS = "\r\n"
 
 
 class ThinkTags:
-    r"""Turns text between tags into reasoning, delta by delta.
+    """Turns text between tags into reasoning, delta by delta.
 
     >>> tags = ThinkTags()
     >>> tags.feed(TextDelta("<think>Easy.</th"))
