@@ -103,7 +103,7 @@ wheel: $(VENV)/dev.stamp ## the release, in dist: wheels, sources, bills of mate
 alone: $(VENV)/dev.stamp ## the tests in a clone with nothing beside it
 	rm -rf build/alone
 	git clone --quiet . build/alone
-	cd build/alone && export CI= TOOLKEEL_SHARED=$(CURDIR)/build/nothing PYTHONPATH=$$(echo packages/*/src | tr ' ' :) && \
+	cd build/alone && export CI= TOOLKEEL_SHARED=$(CURDIR)/build/nothing PYTHONPATH=$$(echo $$PWD/packages/*/src | tr ' ' :) && \
 		../../$(PYTEST) --quiet --collect-only tests packages > collected.txt || { tail -50 collected.txt; exit 1; } && \
 		../../$(PYTEST) $(SPREAD) -m "not slow" --timeout=120 \
 			$$(grep -rlE "shared_file|recorded|seeds|aimock" tests packages/*/tests --include="test_*.py")
