@@ -138,6 +138,7 @@ def behind(folder: Path, monkeypatch: pytest.MonkeyPatch, rules: str) -> tuple[s
     entry = {"command": KEEL[0], "args": [*KEEL[1:], "serve", str(folder / "tools.py")]}
     file.write_text(json.dumps({"mcpServers": {"far": entry}}))
     policy.write_text(rules)
+    (folder / "tools.py").write_text(TOOLS)  # what a person agrees to includes this file
     ConsentStore().grant(read_config(file)["far"])
     return "gateway", str(file), "--rules", str(policy)
 
