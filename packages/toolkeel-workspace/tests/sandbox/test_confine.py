@@ -489,7 +489,7 @@ def test_a_command_runs_on_a_loop_in_another_thread(tmp_path: Path) -> None:
     [
         ({"network": "no"}, "expected True or False or 'machine' or a list of texts, got 'no'"),
         ({"unix_sockets": 1}, "expected True or False, got 1"),
-        ({"limits": {"memory": 1}}, "expected a Limits or None, got dict"),
+        ({"limits": {"memory": 1}}, r"expected Limits\(\.\.\.\) or None, got dict of int"),
         ({"roots": "/tmp"}, "a list of texts or paths, got '/tmp'"),
         ({"readable": Path("/usr")}, "a list of texts or paths, got "),
     ],

@@ -59,7 +59,7 @@ class InnerRun:
 
 @record
 class RunState:
-    """Where a run stands: all that is needed to go on.
+    """The state of a run: all that is needed to resume it.
 
     Args:
         messages: The transcript.
@@ -68,12 +68,12 @@ class RunState:
         values: The run's `state`: what tools wrote, with its types.
         omitted_values: Paths of values in `state` that cannot be saved: ``"cart.items[2]"``. A tool's
             write of such a value fails; the caller's own, and changes inside a value, may be such.
-        instructions: What the agent was told, as evaluated when the run began; None if it was not.
+        instructions: The agent's instructions, as evaluated when the run began; None before.
         agent: Name of the agent that has it.
-        path: Names of the agents that had it before and handed it over.
+        previous_agents: Names of the agents that had it before and handed it over.
         cuts: What the model is shown in place of some of the messages.
-        said: What people have said that joins the transcript before the next request.
-        later: What joins it when the run would end.
+        inbox: Messages that join the transcript before the next request.
+        follow_ups: Messages that join it when the run would end.
         model: Name of its model.
         usage: What was spent.
         cost: The same in US dollars, where prices were known.
