@@ -192,7 +192,7 @@ def test_a_policy_says_by_their_names_where_tools_run() -> None:
     }
     assert [item.executor for item in tools_of.values()] == [None, here, apart]
     assert called(tools_of["where"], {}).text != called(tools.where, {}).text
-    with pytest.raises(SetupError, match="cannot place nowhere: not in"):
+    with pytest.raises(SetupError, match="with_executors: no tool nowhere in"):
         with_executors([tools.add], {"nowhere": here})
     with pytest.raises(SetupError, match="its body is async"):
         with_executors([tools.rests], {"*": here})
