@@ -268,7 +268,7 @@ def test_a_body_given_up_that_fails_is_told_and_one_that_stops_as_asked_is_not(
         await until(lambda: not pool.leaked)
 
     run(main)
-    assert ("given up" in caplog.text) is told
+    assert ("failed after its call had ended" in caplog.text) is told
 
 
 def test_giving_up_a_thread_makes_room_for_the_body_that_waits_behind_it() -> None:
