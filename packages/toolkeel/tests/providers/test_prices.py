@@ -46,7 +46,7 @@ def test_any_usage_has_a_price_that_is_not_negative(usage: Usage) -> None:
 def test_of_a_model_that_nobody_knows_nothing_is_guessed(model: str) -> None:
     assert price_of(model) is None
     agent = Agent(Scripted(["done"]))
-    with pytest.raises(SetupError, match="is not known"):
+    with pytest.raises(SetupError, match="is unknown"):
         agent.run_sync("go", limits=RunLimits(cost=1.0))
 
 

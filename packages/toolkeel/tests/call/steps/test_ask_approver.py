@@ -17,7 +17,7 @@ from toolkeel.call.steps.ask_approver import ask
 from toolkeel.errors import Suspend
 from toolkeel.events import ApprovalDecided, ApprovalRequested, Event
 
-TICKET = Ticket("1" * 32, "c1", "write", {"text": "猫"}, "d" * 64, time.time() + 600)
+TICKET = Ticket("1" * 32, "c1", "write", {"text": "猫"}, "d" * 64, time.time() + 86_400)
 OTHER = dataclasses.replace(TICKET, id="2" * 32)
 OUTSIDE = dataclasses.replace(TICKET, external=True)
 LATE = dataclasses.replace(TICKET, expires=time.time() - 1)
