@@ -42,7 +42,7 @@ test: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the tests
 	$(PYTEST) $(SPREAD) -m "not slow" --timeout=120
 
 test-slow: $(VENV)/dev.stamp $(VENV)/system.stamp $(NODE_STAMP) ## the slow tests: kills, databases, processes
-	$(PYTEST) $(SPREAD) -m "slow and not nightly" --timeout=1200
+	$(PYTEST) $(SPREAD) -m "slow and not nightly" --timeout=2400
 
 nightly: $(VENV)/dev.stamp $(VENV)/peers.stamp $(VENV)/system.stamp $(NODE_STAMP) ## what takes too long for each change (docs/project/nightly.md)
 	$(PYTEST) $(SPREAD) -m nightly --timeout=2400
