@@ -20,9 +20,8 @@ def tools(**described: str) -> dict[str, types.Tool]:
 def test_a_query_of_many_words_holds_nobody_up() -> None:
     many = tools(**{f"tool{n}": "Does this and that." for n in range(500)}, last="Sends.")
     began = process_time()
-    assert [
-        tool.name for tool in search_tools(" ".join(map(str, range(20_000))) + " sends", many)
-    ] == ["last"]
+    found = search_tools(" ".join(map(str, range(20_000))) + " sends", many)
+    assert found[0].name == "last"  # numbers are words, too, and find the others after it
     assert process_time() - began < 2
 
 

@@ -12,7 +12,7 @@ from toolkeel.executors.supervised import Unconfined
 
 def test_a_command_runs_in_its_folder_with_the_environment_of_this_process(tmp_path: Path) -> None:
     code = "import os; print(os.getcwd(), 'PATH' in os.environ)"
-    with Unconfined().command([sys.executable, "-c", code], cwd=str(tmp_path)) as command:
+    with Unconfined().build_command([sys.executable, "-c", code], cwd=str(tmp_path)) as command:
         done = subprocess.run(
             command.argv, env=command.env, pass_fds=command.pass_fds, capture_output=True, text=True
         )
@@ -22,7 +22,9 @@ def test_a_command_runs_in_its_folder_with_the_environment_of_this_process(tmp_p
 def test_a_command_cannot_use_more_than_its_limits(tmp_path: Path) -> None:
     code = "open('big', 'wb').write(b'x' * 2_000_000)"
     limits = Limits(file_size=1_000_000)
-    with Unconfined(limits).command([sys.executable, "-c", code], cwd=str(tmp_path)) as command:
+    with Unconfined(limits).build_command(
+        [sys.executable, "-c", code], cwd=str(tmp_path)
+    ) as command:
         done = subprocess.run(
             command.argv, env=command.env, pass_fds=command.pass_fds, capture_output=True
         )

@@ -220,11 +220,19 @@ def injected_values(
 
 
 def _mask(value: object, context: ToolContext) -> None:
-    """Mask the texts in a secret value from now on, in the run and in logs."""
+    """Mask the texts in a value from now on: all in its run, credentials in logs as well.
+
+    Logs belong to the process, where a value such as "Paris" would hide that word for everybody.
+    """
     secrets = list(islice(secret_texts(value), MAX_TEXTS))
-    redact_in_logs(secrets)
+    redact_in_logs(text for text in secrets if _may_be_credential(text))
     if context.run.mask is not None:
         context.run.mask.add_secrets(secrets)
+
+
+def _may_be_credential(text: str) -> bool:
+    """Return True if a text is no ordinary word: eight characters or more, with a digit or a sign."""
+    return len(text) >= 8 and not all(sign.isalpha() or sign.isspace() for sign in text)
 
 
 def has_secret_injected(parameters: Iterable[InjectedParameter]) -> bool:
