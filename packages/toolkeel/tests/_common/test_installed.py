@@ -76,7 +76,7 @@ sys.meta_path.insert(0, type("Hide", (), {"find_spec": staticmethod(
         ("from toolkeel.executors import Sandbox", "toolkeel[workspace]"),
         ("from toolkeel.durable import Durable", "toolkeel[dbos]"),
         ("from toolkeel import tool; tool(executor='sandbox')(len)", "toolkeel[workspace]"),
-        ("from toolkeel.tools import load; load('weather')", "toolkeel[studio]"),
+        ("from toolkeel.tools import load_builtin; load_builtin('weather')", "toolkeel[studio]"),
         ("from toolkeel.__main__ import main; main()", "toolkeel[cli]"),
     ],
 )

@@ -33,7 +33,7 @@ INSTALL: dict[str, str] = {
     "toolkeel.executors.PROTECTED": "toolkeel[workspace]",
     "toolkeel.executors.Ray": "toolkeel[ray]",
     "toolkeel.durable.Durable": "toolkeel[dbos]",
-    "toolkeel.durable.Ended": "toolkeel[dbos]",
+    "toolkeel.durable.DurableResult": "toolkeel[dbos]",
     "toolkeel.compat": "toolkeel[compat]",
     "cli": "toolkeel[cli]",
     "sandbox": "toolkeel[workspace]",
