@@ -6,6 +6,7 @@ import asyncio
 import base64
 import dataclasses
 import json
+import logging
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Annotated, Any, NamedTuple, Optional
@@ -324,3 +325,19 @@ def test_an_injected_value_that_is_no_secret_is_shown() -> None:
         [ToolCall("1", "greet", {})], RunContext(inject={"city": "Paris"})
     )
     assert "nobody in Paris" in message.text
+
+
+@pytest.mark.parametrize(("value", "is_masked"), [("Paris", False), ("sk-1234567", True)])
+def test_an_ordinary_word_that_is_injected_stays_readable_in_the_logs_of_others(
+    value: str, is_masked: bool, caplog: pytest.LogCaptureFixture
+) -> None:
+    @tool
+    def look(place: Annotated[str, Injected()]) -> str:
+        """Look."""
+        return "seen"
+
+    run: RunContext[Any] = RunContext(inject={"place": value})
+    [message] = asyncio.run(Toolset([look]).run([ToolCall("1", "look", {})], run))
+    assert message.text == "seen"
+    logging.getLogger("toolkeel").warning("another run says %s", value)
+    assert (value not in caplog.text) is is_masked

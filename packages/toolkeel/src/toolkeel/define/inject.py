@@ -33,7 +33,8 @@ class Injected:
     override `resolve` to take it from elsewhere.
 
     Args:
-        secret: The texts in the value are masked in events, errors, logs and journals of the run.
+        secret: The texts in the value are masked in events, errors and journals of the run. Logs, which
+            belong to the process, mask those of eight characters or more with a digit or a sign.
 
     Attributes:
         crosses_processes: True if another process can be passed it: it follows from the call alone.

@@ -146,8 +146,10 @@ class Faults:
         self._originals: list[tuple[Any, str, Any]] = []
 
     def __enter__(self) -> Faults:
-        for point in POINTS:
-            original = vars(point.owner)[point.function]
+        originals = [
+            vars(point.owner)[point.function] for point in POINTS
+        ]  # all, before any is patched
+        for point, original in zip(POINTS, originals, strict=True):
             wrap = _waiting if point.waits else _striking
             wrapped = wrap(original, functools.partial(self._hit, point))
             self._patch(point.owner, point.function, wrapped)
