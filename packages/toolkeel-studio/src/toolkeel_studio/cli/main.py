@@ -17,7 +17,7 @@ from toolkeel_studio.cli.terminal.streams import RED, echo, note, prepare_stream
 COMMANDS = {
     "demo": (
         "toolkeel_studio.cli.commands.demo",
-        "A two-minute tour: real calls, no key, no network.",
+        "Run a two-minute tour: real calls, no key, no network.",
     ),
     "run": (
         "toolkeel_studio.cli.commands.run",
