@@ -28,7 +28,7 @@ _NAME_KEYS = ("filename", "name", "title")
 
 
 def read_fields(part: object) -> Mapping[str, Any]:
-    """Return the fields of a part that is a dict or an object; empty for anything else.
+    """Return the fields of a part that is a dict or an object, or an empty dict for anything else.
 
     >>> read_fields({"type": "text"}), read_fields(3)
     ({'type': 'text'}, {})

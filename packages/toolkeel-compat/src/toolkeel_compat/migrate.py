@@ -302,7 +302,7 @@ def _rewrite_from_import(
 
 
 def _explain_missing(module: str, name: str) -> str:
-    """Return why a module lacks a name; empty if the name exists."""
+    """Return why a module lacks a name, or an empty string if the name exists."""
     if name == "*":
         return "name what is used"
     try:

@@ -316,7 +316,7 @@ class ToolContext(Generic[C]):
 
     @property
     def time_left(self) -> float | None:
-        """Seconds until the deadline; None if there is none."""
+        """Seconds until the deadline, or None."""
         return None if self.deadline is None else self.deadline - perf_counter()
 
     def progress(

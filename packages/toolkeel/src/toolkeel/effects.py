@@ -19,7 +19,7 @@ class Resource(str):
         return str(self)
 
     def resolve(self, parameter: str, path: str) -> tuple[str, ...]:
-        """Return the place a path leads to, in each form that a rule may name; empty if unknown.
+        """Return the place a path leads to, in each form that a rule may name, or empty if unknown.
 
         Args:
             parameter: The argument with the path.

@@ -74,7 +74,7 @@ class Hosted:
     where: Where = "auto"
 
     def native_for(self, wire: str, *, hosting: bool = True, name: str = "") -> Native | None:
-        """Return what replaces the tool on a wire; None if it is sent as a function.
+        """Return what replaces the tool on a wire, or None if it is sent as a function.
 
         Args:
             wire: Which one.

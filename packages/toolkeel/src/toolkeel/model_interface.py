@@ -247,7 +247,7 @@ def set_price_lookup(price_of: Callable[[str], Callable[[Usage], float] | None])
 
 
 def find_price(model: str) -> Callable[[Usage], float] | None:
-    """Return the price function of a model, in US dollars; None if the price is unknown.
+    """Return the price function of a model, in US dollars, or None if the price is unknown.
 
     Raises:
         MissingExtraError: the package with the prices is not installed.

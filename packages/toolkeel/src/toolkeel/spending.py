@@ -115,7 +115,7 @@ class Spending:
         self.counts_tokens: bool = bounded or (parent is not None and parent.counts_tokens)
 
     def find_price(self, model: str) -> PriceOf | None:
-        """Return the price function of a model; None if the price is unknown and not needed.
+        """Return the price function of a model, or None if the price is unknown and not needed.
 
         Raises:
             SetupError: cost is limited, and the price is unknown.

@@ -226,7 +226,7 @@ def _injected(theirs: tools.BaseTool) -> Iterator[InjectedParameter]:
 
 
 def _marker(annotation: Any) -> Any:
-    """Return LangChain's marker in an annotation, or a class injected by its type; else None."""
+    """Return LangChain's marker in an annotation, or a class injected by its type, or None."""
     for item in get_args(annotation):
         if isinstance(item, tools.InjectedToolArg):
             return item
@@ -237,7 +237,7 @@ def _marker(annotation: Any) -> Any:
 
 
 def _ours(marker: Any) -> Injected | None:
-    """Return our marker for theirs; None for the call's id, which LangChain fills itself.
+    """Return our marker for theirs, or None for the call's id, which LangChain fills itself.
 
     LangGraph's markers are known by name: it need not be installed.
     """

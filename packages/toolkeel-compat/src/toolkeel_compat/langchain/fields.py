@@ -19,7 +19,7 @@ HANDLED_NAMES = frozenset({"model_post_init", "model_config"})
 
 @functools.cache
 def build_model(cls: Any, base: Any) -> type[BaseModel] | None:
-    """Build a model from the declarations of a class and its bases; None if there are none.
+    """Build a model from the declarations of a class and its bases, or None.
 
     Args:
         cls: A tool's class.

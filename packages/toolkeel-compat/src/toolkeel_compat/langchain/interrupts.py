@@ -124,7 +124,7 @@ def list_interrupts(tickets: Sequence[Ticket]) -> list[Interrupt]:
 
 
 def decide_interrupts(resume: Any, tickets: Sequence[Ticket]) -> list[Decision] | None:
-    """Return decisions for ``Command(resume=...)``; None if no tool called `interrupt`.
+    """Return decisions for ``Command(resume=...)``, or None if no tool called `interrupt`.
 
     Args:
         resume: The value, or a dict of values by interrupt id.

@@ -187,7 +187,7 @@ def dynamic_prompt(func: Callable[[ModelRequest], Any]) -> AgentMiddleware:
 
 
 def find_hook(one: object, kind: str) -> Callable[..., Any] | None:
-    """Return a middleware's hook, preferring the async one; None if it has none."""
+    """Return a middleware's hook, preferring the async one, or None if it has none."""
     return getattr(one, f"a{kind}", None) or getattr(one, kind, None)
 
 

@@ -315,7 +315,7 @@ class ItemHelpers:
 
     @staticmethod
     def _parts(message: Any, kind: str) -> list[str | None]:
-        """Return the texts of a message's parts; None for each part of another type."""
+        """Return the texts of a message's parts, or None for each part of another type."""
         item = to_dict(message)
         parts = item.get("content") or () if item.get("type") == "message" else ()
         key = "text" if kind == "output_text" else kind

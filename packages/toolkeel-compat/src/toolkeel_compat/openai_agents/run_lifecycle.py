@@ -199,7 +199,7 @@ class RunLifecycle:
         return run
 
     def trace(self) -> Any:
-        """Return the run's trace as a context manager; an empty one if tracing is disabled."""
+        """Return the run's trace as a context manager, or an empty one if tracing is disabled."""
         its = self.config
         if its.tracing_disabled:
             return contextlib.nullcontext()
@@ -233,7 +233,7 @@ class RunLifecycle:
         return made
 
     def _to_exception(self, result: core.RunResult[Any]) -> AgentsException | None:
-        """Return the SDK's exception for a run without an output; None if there is none."""
+        """Return the SDK's exception for a run without an output, or None."""
         if result.reason == "refused":
             return ModelRefusalError(result.messages[-1].text)
         if result.reason == "limit":
@@ -243,7 +243,7 @@ class RunLifecycle:
     async def _call_error_handler(
         self, error: Exception, made: RunResult
     ) -> RunErrorHandlerResult | None:
-        """Return the error handler's output; None without one."""
+        """Return the error handler's output, or None without one."""
         kind = "max_turns" if isinstance(error, MaxTurnsExceeded) else "model_refusal"
         handler = self.handlers.get(kind)
         returned = handler and await maybe_await(

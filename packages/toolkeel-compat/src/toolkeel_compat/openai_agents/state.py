@@ -183,7 +183,7 @@ class RunState:
         return self.decisions
 
     def decide_standing(self, ticket: Ticket) -> Decision | None:
-        """Return the standing decision on a ticket; None if there is none for its tool."""
+        """Return the standing decision on a ticket, or None if there is none for its tool."""
         why = self.standing_decisions.get(ticket.tool)
         if why is None:
             return None

@@ -273,7 +273,7 @@ async def _tick(when: str | datetime, context: dict[str, Any]) -> None:
 
 
 def parse_end(status: WorkflowStatus) -> dict[str, str] | None:
-    """Return how a run ended; None if it has not."""
+    """Return how a run ended, or None if it has not."""
     match status.status:
         case "SUCCESS" if isinstance(found := status.output, dict) and "reason" in found:
             return {key: str(found[key]) for key in ("reason", "text", "error") if key in found}

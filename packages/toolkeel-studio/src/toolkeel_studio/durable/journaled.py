@@ -104,7 +104,7 @@ async def run_order(
 
 
 def current_end(sessions: Sessions, order: RunOrder) -> dict[str, str] | None:
-    """Return how the run of an order has ended according to the journal; None if it has not."""
+    """Return how the run of an order has ended according to the journal, or None if it has not."""
     session = sessions.open(order["session"], order["scope"])
     return _end(session, order) if session.exists else None
 
@@ -155,7 +155,7 @@ def _joined(entries: Sequence[StoredEntry], taken: Queued) -> Steered | Unqueued
 
 
 def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
-    """Return how the run that took the order has ended; None if it has not."""
+    """Return how the run that took the order has ended, or None if it has not."""
     entries = _entries(session, order)
     if order["prompt"] is None:
         fold = session.load_state()
@@ -173,7 +173,7 @@ def _end(session: Session, order: RunOrder) -> dict[str, str] | None:
 
 
 def _end_of_run(entries: Sequence[StoredEntry], run: str) -> dict[str, str] | None:
-    """Return how a run has ended by its entries; None if it has not, or has continued since."""
+    """Return how a run has ended by its entries, or None if it has not, or has continued since."""
     end: dict[str, str] | None = None
     text = ""
     for each in (s.entry for s in entries if getattr(s.entry, "run", None) == run):

@@ -115,7 +115,7 @@ async def _take_decision(
 
 
 async def _ask_by_form(ticket: Ticket, exchange: Exchange) -> Decision | None:
-    """Return the decision of the client's person; None if they made none."""
+    """Return the decision of the client's person, or None if they made none."""
     try:
         found = await Client(exchange).elicit(approval_question(ticket), _FORM, key="approve")
     except CallError as error:

@@ -50,7 +50,7 @@ class ResultCache:
         self._uninvalidated: set[str] = set()
 
     async def get(self, server: str, key: str) -> dict[str, Any] | None:
-        """Return the cached result of a call; None if there is none."""
+        """Return the cached result of a call, or None."""
         state = await self.server_version(server)
         if self._shared is not None:
             item = await _try_store(self._shared.get, _RESULTS, _store_key(server, key))

@@ -121,14 +121,14 @@ class PolicyEnforcer:
         return await self._ledger.count_call(call.client, limits) if limits else ""
 
     def _find_denial(self, call: Call) -> str:
-        """Return the rule or definition change that denies a call; empty if none."""
+        """Return the rule or definition change that denies a call, or an empty string if none."""
         rule = self.policy.find_rule(call.client, call.tool, call.arguments)
         if rule is None or rule.action != "deny":
             return self._definition_change(call)
         return f"The gateway does not allow this call (rule: {rule}). It was not sent."
 
     async def approval_reason(self, call: Call) -> str:
-        """Return why a person must approve the call; empty if not required."""
+        """Return why a person must approve the call, or an empty string if not required."""
         rule = self.policy.find_rule(call.client, call.tool, call.arguments)
         if rule is not None and rule.action == "ask":
             return f"rule: {rule}"
@@ -139,7 +139,7 @@ class PolicyEnforcer:
         return f"it acts outward, and this client has read {sources}" if read else ""
 
     def _definition_change(self, call: Call) -> str:
-        """Return how the definition differs from the approved one; empty if it does not."""
+        """Return how the definition differs from the approved one, or empty if it does not."""
         route, pin = call.route, call.route.pin
         identity = route.server.config.identity
         known = self._pins.get(identity, route.name)
@@ -223,7 +223,7 @@ class PolicyEnforcer:
             await self._cache.invalidate(server.cache_scope)
 
     def _cache_key(self, call: Call) -> str:
-        """Return the cache key of a call; empty if it is not cached."""
+        """Return the cache key of a call, or an empty string if it is not cached."""
         route = call.route
         if not (
             self.policy.cache_seconds(call.tool)
@@ -350,7 +350,7 @@ def with_envelope(result: dict[str, Any], request: Request, server: object) -> d
 
 
 def progress_sender(request: Request) -> Progressed | None:
-    """Return a function that sends progress to the client; None if the client wants none."""
+    """Return a function that sends progress to the client, or None if the client wants none."""
     if isinstance(request, RawRequest) and "progressToken" not in (request.meta or ()):
         return None
 

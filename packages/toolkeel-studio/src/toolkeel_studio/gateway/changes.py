@@ -177,7 +177,7 @@ class ChangeRelay:
 
 
 def _requested_uris(params: Mapping[str, Any]) -> set[str]:
-    """Return the URIs in a subscription request; empty if it is malformed."""
+    """Return the URIs in a subscription request, or an empty set if it is malformed."""
     wanted = params.get("notifications", params)
     if not isinstance(wanted, Mapping):
         return set()

@@ -28,7 +28,7 @@ class SharedStore(Protocol):
         """Store what a function makes of a value, atomically."""
 
     def get(self, namespace: tuple[str, ...], key: str) -> Any:
-        """Return the stored item, as `toolkeel.sessions.Item`; None if there is none."""
+        """Return the stored item, as `toolkeel.sessions.Item`, or None."""
 
 
 class ClientLedger:

@@ -135,7 +135,7 @@ class Policy:
         return found[0] if found else None
 
     def find_rule(self, client: str, tool: str, arguments: Mapping[str, object]) -> Rule | None:
-        """Return the rule that decides about a call; None if there is none."""
+        """Return the rule that decides about a call, or None."""
         rules = self._rules.get(client, self._everybody)
         lines = [name for name in arguments if name.lower() in _SHELL]
         found = [rules.rule(tool, arguments, name) for name in lines or [""]]
@@ -165,7 +165,7 @@ class Policy:
         return [limit for limit in self._limits if fnmatch.fnmatchcase(tool, limit.pattern)]
 
     def cache_seconds(self, tool: str) -> float:
-        """Return the seconds for which results of a tool are cached; 0 for none."""
+        """Return the seconds for which results of a tool are cached, or 0 for none."""
         fitting = (self._cache[each] for each in self._cache if fnmatch.fnmatchcase(tool, each))
         return next(fitting, 0.0)
 

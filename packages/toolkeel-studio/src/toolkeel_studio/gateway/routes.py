@@ -116,7 +116,7 @@ class RoutingTable:
         return found
 
     def change_since(self, name: str, route: Route) -> str:
-        """Return why a waiting call must not be sent: its route has changed; empty if not."""
+        """Return why a waiting call must not be sent: its route has changed, or empty if not."""
         now = self.tools.get(name)
         if now is not None and now.server is route.server and now.pin == route.pin:
             return ""

@@ -56,7 +56,7 @@ def search_tools(
 
 
 def query_of(params: Mapping[str, Any]) -> str | None:
-    """Return the query of a search call; None if it has none."""
+    """Return the query of a search call, or None if it has none."""
     arguments = params.get("arguments")
     query = arguments.get("query") if isinstance(arguments, Mapping) else None
     return query if isinstance(query, str) else None

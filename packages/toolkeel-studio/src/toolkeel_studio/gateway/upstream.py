@@ -156,7 +156,7 @@ class Upstream:
         return found
 
     async def instructions(self) -> str:
-        """Return the server's instructions under its name; empty if there are none."""
+        """Return the server's instructions under its name, or an empty string if there are none."""
         text = (await self.link.client()).instructions if self.link.is_alive else None
         text = remove_hidden(text or "")[0].strip()[:MAX_INSTRUCTIONS]
         return f"# {self.name}\n\n{text}" if text else ""

@@ -65,7 +65,7 @@ class Guard:
         await (refusal or self._app)(scope, receive, _with_security_headers(send, nonce, here))
 
     async def _refusal(self, request: Request, here: str) -> Response | None:
-        """Return the response to a request that is not allowed; None if it is."""
+        """Return the response to a request that is not allowed, or None if it is."""
         headers = request.headers
         if headers.get("host", "") not in self._hosts:
             return PlainTextResponse("This server answers to 127.0.0.1 and localhost alone.", 403)

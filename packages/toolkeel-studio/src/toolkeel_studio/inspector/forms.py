@@ -345,7 +345,7 @@ def says(sent: Any, value: Any) -> bool:
 
 
 def number_of(text: str) -> int | None:
-    """Return the integer that was submitted; None for anything else or too many digits."""
+    """Return the integer that was submitted, or None for anything else or too many digits."""
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 

@@ -69,7 +69,7 @@ class CodeFolder:
         return [WrittenFile(name, self._last_stamps[name][0]) for name in sorted(new)]
 
     def read_picture(self, path: str) -> Image | None:
-        """Read a file as a picture; None if it is no picture that can be shown."""
+        """Read a file as a picture, or None if it is no picture that can be shown."""
         try:
             descriptor = self._root.open_file(path)
         except ToolError:

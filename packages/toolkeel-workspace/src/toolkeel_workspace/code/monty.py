@@ -211,7 +211,7 @@ class _HostCalls:
 
 
 def _find_restart_reason(problem: monty.MontyError) -> str:
-    """Return why the interpreter must be restarted after an error; empty if it need not."""
+    """Return why the interpreter must be restarted after an error, or empty if it need not."""
     if isinstance(problem, monty.MontyCrashedError):
         return "the interpreter had to be ended"
     inner = problem.exception()

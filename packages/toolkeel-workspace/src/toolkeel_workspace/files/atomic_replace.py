@@ -92,7 +92,7 @@ def _check_not_protected(root: Root, folder: int, relative: str) -> None:
 
 
 def _read_mode(folder: int, name: str, path: str) -> int | None:
-    """Return the mode of the existing file; None if there is none."""
+    """Return the mode of the existing file, or None."""
     try:
         found = os.stat(name, dir_fd=folder, follow_symlinks=False)
     except FileNotFoundError:

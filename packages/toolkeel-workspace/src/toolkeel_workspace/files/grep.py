@@ -191,7 +191,7 @@ class GrepSearch:
             self.labels.append(Source("stranger", "grep", f"{path} ({whose})"))
 
     def _read_text(self, path: str) -> str | None:
-        """Return a file's text; None if it is binary, too large or unreadable."""
+        """Return a file's text, or None if it is binary, too large or unreadable."""
         try:
             with os.fdopen(self.root.open_file(path), "rb") as file:
                 if os.fstat(file.fileno()).st_size > MAX_FILE_BYTES:

@@ -19,7 +19,7 @@ _LINE_END = 10
 
 
 def explain_no_match(pattern: str) -> str:
-    r"""Return why a pattern can match no line; empty if it may, or if Python cannot parse it.
+    r"""Return why a pattern can match no line, or empty if it may, or if Python cannot parse it.
 
     >>> explain_no_match("a\\nb")
     'a line end can never match: lines are searched one by one'

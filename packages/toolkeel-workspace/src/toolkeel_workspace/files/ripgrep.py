@@ -30,7 +30,7 @@ _SIMPLE_GLOB = re.compile(r"[\w.*-]*\w[\w.*-]*")
 
 
 def find_ripgrep() -> str | None:
-    """Return ripgrep's path in the system's program folders; None if it is missing."""
+    """Return ripgrep's path in the system's program folders, or None if it is missing."""
     return shutil.which("rg", path=SEARCH_PATH)
 
 
@@ -86,7 +86,7 @@ def _get_folder_path(root: Root, folder: str, handle: int) -> str:
 
 
 def _run_program(argv: Sequence[str], place: str, is_over: Callable[[], bool]) -> bytes | None:
-    """Return a program's output when it exits or is killed; None if it failed."""
+    """Return a program's output when it exits or is killed, or None if it failed."""
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as errors:
         try:
             process = subprocess.Popen(

@@ -29,7 +29,7 @@ class Passage(NamedTuple):
 
 
 def find_similar(text: str, wanted: str) -> Passage | None:
-    """Find the most similar lines of a text; None if no lines are similar.
+    """Find the most similar lines of a text, or None if no lines are similar.
 
     Lines that are equal without spaces locate the passage; without any, the longest wanted line is matched by
     its letters.

@@ -77,7 +77,7 @@ class ProtectedFilePredicate:
         self.clean = root.clean if root else clean_path
 
     def __call__(self, arguments: Mapping[str, object]) -> str:
-        """Return why a call needs approval; empty if it does not."""
+        """Return why a call needs approval, or an empty string if it does not."""
         try:
             path = self.clean(str(arguments.get("path", "")))
         except ToolError:
@@ -91,7 +91,7 @@ class ProtectedFilePredicate:
         return _PROTECTED_REASON.format(part) if part else ""
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
-        """Return why a call needs approval although a rule allows it; empty if it does not."""
+        """Return why a call needs approval although a rule allows it, or empty if it does not."""
         return self(arguments)
 
 

@@ -33,7 +33,7 @@ def check_picture(data: bytes, media_type: str) -> str:
 
 
 def measure_picture(data: bytes) -> tuple[int, int] | None:
-    """Return width and height; None if the header does not say.
+    """Return width and height, or None if the header does not say.
 
     >>> measure_picture(b"GIF89a" + bytes([10, 0, 20, 0]))
     (10, 20)

@@ -211,7 +211,7 @@ class Sandbox:
             )
 
     def _make_host_policy(self) -> HostPolicy | None:
-        """Return what the proxy lets a command reach; None without a proxy."""
+        """Return what the proxy lets a command reach, or None without a proxy."""
         if isinstance(self.network, bool | str):
             return HostPolicy() if self.network is True else None
         allow = [host for host in self.network if ":" in host]
@@ -361,7 +361,7 @@ def choose_backend() -> Backend:
 
 @cache
 def _find_obstacle(name: Backend) -> str:
-    """Return why a backend cannot be used; empty if a command has run in it."""
+    """Return why a backend cannot be used, or an empty string if a command has run in it."""
     if not sys.platform.startswith("linux"):
         return "needs Linux"
     if os.uname().machine not in ARCHITECTURES:

@@ -33,7 +33,7 @@ _LIMITS = Limits(
 
 @cache
 def package_folder(name: str) -> str:
-    """Return the folder a package is installed in, without importing it; empty if it is missing.
+    """Return the folder a package is installed in, without importing it, or empty if it is missing.
 
     Args:
         name: The package, such as ``PIL``.

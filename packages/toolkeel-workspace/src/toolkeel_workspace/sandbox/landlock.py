@@ -29,7 +29,7 @@ _DEVICES = ("null", "zero", "full", "random", "urandom", "tty")
 
 @cache
 def get_abi_version() -> int:
-    """Return the kernel's Landlock version; 0 for none."""
+    """Return the kernel's Landlock version, or 0 for none."""
     if not sys.platform.startswith("linux"):
         return 0
     libc = ctypes.CDLL(None, use_errno=True)

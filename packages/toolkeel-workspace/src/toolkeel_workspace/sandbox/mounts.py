@@ -59,7 +59,7 @@ class SandboxPaths:
     protected: tuple[str, ...]
 
     def find_enclosing_root(self, path: str) -> str:
-        """Return the outermost writable folder that contains a path; empty if none does."""
+        """Return the outermost writable folder that contains a path, or empty if none does."""
         return min((r for r in self.writable if path.startswith(f"{r}/")), key=len, default="")
 
     def list_top_level(self) -> tuple[str, ...]:

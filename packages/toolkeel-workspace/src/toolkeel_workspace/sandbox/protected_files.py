@@ -106,7 +106,7 @@ _SKIPPED_FOLDERS = frozenset(
 
 
 def find_protected_pattern(path: str) -> str:
-    """Return the protected pattern that matches a path; empty if none does.
+    """Return the protected pattern that matches a path, or an empty string if none does.
 
     Args:
         path: Relative, with slashes.
@@ -123,7 +123,7 @@ def find_protected_pattern(path: str) -> str:
 
 
 def find_build_pattern(path: str) -> str:
-    """Return the pattern by which the next build or test runs a path; empty if none does.
+    """Return the pattern by which the next build or test runs a path, or empty if none does.
 
     >>> find_build_pattern("app/Makefile")
     'makefile'

@@ -243,7 +243,7 @@ def _parse_target(method: str, target: str) -> tuple[str, int]:
 
 
 def _parse_body_length(head: bytes) -> int:
-    """Parse the length of a request's body; 0 if it has none."""
+    """Parse the length of a request's body, or 0 if it has none."""
     if re.search(rb"(?im)^(?:transfer-encoding|upgrade):", head):
         raise _ErrorResponse("411 Length Required", "The request needs a Content-Length.")
     lengths = {int(found) for found in _LENGTH.findall(head)}

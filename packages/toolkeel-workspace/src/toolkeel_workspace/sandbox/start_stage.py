@@ -88,7 +88,7 @@ def make_stage(paths: SandboxPaths) -> Stage | None:
 
 @cache
 def find_user_obstacle(owned: tuple[str, ...]) -> str:
-    """Return why commands of root cannot run as another user; empty if one just did.
+    """Return why commands of root cannot run as another user, or an empty string if one just did.
 
     Args:
         owned: The folders it must see, which only root may be able to read.
@@ -98,7 +98,7 @@ def find_user_obstacle(owned: tuple[str, ...]) -> str:
 
 @cache
 def find_stage_obstacle() -> str:
-    """Return why paths inside the roots cannot be mounted by handle; empty if one just was."""
+    """Return why paths inside the roots cannot be mounted by handle, or empty if one just was."""
     with tempfile.TemporaryDirectory() as folder:
         return _try_stage((os.path.realpath(folder),), _KEEP_USER)
 

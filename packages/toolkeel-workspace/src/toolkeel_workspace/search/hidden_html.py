@@ -311,7 +311,7 @@ def _is_invisible_color(value: str, background: str) -> bool:
 
 
 def _parse_color(text: str) -> Color | None:
-    """Parse a color to red, green and blue, 0 to 255; None if it is unknown.
+    """Parse a color to red, green and blue, 0 to 255, or None if it is unknown.
 
     >>> _parse_color("#fff"), _parse_color("rgb(255 254 253 / 90%)"), _parse_color("hsl(0,0%,100%)")
     ((255, 255, 255), (255, 254, 253), (255, 255, 255))

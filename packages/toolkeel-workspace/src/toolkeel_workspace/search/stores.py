@@ -152,7 +152,7 @@ class Store(Protocol):
         ...
 
     def get_model(self) -> str:
-        """Return the embedding model of its vectors; empty if it has none."""
+        """Return the embedding model of its vectors, or an empty string if it has none."""
         ...
 
     def list_files(self) -> list[StoredFile]:

@@ -126,7 +126,7 @@ def _make_details(
 
 
 def _describe_failure(finished: CommandResult, allowed: float) -> str:
-    """Return why a command counts as failed; empty if it does not."""
+    """Return why a command counts as failed, or an empty string if it does not."""
     if finished.end_reason == "timeout":
         return f"Command timed out after {allowed:g} seconds; it and all it started were killed."
     if finished.end_reason == "output":

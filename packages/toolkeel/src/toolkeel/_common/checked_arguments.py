@@ -155,7 +155,7 @@ def any_list(wanted: str, or_function: bool = False) -> ArgumentKind:
 
 
 def kind_of(text: Any, names: dict[str, Any]) -> ArgumentKind | None:
-    """Return what an annotation admits, in code and words; None if only type checkers know.
+    """Return what an annotation admits, in code and words, or None if only type checkers know.
 
     Args:
         text: The annotation, or its text.
@@ -223,7 +223,7 @@ def _object(cls: Any, listed: bool) -> ArgumentKind | None:
 
 
 def _has_any(value: object, members: Iterable[str]) -> bool:
-    """Tell if an object has one of the members, without evaluating its properties."""
+    """Return True if an object has one of the members, without evaluating its properties."""
     by_itself = hasattr(type(value), "__getattr__")  # then there is nothing to be visible
     return by_itself or any(
         getattr_static(value, name, _has_any) is not _has_any for name in members

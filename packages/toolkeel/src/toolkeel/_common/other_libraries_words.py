@@ -48,7 +48,7 @@ def load_tables() -> dict[str, dict[str, str]]:
 
 
 def translate(kind: str, word: str) -> str:
-    """Return our word for another library's; empty if there is none.
+    """Return our word for another library's, or an empty string if there is none.
 
     Args:
         kind: Name of a table.

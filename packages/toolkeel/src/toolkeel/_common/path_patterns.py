@@ -32,7 +32,7 @@ _SAMPLES = (".example", ".sample", ".template")
 
 
 def secret_pattern(path: str) -> str:
-    """Return the pattern by which a path has secrets; empty if none matches.
+    """Return the pattern by which a path has secrets, or an empty string if none matches.
 
     >>> secret_pattern("deploy/.env.production"), secret_pattern(".env.example")
     ('.env.*', '')
@@ -41,7 +41,7 @@ def secret_pattern(path: str) -> str:
 
 
 def matching_pattern(path: str, patterns: tuple[str, ...]) -> str:
-    """Return the first pattern that a path matches; empty if none does."""
+    """Return the first pattern that a path matches, or an empty string if none does."""
     parts = [fold_part(part) for part in path.replace("\\", "/").split("/")]
     parts = [part for part in parts if part not in ("", ".")]
     for start in range(len(parts)):

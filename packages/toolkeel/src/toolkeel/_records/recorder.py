@@ -294,7 +294,7 @@ class RunRecorder:
         """Attribute calls made from here on in this context to the body of `call`."""
 
     def code_runner(self, calls: Sequence[ToolCall]) -> CodeRunner | None:
-        """Return the function that runs calls made by a tool's body; None for other calls."""
+        """Return the function that runs calls made by a tool's body, or None for other calls."""
         return None
 
     def call_key(self, call: ToolCall) -> str:

@@ -137,7 +137,7 @@ def mark_file(path: str, whose: str) -> None:
 
 
 def read_file_mark(path: str) -> str:
-    """Return the origin of the strangers' text in a file; empty if the file is not marked."""
+    """Return the origin of the strangers' text in a file, or empty if the file is not marked."""
     with suppress(OSError, ValueError, AttributeError):
         return os.getxattr(path, _MARK).decode("utf-8", "replace") or "unknown"
     return ""

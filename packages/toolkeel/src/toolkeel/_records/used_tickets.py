@@ -185,7 +185,7 @@ def mark_used(decisions: Mapping[str, tuple[Ticket, Decision]]) -> None:
 def decisions_by_call(
     tickets: Iterable[Ticket], decisions: Mapping[str, tuple[Ticket, Decision]]
 ) -> dict[tuple[str, str], tuple[Ticket | None, Decision | None]]:
-    """Return tickets and decisions by call id and digest; None for a part that is missing."""
+    """Return tickets and decisions by call id and digest, or None for a part that is missing."""
     return {
         (ticket.call_id, ticket.origin or ticket.digest): decisions.get(ticket.id, (ticket, None))
         for ticket in tickets

@@ -142,7 +142,7 @@ class Handoff:
         return self.result_text
 
     async def filter_history(self, history: HandoffHistory) -> list[Message] | None:
-        """Return the history that the other agent receives; None for all of it.
+        """Return the history that the other agent receives, or None for all of it.
 
         Raises:
             SetupError: the filter gave something else than messages.
@@ -210,7 +210,7 @@ def find_pending_handoff(
 
 
 def find_agent(first: AgentLike, name: str) -> tuple[AgentLike, Handoff | None] | None:
-    """Find an agent by name among those reachable, and the handoff that leads to it; None if there is none.
+    """Find an agent by name among those reachable, and the handoff that leads to it, or None.
 
     Args:
         first: Who begins.

@@ -295,7 +295,7 @@ class ShortenedTranscript:
         return any(cut.name for cut in self.get_cuts())
 
     def find(self, name: str) -> bytes | None:
-        """Return a result's text, or the lines of an omitted part, by name; None if there is none."""
+        """Return a result's text, or the lines of an omitted part, by name, or None."""
         cut = next((cut for cut in self.get_cuts() if cut.name == name), None) if name else None
         if cut is None:
             return None

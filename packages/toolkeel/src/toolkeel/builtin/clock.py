@@ -62,7 +62,7 @@ def tools() -> tuple[AnyTool, ...]:
 
 
 def _find_zone(name: str) -> tzinfo | None:
-    """Return the time zone of a name; None for the machine's own."""
+    """Return the time zone of a name, or None for the machine's own."""
     if name.strip().lower() in ("local", ""):
         return None
     try:

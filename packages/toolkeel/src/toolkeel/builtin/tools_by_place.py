@@ -127,7 +127,7 @@ def load_object(text: str) -> object:
 
 
 def resolve_module(text: str) -> tuple[types.ModuleType | None, object]:
-    """Return the module a target names, and the object in it; None for each it does not name.
+    """Return the module a target names, and the object in it, or None for each it does not name.
 
     Args:
         text: A target; folders and builtins are no modules.

@@ -55,7 +55,7 @@ async def abatch(tool: AnyTool, values: Iterable[object], run: RunContext | None
 
 
 def as_call(value: object) -> ToolCall | None:
-    """Return a `ToolCall`, also from a dict with ``name``, ``args`` and ``id``; else None."""
+    """Return a `ToolCall`, also from a dict with ``name``, ``args`` and ``id``, or None."""
     if isinstance(value, ToolCall):
         return value
     if isinstance(value, Mapping) and {"name", "args", "id"} <= set(value):

@@ -227,7 +227,7 @@ def _failure(
 
 
 def _fatal_error(error: BaseException) -> BaseException | None:
-    """Return what must end the run because of an error; None for all the model can correct."""
+    """Return what must end the run because of an error, or None for all the model can correct."""
     if isinstance(error, RunStopped):
         return error.error
     return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

@@ -64,7 +64,7 @@ def render(
 
 
 def plain_text(prepared: Prepared, value: object) -> str | None:
-    """Return the text of a result that needs no rendering; None for any other value."""
+    """Return the text of a result that needs no rendering, or None for any other value."""
     tool = prepared.tool
     if type(value) is not str or tool.returns != "content":
         return None

@@ -155,7 +155,7 @@ class InjectedParameter:
 
 
 def marker_of(annotation: object) -> Injected | None:
-    """Return the marker that says how a parameter is injected; None if the model fills it.
+    """Return the marker that says how a parameter is injected, or None if the model fills it.
 
     >>> marker_of(int) is None
     True

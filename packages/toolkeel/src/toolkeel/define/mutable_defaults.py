@@ -24,7 +24,7 @@ class FactoryDefault:
 
 
 def copy_factory(default: object) -> Make | None:
-    """Return a function that copies a mutable default; None for an immutable one.
+    """Return a function that copies a mutable default, or None for an immutable one.
 
     What has no hash is taken for mutable, as Python does. What cannot be copied, such as a list of
     connections, stays the function's own.
@@ -46,7 +46,7 @@ def copy_factory(default: object) -> Make | None:
 
 
 def dataclass_field_factory(owner: Any, name: str) -> FactoryDefault | None:
-    """Return the default factory of a dataclass field; None if it has none.
+    """Return the default factory of a dataclass field, or None if it has none.
 
     Args:
         owner: The class, or anything else.

@@ -37,7 +37,7 @@ class NamePolicy:
     stem: str = "tool"
 
     def accepts(self, name: str) -> bool:
-        """Tell if the provider accepts `name` unchanged."""
+        """Return True if the provider accepts `name` unchanged."""
         return _pattern(self).fullmatch(name) is not None
 
 
@@ -102,7 +102,7 @@ def check_name(name: str) -> str:
 
 
 def _is_forbidden(char: str) -> bool:
-    """Tell if a character is a space, control, format or surrogate character."""
+    """Return True if a character is a space, control, format or surrogate character."""
     import unicodedata  # late: most names need it not
 
     return char.isspace() or unicodedata.category(char) in ("Cc", "Cf", "Cs")

@@ -111,7 +111,7 @@ def check_steps(steps: Iterable[Any]) -> None:
 
 
 def _forgets_return(step: Any) -> bool:
-    """Tell if a step awaits the rest of the call and never returns a value."""
+    """Return True if a step awaits the rest of the call and never returns a value."""
     code = getattr(inspect.unwrap(step), "__code__", None)
     if not inspect.iscoroutinefunction(step) or code is None:
         return False

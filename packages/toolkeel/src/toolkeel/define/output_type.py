@@ -72,7 +72,7 @@ class OutputForm:
             yield json.dumps({_VALUE: text}, ensure_ascii=False)
 
     def partial_value(self, partial: Any) -> Any:
-        """Return the answer in arguments that are still arriving; None if none has."""
+        """Return the answer in arguments that are still arriving, or None if none has."""
         return partial.get(_VALUE) if self.wrapped else partial
 
 

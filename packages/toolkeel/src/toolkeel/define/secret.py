@@ -40,12 +40,12 @@ class Secret:
 
 
 def mask_of(schema: Mapping[str, object]) -> Mask | None:
-    """Return the mask for the secrets in a tool's arguments; None if it has none."""
+    """Return the mask for the secrets in a tool's arguments, or None if it has none."""
     return Mask(schema) if has_secret(schema) else None
 
 
 def has_secret(schema: Mapping[str, object]) -> bool:
-    """Tell if a schema, or one within it, marks a value as secret."""
+    """Return True if a schema, or one within it, marks a value as secret."""
     return any(map(_is_secret, all_subschemas(schema)))
 
 
@@ -95,7 +95,7 @@ class Mask:
         return found
 
     def is_secret(self, path: Path) -> bool:
-        """Tell if the value at a path is a secret or may contain one."""
+        """Return True if the value at a path is a secret or may contain one."""
         schemas: list[object] = [self._root]
         for part in path:
             schemas = self._child_schemas(schemas, part)
@@ -133,7 +133,7 @@ class Mask:
         return applicable_schemas(schemas, self._root, _IN_PLACE)
 
     def _child_schemas(self, schemas: list[object], part: str | int) -> list[object]:
-        """Return the schemas of the value under a key or index; empty if unknown."""
+        """Return the schemas of the value under a key or index, or an empty list if unknown."""
         found: list[object] = []
         for schema in self._applicable(schemas):
             if not isinstance(schema, Mapping):
@@ -148,7 +148,7 @@ class Mask:
         return found
 
     def _may_be_secret(self, schemas: list[object]) -> bool:
-        """Tell if these schemas allow a secret at their place or below."""
+        """Return True if these schemas allow a secret at their place or below."""
         waiting, visited = list(schemas), set()
         while waiting:
             for schema in self._applicable([waiting.pop()]):
@@ -180,7 +180,7 @@ def _schemas_of_key(schema: Mapping[str, object], key: str) -> list[object]:
 
 
 def _is_unconstrained(schema: Mapping[str, object], kind: str) -> bool:
-    """Tell if a schema itself admits any value of a type, whatever its branches say."""
+    """Return True if a schema itself admits any value of a type, whatever its branches say."""
     wanted = schema.get("type")
     if wanted is None:
         return not (COMPOSED & schema.keys())

@@ -58,7 +58,7 @@ def required_of(schema: Schema) -> list[Any]:
 
 
 def list_of(schema: Schema, keyword: str) -> list[Any]:
-    """Return the list under a keyword; empty if there is none."""
+    """Return the list under a keyword, or an empty list if there is none."""
     found = schema.get(keyword)
     return found if isinstance(found, list) else []
 
@@ -117,7 +117,7 @@ def applicable_schemas(
 
 
 def schema_at(schema: Schema, key: str | int) -> Any:
-    """Return the schema for the value under a key or index; None if there is none."""
+    """Return the schema for the value under a key or index, or None."""
     if isinstance(key, str):
         known = properties_of(schema)
         return known[key] if key in known else schema.get("additionalProperties")
@@ -153,7 +153,7 @@ def json_pointer(where: Iterable[str | int], start: str = "#") -> str:
 
 
 def target_of(reference: object, root: Schema) -> object:
-    """Return the schema that a local reference (`#`, `#/$defs/X`) points at; None if absent."""
+    """Return the schema that a local reference (`#`, `#/$defs/X`) points at, or None if absent."""
     if not isinstance(reference, str) or (reference != "#" and not reference.startswith("#/")):
         return None
     found: object = root
@@ -193,7 +193,7 @@ def json_equal(one: object, other: object) -> bool:
 
 
 def accepts(value: object, schema: object, root: Schema) -> bool:
-    """Tell if a value has the schema's type and is in its `enum`, without looking inside it.
+    """Return True if a value has the schema's type and is in its `enum`, without looking inside it.
 
     >>> accepts(5, {"anyOf": [{"type": "integer"}, {"type": "null"}]}, {})
     True
@@ -224,7 +224,7 @@ def _accepts(value: object, schema: object, root: Schema, known: dict[int, bool]
 
 
 def matches_type(value: object, wanted: object) -> bool:
-    """Tell if a value has the type, or one of the types, of a `type` keyword."""
+    """Return True if a value has the type, or one of the types, of a `type` keyword."""
     kind = json_type(value)
     if isinstance(wanted, str):
         return kind == wanted or (kind == "integer" and wanted == "number")
@@ -234,7 +234,7 @@ def matches_type(value: object, wanted: object) -> bool:
 
 
 def is_allowed_value(value: object, schema: Schema) -> bool:
-    """Tell if `const` and `enum` of a schema admit a value."""
+    """Return True if `const` and `enum` of a schema admit a value."""
     if "const" in schema and not json_equal(value, schema["const"]):
         return False
     options = schema.get("enum")
@@ -244,7 +244,7 @@ def is_allowed_value(value: object, schema: Schema) -> bool:
 def violates(
     value: object, part: Any, root: Schema, known: dict[tuple[int, int], bool] | None = None
 ) -> bool:
-    """Tell if a JSON value certainly breaks a schema; formats and patterns are not checked.
+    """Return True if a JSON value certainly breaks a schema; formats and patterns are not checked.
 
     Args:
         value: Any JSON value.

@@ -62,7 +62,7 @@ MISTAKES: Final[tuple[tuple[Callable[[Any], bool], str], ...]] = (
 
 
 def explain_non_tool(item: object) -> DefinitionError | None:
-    """Build the error for a value that cannot become a tool; None if it can.
+    """Build the error for a value that cannot become a tool, or None if it can.
 
     >>> print(explain_non_tool("add"))
     'add' is a text: give the function itself, [add]

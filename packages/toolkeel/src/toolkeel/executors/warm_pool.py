@@ -189,7 +189,7 @@ _abandoned: list[Worker] = []
 
 
 def take_idle(key: Hashable) -> Worker | None:
-    """Take an idle worker of this kind from the pool, the last used first; None if there is none."""
+    """Take an idle worker of this kind from the pool, the last used first, or None."""
     with _lock:
         idle = _idle.get(key)
         return idle.pop() if idle else None

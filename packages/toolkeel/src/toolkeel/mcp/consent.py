@@ -94,7 +94,7 @@ class ConsentStore:
         save_object(self._path, {**known, _key(config): entry})
 
     def changes(self, config: ServerConfig, facts: Facts) -> tuple[str, ...]:
-        """Return what differs from the last consent, in lines; empty if there is none."""
+        """Return what differs from the last consent, in lines, or empty if there is none."""
         states = self._states(config)
         return _differences(states[-1], facts) if states else ()
 

@@ -63,7 +63,7 @@ def host_of(file: Path) -> Host:
 
 
 def workspace_of(file: Path) -> Path | None:
-    """Return the project folder of a host's file; None for a person's own file."""
+    """Return the project folder of a host's file, or None for a person's own file."""
     host = host_of(file)
     if host is DEFAULT_HOST:
         return file.parent
@@ -111,7 +111,7 @@ def _reject_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def server_table(data: object, host: Host) -> Mapping[str, Any] | None:
-    """Return the table of servers of a file; None if there is none."""
+    """Return the table of servers of a file, or None."""
     if not isinstance(data, Mapping):
         return None
     roots = dict.fromkeys((host.root, *ROOTS))

@@ -39,7 +39,7 @@ _KEYS: Mapping[str, list[str]] = TABLES["launch"]["keys"]
 
 
 def resolve_program(config: ServerConfig) -> str | None:
-    """Return the absolute path of the program that a command starts; None if there is none.
+    """Return the absolute path of the program that a command starts, or None.
 
     Relative names and relative folders of ``PATH`` count from the folder of the server, as they do
     for the process itself.

@@ -154,7 +154,7 @@ _LINE = re.compile(rb"\r\n|\n|\r")
 
 
 def _split_texts(texts: list[bytes]) -> list[bytes] | None:
-    """Return the messages of texts; None if the texts hold anything else."""
+    """Return the messages of texts, or None if the texts hold anything else."""
     found: list[bytes] = []
     for text in texts:
         with suppress(ValueError):

@@ -92,7 +92,7 @@ class Pins:
         return self._pins
 
     def get(self, identity: str, tool: str) -> Pin | None:
-        """Return the pin of a tool; None if there is none."""
+        """Return the pin of a tool, or None."""
         return self._load_if_changed().get(identity, {}).get(tool)
 
     def all_of(self, identity: str) -> Mapping[str, Pin]:

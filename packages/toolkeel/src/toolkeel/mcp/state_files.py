@@ -19,7 +19,7 @@ def mcp_state_folder() -> Path:
 
 
 def load_object(path: Path) -> dict[str, Any]:
-    """Load the object of a file; empty if there is no file.
+    """Load the object of a file, or an empty dict if there is no file.
 
     Raises:
         SetupError: if the file holds something else.
@@ -36,7 +36,7 @@ def load_object(path: Path) -> dict[str, Any]:
 
 
 def file_version(path: Path) -> tuple[int, int, int] | None:
-    """Return values that change when a file is replaced; None if there is none."""
+    """Return values that change when a file is replaced, or None."""
     try:
         found = path.stat()
     except OSError:

@@ -78,7 +78,7 @@ def variable_lookup(
 
 
 def find_input(inputs: object, id: str) -> Mapping[str, object]:
-    """Return the definition of an input of a file; empty if there is none."""
+    """Return the definition of an input of a file, or an empty dict if there is none."""
     definitions = (
         each for each in (inputs if isinstance(inputs, list) else ()) if isinstance(each, dict)
     )

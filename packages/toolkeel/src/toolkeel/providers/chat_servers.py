@@ -164,7 +164,7 @@ _ENDS: Sequence[tuple[str, str]] = (
 
 
 def provider_at(host: str) -> str:
-    """Return a server's provider by OpenTelemetry's names; empty for an unknown host.
+    """Return a server's provider by OpenTelemetry's names, or an empty string for an unknown host.
 
     A server on this machine, or a proxy, may belong to anybody.
 

@@ -17,7 +17,7 @@ except ImportError as error:
 
 
 def price_of(model: str) -> PriceOf | None:
-    """Return a function that prices a model's usage; None for an unknown model.
+    """Return a function that prices a model's usage, or None for an unknown model.
 
     A name means the vendor it is known of, wherever the model runs: a model of your own with the name of
     another one needs a price in `RunLimits.prices`.

@@ -82,7 +82,7 @@ def restore_state(
 
 
 def window_start(checkpoint: entries.Checkpoint) -> int:
-    """Return the number of the first entry to read besides a checkpoint; 0 for none."""
+    """Return the number of the first entry to read besides a checkpoint, or 0 for none."""
     window = checkpoint.fold.get("window")
     return window if isinstance(window, int) else 0
 

@@ -154,7 +154,7 @@ class CodeCallJournal:
     def _intended(
         self, call: ToolCall, effects: Effects, run: RunContext
     ) -> tuple[CallIntended, int]:
-        """Return the intent of a call, and the number of its outcome's entry; 0 if unknown."""
+        """Return the intent of a call, and the number of its outcome's entry, or 0 if unknown."""
         outer = running_call()
         assert outer is not None
         within, digest = call_key_of(outer.intended), code_call_digest(call)

@@ -215,7 +215,7 @@ class Summarize:
         return *short, *(cut for cut in made if cut is not None)
 
     async def _summary(self, view: HistoryView, start: int, stop: int) -> Cut | None:
-        """Return the replacement of a range; None if the range stays."""
+        """Return the replacement of a range, or None if the range stays."""
         old = view.messages[start:stop]
         short = map(view.shorten_result, range(start, stop) if view.reader_tool else ())
         told = [cut.messages[0] if cut else old[n] for n, cut in enumerate(short)] or old
@@ -230,7 +230,7 @@ class Summarize:
         return replace(cut, usage=reply.usage)
 
     async def _ask(self, old: Sequence[Message]) -> AssistantMessage:
-        """Return the model's answer; an empty message if the model fails."""
+        """Return the model's answer, or an empty message if the model fails."""
         told = (
             SystemMessage(self._instructions),
             UserMessage("\n\n".join(map(message_to_text, old))),

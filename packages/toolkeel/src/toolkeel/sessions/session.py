@@ -147,7 +147,7 @@ class Session:
         return self._storage.database.read(look)
 
     def load_state(self) -> JournalState:
-        """Load its state from the last checkpoint; an empty one if nothing was written yet."""
+        """Load its state from the last checkpoint, or an empty one if nothing was written yet."""
         info = self._find_info()
         if info is None:
             return JournalState()

@@ -178,7 +178,7 @@ def read_writer(database: Database, id: int) -> Writer | None:
 
 
 def user_name() -> str:
-    """Return the name of the process's user; empty if it is unknown."""
+    """Return the name of the process's user, or an empty string if it is unknown."""
     with suppress(Exception):
         return getpass.getuser()
     return ""

@@ -97,7 +97,7 @@ def ensure(connection: sqlite3.Connection, path: str) -> None:
 
 
 def _version(connection: sqlite3.Connection, path: str) -> int:
-    """Return the version of the tables; 0 if there are none."""
+    """Return the version of the tables, or 0 if there are none."""
     [application] = connection.execute("PRAGMA application_id").fetchone()
     [version] = connection.execute("PRAGMA user_version").fetchone()
     if application == APPLICATION and version > VERSION:

@@ -118,7 +118,7 @@ class Cassette:
         return [load_message(message) for message in self._exchanges[0].request["messages"]]
 
     def find(self, request: ModelRequest) -> AssistantMessage | None:
-        """Return the recorded reply to a request; None if there is none and it may be recorded.
+        """Return the recorded reply to a request, or None if there is none and it may be recorded.
 
         Raises:
             CassetteMismatch: nothing was recorded for it, and nothing may be; with the difference

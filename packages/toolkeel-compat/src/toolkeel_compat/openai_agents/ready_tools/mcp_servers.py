@@ -59,7 +59,7 @@ def create_static_tool_filter(
 async def passes_filter(
     tool: AnyTool, wanted: ToolFilter | None, context: ToolFilterContext
 ) -> bool:
-    """Return True if a filter accepts a tool; False if the filter raises."""
+    """Return True if a filter accepts a tool, or False if the filter raises."""
     name = get_mcp_name(tool)
     if callable(wanted):
         try:

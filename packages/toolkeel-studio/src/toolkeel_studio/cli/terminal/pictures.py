@@ -73,7 +73,7 @@ def drawing_protocol(variables: Mapping[str, str]) -> str:
 
 
 def draw(image: Image, by: str, width: int) -> str:
-    """Return the escape sequence that draws a picture; empty if it cannot be drawn.
+    """Return the escape sequence that draws a picture, or an empty string if it cannot be drawn.
 
     The picture is decoded in a confined process; only its pixels reach the terminal.
 

@@ -39,7 +39,7 @@ def is_interactive(stream: TextIO) -> bool:
 
 
 def width_of(stream: TextIO) -> int | None:
-    """Return the cells of a line of `stream`; None if it is no terminal."""
+    """Return the cells of a line of `stream`, or None if it is no terminal."""
     return shutil.get_terminal_size().columns if stream.isatty() else None
 
 

@@ -100,7 +100,7 @@ class ModelCaller:
         self._settings, self._request, self.forced = self._unforced, None, False
 
     async def ask(self, turn: int, interrupt: Interrupt) -> AssistantMessage | None:
-        """Return the model's next reply; None if the run was stopped, or reached a limit.
+        """Return the model's next reply, or None if the run was stopped, or reached a limit.
 
         Raises:
             ModelError: the model failed, or its reply broke off before it said or called anything.

@@ -376,7 +376,7 @@ def _is_hopeless(text: str, schema: object) -> bool:
 
 
 def _known(root: Schema) -> frozenset[str] | None:
-    """Return the names of the root's properties; None if it takes any."""
+    """Return the names of the root's properties, or None if it takes any."""
     names: set[str] = set()
     closed = False
     for schema in applicable_schemas([root], root):

@@ -142,7 +142,7 @@ def _learn(run: RunContext, secrets: list[str]) -> None:
 
 
 def _parsed(call: ToolCall) -> dict[str, Any] | None:
-    """Return the arguments as data; None if they cannot be parsed."""
+    """Return the arguments as data, or None if they cannot be parsed."""
     arguments = call.arguments
     if not isinstance(arguments, str):
         return dict(arguments) if isinstance(arguments, Mapping) else None

@@ -79,7 +79,7 @@ def too_large(size: int) -> MalformedArguments:
 
 
 def _parse_fast(raw: str) -> dict[str, object] | None:
-    """Return the object if pydantic-core certainly reads the same as the strict parser; else None."""
+    """Return the object if pydantic-core certainly reads the same as the strict parser, or None."""
     size = len(raw)
     if size > MAX_DIGITS:
         return None
@@ -238,7 +238,7 @@ def _check_surrogates(raw: str, value: object) -> None:
 
 
 def _find(raw: str, text: str) -> int | None:
-    """Return the position of `text` outside strings; None if it is not there."""
+    """Return the position of `text` outside strings, or None if it is not there."""
     found = next(_outside_strings(raw, re.escape(text)), None) if text else None
     return found[0] if found else None
 
@@ -263,7 +263,7 @@ def _repair(raw: str) -> Parsed | None:
 
 
 def _mend(raw: str, repairs: list[str]) -> object:
-    """Parse, allowing raw control characters if need be; None if that fails, too."""
+    """Parse, allowing raw control characters if need be, or None if that fails, too."""
     try:
         return parse_json(raw)
     except json.JSONDecodeError:

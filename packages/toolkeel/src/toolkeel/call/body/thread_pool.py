@@ -212,7 +212,7 @@ class ThreadPool:
             del job  # and with it the body's arguments and result
 
     def _next(self) -> Job | None:
-        """Return the next job; None if this thread was idle for long and ends.
+        """Return the next job, or None if this thread was idle for long and ends.
 
         Rarely the queue waits for ever instead: its time left goes below zero when another thread
         takes the item it woke for. Such a thread is as free as before, and leaves later.

@@ -46,7 +46,7 @@ def canonical_host(host: str) -> str:
 
 
 def canonical_address(address: str) -> str:
-    """Return a web address or mail address in its one form; empty if it is neither.
+    """Return a web address or mail address in its one form, or an empty string if it is neither.
 
     >>> canonical_address("HTTPS://Example.ORG./A?q=B"), canonical_address("https://example.org")
     ('https://example.org/A?q=B', 'https://example.org/')
@@ -64,7 +64,7 @@ def canonical_address(address: str) -> str:
 
 
 def place_of_address(address: str) -> str:
-    """Return where a web address leads, however it is written; empty if it is none.
+    """Return where a web address leads, however it is written, or an empty string if it is none.
 
     >>> place_of_address("HTTP://me@X.Example:80/a/../%73ecrets/b#c")
     'http://x.example/secrets/b'
@@ -101,7 +101,7 @@ def mentioned_addresses(text: str) -> frozenset[str]:
 
 
 def host_of(address: str) -> str:
-    """Return the host of an address in its one form; empty if it has none."""
+    """Return the host of an address in its one form, or an empty string if it has none."""
     try:
         return canonical_host(urlsplit(address.strip()).hostname or "")
     except ValueError:  # such as a bracket without its other half

@@ -103,7 +103,7 @@ class Approval:
         return approved
 
     def external_answer(self, context: ToolContext) -> Decision | None:
-        """Return the decision that answers a call in place of running it; None if there is none."""
+        """Return the decision that answers a call in place of running it, or None."""
         question = self._approved.get(context)
         return None if question is None else question.answer
 
@@ -163,7 +163,7 @@ class Approval:
     async def _reason(
         self, prepared: Prepared, context: ToolContext, rule: Rule | None
     ) -> str | None:
-        """Return why a call needs approval; None if it does not.
+        """Return why a call needs approval, or None if it does not.
 
         Raises:
             Denied: a rule refuses it, or the tool itself.
@@ -236,7 +236,7 @@ class ApprovalQuestion:
 async def _tool_reason(
     needs: ApprovalOption | None, prepared: Prepared, *context: ToolContext
 ) -> str | None:
-    """Return why the tool itself needs approval; None if it does not."""
+    """Return why the tool itself needs approval, or None if it does not."""
     if not callable(needs):
         return "the tool always asks" if needs else None
     try:
@@ -267,7 +267,7 @@ def _takes_context(needs: Callable[..., object]) -> bool:
 
 
 async def _preview(prepared: Prepared) -> str:
-    """Return what a call would change, for the person; empty if the tool has no preview."""
+    """Return what a call would change, for the person, or empty if the tool has no preview."""
     tell: Any = prepared.tool.metadata.get(PREVIEW)
     if not callable(tell):
         return ""
@@ -326,7 +326,7 @@ def _matches_tool(ticket: Ticket, tool: AnyTool) -> bool:
 def _apply_decision(
     prepared: Prepared, ticket: Ticket | None, decision: Decision
 ) -> Prepared | None:
-    """Return the call with the approved arguments; None if the ticket shows other arguments.
+    """Return the call with the approved arguments, or None if the ticket shows other arguments.
 
     Raises:
         Denied: the edited arguments are not valid.

@@ -35,7 +35,7 @@ _KEYWORDS = frozenset([
 
 
 def plain_words(command: str) -> list[str] | None:
-    """Return the words of a line that is one plain command; None if it may be more.
+    """Return the words of a line that is one plain command, or None if it may be more.
 
     >>> plain_words("git log --format='%H %s'")
     ['git', 'log', '--format=%H %s']

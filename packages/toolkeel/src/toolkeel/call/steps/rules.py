@@ -250,7 +250,7 @@ class Rules:
         return both
 
     def action(self, tool: str, arguments: Mapping[str, object]) -> Action | None:
-        """Return the action of the rules for a call; None if no rule applies."""
+        """Return the action of the rules for a call, or None if no rule applies."""
         rule = self.rule(tool, arguments)
         return rule.action if rule else None
 

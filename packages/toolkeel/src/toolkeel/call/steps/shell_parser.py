@@ -297,7 +297,7 @@ class _Reader:
         return _Word(made, sure and not _BRACES.search(bare))
 
     def _quoted(self) -> str | None:
-        """Return the text in double quotes; None if something in it is expanded."""
+        """Return the text in double quotes, or None if something in it is expanded."""
         self.at += 1
         made, sure = "", True
         while self.at < len(self.line) and self.line[self.at] != '"':
@@ -308,7 +308,7 @@ class _Reader:
         return made if sure else None
 
     def _piece(self, plain: re.Pattern[str]) -> str | None:
-        """Return the next characters; None for an expansion."""
+        """Return the next characters, or None for an expansion."""
         if found := plain.match(self.line, self.at):
             self.at = found.end()
             return found[0]

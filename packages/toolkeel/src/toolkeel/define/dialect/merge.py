@@ -36,7 +36,7 @@ _GROUPS = (
 
 
 def types_of(node: Node) -> frozenset[str] | None:
-    """Return the types that `node` itself admits; None if it names none.
+    """Return the types that `node` itself admits, or None if it names none.
 
     >>> sorted(types_of({"enum": ["a", None]}))
     ['null', 'string']
@@ -52,13 +52,13 @@ def types_of(node: Node) -> frozenset[str] | None:
 
 
 def is_of(value: object, kind: str) -> bool:
-    """Tell if a JSON value has a type: 1 is a number too, and 1.0 an integer."""
+    """Return True if a JSON value has a type: 1 is a number too, and 1.0 an integer."""
     full = isinstance(value, float) and value.is_integer()
     return matches_type(0 if full else value, kind)
 
 
 def constrains(node: Mapping[str, Any]) -> bool:
-    """Tell if `node` says anything beyond annotations."""
+    """Return True if `node` says anything beyond annotations."""
     return any(key not in ANNOTATIONS and key != "$defs" for key in node)
 
 
@@ -77,7 +77,7 @@ def hashable_json(value: object) -> Any:
 
 
 def conjoin(a: Schema, b: Schema) -> Schema | None:
-    """Return one schema for "valid under both"; None if no single schema says that.
+    """Return one schema for "valid under both", or None if no single schema says that.
 
     Descriptions are joined, other annotations are `a`'s.
 
@@ -104,7 +104,7 @@ def conjoin(a: Schema, b: Schema) -> Schema | None:
 
 
 def _tangled(a: Node, b: Node) -> bool:
-    """Tell if keywords of both schemas would change each other's meaning side by side."""
+    """Return True if keywords of both schemas would change each other's meaning side by side."""
     for group in _GROUPS:
         mine, theirs = group & a.keys(), group & b.keys()
         if not mine or not theirs or mine == theirs == {"items"}:
@@ -115,7 +115,7 @@ def _tangled(a: Node, b: Node) -> bool:
 
 
 def _catches(a: Node, b: Node) -> bool:
-    """Tell if `a` constrains additional properties that `b` names."""
+    """Return True if `a` constrains additional properties that `b` names."""
     if a.get("additionalProperties", True) is True and "unevaluatedProperties" not in a:
         return False
     named = {*b.get("properties", ()), *b.get("patternProperties", ())}
@@ -184,7 +184,7 @@ _COMBINE: dict[str, Callable[[Any, Any], Any]] = {
 
 
 def disjoint(branches: Iterable[Schema], defs: Mapping[str, Schema]) -> bool:
-    """Tell if no value is valid under two branches, so that "one of" means "any of".
+    """Return True if no value is valid under two branches, so that "one of" means "any of".
 
     Seen by their types, by constants, or by a required property that is another constant in
     each, as in a discriminated union.
@@ -244,7 +244,7 @@ def constant_values(node: Node) -> list[Any] | None:
 
 
 def merge_objects(branches: Sequence[Node]) -> Node | None:
-    """Return an object schema that admits what each branch admits; None if one is no object.
+    """Return an object schema that admits what each branch admits, or None if one is no object.
 
     Properties of the same name become a union; required is what all of them require.
 
@@ -279,7 +279,7 @@ def _one_of_each(branches: Sequence[Node]) -> Node:
 def admits_null(
     schema: Schema, defs: Mapping[str, Schema], seen: frozenset[str] = frozenset()
 ) -> bool:
-    """Tell if null is valid, as far as types, constants, unions and references show."""
+    """Return True if null is valid, as far as types, constants, unions and references show."""
     if isinstance(schema, bool):
         return schema
     ref = schema.get("$ref")

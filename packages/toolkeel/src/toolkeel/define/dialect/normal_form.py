@@ -261,7 +261,7 @@ def _free(ref: str, taken: set[str]) -> str:
 
 
 def _resolve(root: Node, ref: str) -> Any:
-    """Return the schema that the URI `ref` points to inside `root`; None if there is none."""
+    """Return the schema that the URI `ref` points to inside `root`, or None."""
     at = target_of(unquote(ref), root)
     return at if isinstance(at, (dict, bool)) else None
 

@@ -91,7 +91,7 @@ class Dialect:
     fallback: Target | None = None
 
     def takes(self, keyword: str) -> bool:
-        """Tell if `keyword` is accepted in a schema below the root."""
+        """Return True if `keyword` is accepted in a schema below the root."""
         return self.keywords is None or keyword in self.keywords
 
 

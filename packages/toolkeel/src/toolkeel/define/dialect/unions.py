@@ -110,7 +110,7 @@ def _constraints_in_description(rest: Node, place: SchemaPlace, run: Conversion)
 def follow_reference(
     schema: Schema, place: SchemaPlace, run: Conversion
 ) -> tuple[Schema, SchemaPlace] | None:
-    """Return `schema` with its own reference followed; None if that would not end."""
+    """Return `schema` with its own reference followed, or None if that would not end."""
     while isinstance(schema, dict) and "$ref" in schema:
         name = name_of(schema["$ref"])
         if place.inside.count(name) >= MAX_EXPANSIONS:
@@ -271,7 +271,7 @@ _OUTSIDE = ANNOTATIONS | {"$defs", "nullable", "type"}
 
 
 def _of_type(node: Node, kind: str) -> Node | None:
-    """Return what `node` says about values of one type; None if it admits none."""
+    """Return what `node` says about values of one type, or None if it admits none."""
     branch: Node = {"type": kind}
     for key, value in node.items():
         if key == "enum":

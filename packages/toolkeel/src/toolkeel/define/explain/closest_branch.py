@@ -14,7 +14,7 @@ def _tags(faults: Collection[Fault]) -> set[str | int]:
 
 
 def closest_branch(tried: Sequence[Collection[Fault]]) -> int | None:
-    """Return the branch that the sender evidently intended, by its errors; None if unclear.
+    """Return the branch that the sender evidently intended, by its errors, or None if unclear.
 
     >>> closest_branch([[(("kind",), True)], [(("size",), False)]])
     1
@@ -31,6 +31,6 @@ def closest_branch(tried: Sequence[Collection[Fault]]) -> int | None:
 
 
 def common_tag(tried: Sequence[Collection[Fault]]) -> str | int | None:
-    """Return the one key whose value every branch refuses; None if there is none."""
+    """Return the one key whose value every branch refuses, or None."""
     common = set.intersection(*map(_tags, tried)) if tried else set()
     return common.pop() if len(common) == 1 else None

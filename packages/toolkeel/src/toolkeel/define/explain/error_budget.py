@@ -44,11 +44,11 @@ class BoundedValidator:
         self.is_wide = unions and any(map(_is_wide, all_subschemas(schema)))
 
     def runs_before_pydantic(self, size: int) -> bool:
-        """Tell if a text of this many characters is judged here first."""
+        """Return True if a text of this many characters is judged here first."""
         return self.is_recursive or size > (LARGE if self.is_wide else LONG)
 
     def refuses(self, text: str | bytes, value: object) -> bool:
-        """Tell if a value surely does not fit, before pydantic would take too long.
+        """Return True if a value surely does not fit, before pydantic would take too long.
 
         Args:
             text: As it was sent.
@@ -83,7 +83,7 @@ class BoundedValidator:
 
 
 def _is_wide(part: Schema) -> bool:
-    """Tell if a schema is a union with several branches that are no scalars."""
+    """Return True if a schema is a union with several branches that are no scalars."""
     branches = list_of(part, "anyOf") or list_of(part, "oneOf")
     holding = [b for b in branches if "$ref" in b or b.get("type") in ("array", "object")]
     return len(holding) > 1

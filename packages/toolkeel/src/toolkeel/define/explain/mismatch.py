@@ -179,7 +179,7 @@ class Mismatches:
         _merge(fields, FieldError(path, phrase, describe_value(value)))
 
     def _because(self, fault: jsonschema_rs.ValidationError) -> str:
-        """Return the condition under which a fault is one; empty if there is none."""
+        """Return the condition under which a fault is one, or an empty string if there is none."""
         assert self._form is not None
         path = tuple(fault.schema_path)
         for index in range(len(path) - 1, -1, -1):

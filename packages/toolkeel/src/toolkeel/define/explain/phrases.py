@@ -177,7 +177,7 @@ PLAIN: Mapping[object, str] = {
 
 
 def plain_type(schema: object) -> object:
-    """Return the type of a schema that says nothing else about its values; else None."""
+    """Return the type of a schema that says nothing else about its values, or None."""
     if type(schema) is not dict or not _BEYOND_TYPE.isdisjoint(schema):
         return None
     kind = schema.get("type")

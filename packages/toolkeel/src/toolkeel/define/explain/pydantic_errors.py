@@ -138,7 +138,7 @@ def _value_at(data: object, path: Path) -> object:
 
 
 def _branch(schemas: tuple[object, ...], tag: str, root: Schema) -> tuple[object, ...]:
-    """Return the branch of a union that pydantic calls `tag`; all if none is called so."""
+    """Return the branch of a union that pydantic calls `tag`, or all if none is called so."""
     for schema in alternatives(schemas, root):
         discriminator = schema.get("discriminator")
         mapping = (

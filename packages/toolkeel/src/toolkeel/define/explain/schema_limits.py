@@ -74,7 +74,7 @@ def _not_a_number(text: str) -> NoReturn:
 
 
 def is_too_deep(schema: Mapping[str, object]) -> bool:
-    """Tell if more objects and arrays are nested than are read."""
+    """Return True if more objects and arrays are nested than are read."""
     level: list[object] = [schema]
     for _ in range(MAX_DEPTH):
         level = [

@@ -66,7 +66,7 @@ def _modern_typed_dict(old: type[Any]) -> Any:
 
 
 def is_required(owner: Any, name: str, hint: object) -> bool:
-    """Tell if a key of a typed dict is required; postponed qualifiers count, too."""
+    """Return True if a key of a typed dict is required; postponed qualifiers count, too."""
     while get_origin(hint) is ReadOnly:
         [hint] = get_args(hint)
     if get_origin(hint) in (Required, NotRequired):
@@ -75,7 +75,7 @@ def is_required(owner: Any, name: str, hint: object) -> bool:
 
 
 def _is_typing_typed_dict(annotation: object) -> TypeIs[type[Any]]:
-    """Tell if a class is a typed dict made by `typing`."""
+    """Return True if a class is a typed dict made by `typing`."""
     return typing.is_typeddict(annotation) and type(annotation).__module__ == "typing"
 
 

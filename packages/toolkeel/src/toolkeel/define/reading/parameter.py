@@ -52,7 +52,7 @@ class ParameterField:
 
 
 def is_field(item: object) -> TypeIs[FieldInfo]:
-    """Tell if an object is made by pydantic's `Field`.
+    """Return True if an object is made by pydantic's `Field`.
 
     Nothing is, as long as no one has loaded that; to load it takes as long as all of this package.
     """

@@ -256,7 +256,7 @@ def _sources_of_hints(function: Function) -> Iterator[Any]:
 
 
 def _is_method(function: Function, raw: inspect.Signature) -> bool:
-    """Tell if a function of a class body still waits for its instance."""
+    """Return True if a function of a class body still waits for its instance."""
     first = next(iter(raw.parameters.values()), None)
     return first is not None and _is_unbound_self(function, first)
 

@@ -145,7 +145,7 @@ def _advertise(
 
 
 def _refuses(validate: Callable[..., object], key: str, value: object) -> bool:
-    """Tell if a parameter's type refuses a value, whatever the other parameters are."""
+    """Return True if a parameter's type refuses a value, whatever the other parameters are."""
     try:
         validate(to_json({key: value}))
     except ValidationError as error:
@@ -204,7 +204,7 @@ def _with_reserved_names(
 
 
 def _default_filler(given: Mapping[str, ParameterField]) -> Callable[[Values], None] | None:
-    """Return the function that makes fresh defaults for each call; None if there are none."""
+    """Return the function that makes fresh defaults for each call, or None."""
     factories = {name: field.factory for name, field in given.items() if field.factory}
     if not factories:
         return None

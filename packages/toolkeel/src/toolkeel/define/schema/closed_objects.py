@@ -66,7 +66,7 @@ def object_schemas(schema: dict[str, Any]) -> Iterator[dict[str, Any]]:
 
 
 def is_open(schema: Mapping[str, Any]) -> bool:
-    """Tell if an object schema admits keys that it does not name."""
+    """Return True if an object schema admits keys that it does not name."""
     return schema.get("additionalProperties", False) is not False
 
 
@@ -78,14 +78,14 @@ def forbid_unknown_keys(parts: Iterable[dict[str, Any]]) -> None:
 
 
 def has_untyped_values(schema: Mapping[str, Any]) -> bool:
-    """Tell if values without a type, or numbers in nested models, can occur."""
+    """Return True if values without a type, or numbers in nested models, can occur."""
     if "$defs" in schema or is_open(schema):
         return True
     return any(map(is_untyped, schema.get("properties", {}).values()))
 
 
 def is_untyped(part: object) -> bool:
-    """Tell if a property can hold values without a type."""
+    """Return True if a property can hold values without a type."""
     return (
         not isinstance(part, dict)
         or part.keys().isdisjoint(("type", "anyOf", "enum", "const"))
@@ -100,7 +100,7 @@ _PLAIN = frozenset([
 
 
 def is_strict_throughout(core: Mapping[str, Any]) -> bool:
-    """Tell if the root's configuration holds for every part of a core schema.
+    """Return True if the root's configuration holds for every part of a core schema.
 
     A model or a dataclass has its own, and a field can say `strict=False`.
     """
@@ -113,7 +113,7 @@ def is_strict_throughout(core: Mapping[str, Any]) -> bool:
 
 
 def is_nested(schema: Mapping[str, Any]) -> bool:
-    """Tell if a property can hold more than scalars and lists of them."""
+    """Return True if a property can hold more than scalars and lists of them."""
     kind = schema.get("type")
     if kind in ("string", "integer", "number", "boolean", "null"):
         return False

@@ -65,7 +65,7 @@ class JsonSchemaValidator:
         self._flat_defaults = _flat_defaults(schema) if self.has_defaults else None
 
     def is_valid(self, value: object) -> bool:
-        """Tell if the schema admits a value of JSON data."""
+        """Return True if the schema admits a value of JSON data."""
         try:
             return self._validator.is_valid(value)
         except ValueError:  # not JSON, half a surrogate pair, nested beyond reason

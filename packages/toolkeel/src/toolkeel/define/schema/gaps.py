@@ -145,7 +145,7 @@ _TOO_LONG = "a decimal number as a string, since a number of so many digits woul
 
 
 def find_gaps(schema: Schema) -> Gaps | None:
-    """Return the gaps of an advertised schema; None if there are none, as in most."""
+    """Return the gaps of an advertised schema, or None if there are none, as in most."""
     return Gaps(schema) if any(map(_has_gap, all_subschemas(schema))) else None
 
 
@@ -158,7 +158,7 @@ def _has_gap(part: Schema) -> bool:
 
 
 def _is_decimal(part: Schema) -> bool:
-    """Tell if a schema is how pydantic advertises `Decimal`."""
+    """Return True if a schema is how pydantic advertises `Decimal`."""
     branches = list_of(part, "anyOf")[1:2] if "anyOf" in part else ()
     return bool(branches) and any(
         isinstance(b, Mapping) and b.get("pattern") == DECIMAL for b in branches
@@ -172,7 +172,7 @@ def _is_exact_option(value: object, branch: object, root: Schema) -> bool:
 
 
 def _violates(value: object, schema: Schema) -> bool:
-    """Tell if a value that pydantic may accept breaks the schema's own keywords."""
+    """Return True if a value that pydantic may accept breaks the schema's own keywords."""
     kind = type(value)
     if kind is str:
         text = str(value)
@@ -192,7 +192,7 @@ _KEY_PATTERNS = {
 
 
 def _is_invalid_key(key: str, keys: object) -> bool:
-    """Tell if a key does not have the advertised form."""
+    """Return True if a key does not have the advertised form."""
     if not isinstance(keys, Mapping):
         return False
     known = _KEY_PATTERNS.get(str(keys.get("pattern")))
@@ -258,7 +258,7 @@ def _unfillable(schema: Schema) -> frozenset[str]:
 
 
 def _cannot_be(part: object, empty: frozenset[str]) -> bool:
-    """Tell if no value fits, passed the references that none fits."""
+    """Return True if no value fits, passed the references that none fits."""
     if not isinstance(part, Mapping):
         return part is False
     if part.get("$ref") in empty or _no_options(part):

@@ -37,7 +37,7 @@ _SCALARS: Mapping[object, Core] = {
 def from_known_types(
     title: str, fields: Mapping[str, ParameterField], forbid_unknown: bool
 ) -> tuple[dict[str, Any], Callable[..., Values], SchemaFacts] | None:
-    """Build schema, validator and facts of parameters; None unless all types are known.
+    """Build schema, validator and facts of parameters, or None unless all types are known.
 
     Args:
         title: The tool's name.
@@ -88,7 +88,7 @@ def _describe(schema: dict[str, Any], name: str, description: str | None) -> Non
 
 
 def core_schema(annotation: Any, definitions: dict[str, Core]) -> Core | None:
-    """Return pydantic-core's schema of a known type; None for any other.
+    """Return pydantic-core's schema of a known type, or None for any other.
 
     Args:
         annotation: Resolved.

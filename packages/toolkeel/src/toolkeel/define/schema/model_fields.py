@@ -41,7 +41,7 @@ def without_fields(model: type[BaseModel], hidden: Sequence[str]) -> type[BaseMo
 
 
 def has_cross_field_validators(model: type[BaseModel]) -> bool:
-    """Tell if a model's validators look at more than one field."""
+    """Return True if a model's validators look at more than one field."""
     decorators = model.__pydantic_decorators__
     own_end = model.model_post_init is not BaseModel.model_post_init
     if decorators.model_validators or decorators.root_validators or own_end:
@@ -53,7 +53,7 @@ def has_cross_field_validators(model: type[BaseModel]) -> bool:
 
 
 def _takes_info(check: Any) -> bool:
-    """Tell if a field's validator requests the fields before it."""
+    """Return True if a field's validator requests the fields before it."""
     return len(inspect.signature(check).parameters) > 1
 
 
@@ -67,7 +67,7 @@ def _without_after_validators(info: FieldInfo) -> FieldInfo:
 def model_validators(
     title: str, model: type[BaseModel], hidden: Sequence[str]
 ) -> Callable[[Values, Values], Values] | None:
-    """Return what shows all fields to the postponed validators; None if there are none.
+    """Return what shows all fields to the postponed validators, or None.
 
     They may look at what the program fills, so they cannot run before it is there.
 

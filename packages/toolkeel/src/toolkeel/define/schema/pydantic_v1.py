@@ -26,7 +26,7 @@ class V1Model(Protocol):
 
 
 def is_v1_model(schema: object) -> TypeGuard[type[V1Model]]:
-    """Tell if a class is a model of pydantic's first version."""
+    """Return True if a class is a model of pydantic's first version."""
     return isinstance(schema, type) and all(
         hasattr(schema, name) for name in ("__config__", "parse_obj", "__fields__")
     )

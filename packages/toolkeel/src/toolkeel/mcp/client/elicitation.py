@@ -106,7 +106,7 @@ class OpenCalls(Generic[Call]):
         return calls[-1][1] if calls else None
 
     def find_owner_call(self, own: Call | None) -> Call | None:
-        """Return the call a question belongs to; None if that is ambiguous.
+        """Return the call a question belongs to, or None if that is ambiguous.
 
         Args:
             own: That in whose context it came, where the transport tells.
@@ -207,7 +207,7 @@ class _Form:
             self.problem = str(error)
 
     def content(self, answer: Mapping[str, object] | bool) -> dict[str, Any] | None:
-        """Return the filled form; None if the answer does not fit."""
+        """Return the filled form, or None if the answer does not fit."""
         filled = self._defaults | (dict(answer) if isinstance(answer, Mapping) else {})
         filled = {name: value for name, value in filled.items() if value is not None}
         if self._validator is None:

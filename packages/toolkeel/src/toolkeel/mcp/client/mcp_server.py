@@ -241,7 +241,7 @@ class MCPServer(ServerContents):
         return make_pin(self.config.identity, raw)
 
     async def _current_pin(self, tool: str) -> Pin | None:
-        """Return the current definition of a tool; None if it no longer exists.
+        """Return the current definition of a tool, or None if it no longer exists.
 
         Raises:
             ToolError: the server cannot be reached.

@@ -84,7 +84,7 @@ def mark_peer_error(error: types.ErrorData) -> types.ErrorData:
 
 
 def error_data(error: types.ErrorData) -> object:
-    """Return a peer's error data; None for an error of the transport."""
+    """Return a peer's error data, or None for an error of the transport."""
     if isinstance(error.data, PeerErrorData):
         return error.data.data
     return None if _is_transport_data(error.data) else error.data

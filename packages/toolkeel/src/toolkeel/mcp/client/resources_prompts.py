@@ -54,7 +54,7 @@ class ServerContents:
         return await self._ask(lambda client: _clean_instructions(client.instructions or ""))
 
     async def resources(self) -> list[types.Resource]:
-        """Return every resource the server lists; empty if it has none.
+        """Return every resource the server lists, or an empty list if it has none.
 
         Raises:
             SetupError: the server cannot be reached.

@@ -46,7 +46,7 @@ Roots: TypeAlias = "Iterable[str | Path] | Callable[[], Iterable[str | Path]]"
 
 
 def sampling_callback(server: str, sample: Sample | None) -> Any:
-    """Return the SDK's callback for sampling; None if nothing answers."""
+    """Return the SDK's callback for sampling, or None if nothing answers."""
     if sample is None:
         return None
 
@@ -80,7 +80,7 @@ def _parse_sampling(server: str, params: types.CreateMessageRequestParams) -> Sa
 
 
 def roots_callback(roots: Roots | None) -> Any:
-    """Return the SDK's callback for roots; None if there are none."""
+    """Return the SDK's callback for roots, or None."""
     if roots is None:
         return None
 

@@ -138,7 +138,7 @@ class DefinitionGate:
         return PinState(peer.name, peer.identity, "changed", changes)
 
     def despite_rules(self, arguments: Mapping[str, object]) -> str:
-        """Return why to ask although a rule allows the call; empty if not changed."""
+        """Return why to ask although a rule allows the call, or an empty string if not changed."""
         changes = self.pin_state().difference
         server = self._peer.name
         return (

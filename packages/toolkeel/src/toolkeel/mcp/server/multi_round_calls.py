@@ -50,7 +50,7 @@ def is_modern(request: Request) -> bool:
 
 
 def client_id(request: Request) -> str:
-    """Return the client's name from its token; empty if clients are anonymous."""
+    """Return the client's name from its token, or an empty string if clients are anonymous."""
     scope = getattr(request.request, "scope", None) or {}
     user = scope.get("user")
     return str(user.username) if isinstance(user, AuthenticatedUser) else ""
@@ -142,7 +142,7 @@ class Exchange:
 
 
 def _parse_answer(answer: BaseModel | None, kind: type[BaseModel]) -> BaseModel | None:
-    """Return an answer as the expected type; None if it does not fit."""
+    """Return an answer as the expected type, or None if it does not fit."""
     if answer is None or isinstance(answer, kind):
         return answer
     try:

@@ -247,7 +247,7 @@ class Resource(Primitive[P, R]):
         return fields
 
     def match(self, uri: str) -> Mapping[str, object] | None:
-        """Return the variables of a URI; None if the URI does not match."""
+        """Return the variables of a URI, or None if the URI does not match."""
         if self.template is None:
             return {} if uri == self.uri else None
         return self.template.match(uri)

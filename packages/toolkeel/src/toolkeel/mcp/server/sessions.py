@@ -108,7 +108,7 @@ class Sessions:
         return (known and known.level) or "debug"
 
     def lowest_log_level(self) -> types.LoggingLevel | None:
-        """Return the lowest log level that any session has set; None if none has."""
+        """Return the lowest log level that any session has set, or None if none has."""
         levels = {each.level for each in self._open.values()}
         return next((level for level in LEVELS if level in levels), None)
 

@@ -291,7 +291,7 @@ def _stub(name: str) -> Json:
 
 
 def _source(block: Image | Audio | File) -> Json:
-    """Return where the bytes are; empty if this wire cannot express it."""
+    """Return where the bytes are, or empty if this wire cannot express it."""
     url = getattr(block, "url", "")
     if url:
         return {"s3Location": {"uri": url}} if _S3.fullmatch(url) else {}

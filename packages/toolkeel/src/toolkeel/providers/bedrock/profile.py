@@ -132,7 +132,7 @@ def append_bytes(before: object, piece: object) -> bytes:
 
 
 def media_form(block: Image | Audio | File) -> tuple[str, str]:
-    """Return the wire's words for a block's kind and format; empty if it has none."""
+    """Return the wire's words for a block's kind and format, or an empty tuple if it has none."""
     if isinstance(block, Image):
         return "image" if block.media_type in _IMAGES else "", _IMAGES.get(block.media_type, "")
     for kind, forms in (("document", _DOCUMENTS), ("video", _VIDEOS), ("audio", _AUDIOS)):

@@ -150,12 +150,12 @@ def kind_of(part: Json) -> Kind:
 
 
 def spoken_text(part: Json) -> str:
-    """Return the text of a part; empty for a thought or anything else."""
+    """Return the text of a part, or an empty string for a thought or anything else."""
     return "" if part.get("thought") else as_text(part.get("text"))
 
 
 def signature_of(part: Json) -> str:
-    """Return a part's signature in standard base64; empty if there is none."""
+    """Return a part's signature in standard base64, or an empty string if there is none."""
     listed = as_text(part.get("thoughtSignature")).replace("-", "+").replace("_", "/")
     signature = "" if listed == SENTINEL.replace("_", "/") else listed
     try:

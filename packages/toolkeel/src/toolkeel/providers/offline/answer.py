@@ -54,7 +54,7 @@ def call_text(call: FinishedCall) -> str:
 
 
 def parse_json(text: str) -> object:
-    """Return an object or a list written as JSON; None for any other text."""
+    """Return an object or a list written as JSON, or None for any other text."""
     if text.lstrip()[:1] in ("{", "["):
         with suppress(ValueError, RecursionError):
             return json.loads(text)

@@ -22,7 +22,7 @@ _LIKE = 0.5
 def correct_call(
     tool: ToolDefinition, arguments: Mapping[str, object], error: str
 ) -> dict[str, object] | None:
-    """Return the arguments with the value that the error suggests; None if it suggests nothing.
+    """Return the arguments with the value that the error suggests, or None if it suggests nothing.
 
     Args:
         tool: The tool that was called.

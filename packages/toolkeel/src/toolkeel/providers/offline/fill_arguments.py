@@ -288,7 +288,7 @@ def _family(parameter: Parameter, value: Value) -> str:
 
 
 def _convert(parameter: Parameter, value: str | int | float) -> object:
-    """Return a value in the parameter's type; None if it has no such form."""
+    """Return a value in the parameter's type, or None if it has no such form."""
     if parameter.type == "integer":
         return int(value) if not isinstance(value, str) and value == int(value) else None
     if parameter.type == "number":
@@ -299,7 +299,7 @@ def _convert(parameter: Parameter, value: str | int | float) -> object:
 
 
 def _parse(parameter: Parameter, text: str) -> object:
-    """Read a written value in the parameter's type; None if it has no such form."""
+    """Read a written value in the parameter's type, or None if it has no such form."""
     lower = text.lower()
     if parameter.type == "boolean":
         return {
@@ -339,7 +339,7 @@ def _is_named(choice: object, text: str, ideas: frozenset[str]) -> bool:
 
 
 def _flag(parameter: Parameter, text: str) -> bool | None:
-    """Return whether a text switches a flag on or off; None if it does not mention it."""
+    """Return whether a text switches a flag on or off, or None if it does not mention it."""
     wanted = ideas_of(parameter.name)
     if wanted and wanted <= ideas_of(text):
         place = next(

@@ -139,7 +139,7 @@ _LATIN, _CHINESE = _index_ideas()
 
 
 def idea_of(word: str) -> str:
-    """Return the idea of one English word; empty if it has no meaning of its own."""
+    """Return the idea of one English word, or an empty string if it has no meaning of its own."""
     plain = word.lower().replace("’", "'").split("'")[0]
     if plain in STOP:
         return ""

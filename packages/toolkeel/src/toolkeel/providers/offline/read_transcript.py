@@ -84,7 +84,7 @@ def _finished(call: ToolCall, result: ToolMessage) -> FinishedCall:
 
 
 def arguments_of(call: ToolCall) -> dict[str, object]:
-    """Return a call's arguments; empty if they are not an object."""
+    """Return a call's arguments, or an empty dict if they are not an object."""
     if isinstance(call.arguments, Mapping):
         return dict(call.arguments)
     return parse_object(call.arguments)

@@ -235,7 +235,7 @@ class CallTracker:
         return False
 
     def _find_call(self, piece: _Piece) -> _OpenCall | None:
-        """Return the call that `piece` belongs to; None for a new one."""
+        """Return the call that `piece` belongs to, or None for a new one."""
         known = self._by_id.get(piece.id) if piece.id else None
         at = self._open if piece.index is None else self._by_index.get(piece.index)
         if known is not None:
@@ -314,7 +314,7 @@ def _continues(call: _OpenCall, piece: _Piece) -> bool:
 
 
 def _objects(text: str) -> list[Json] | None:
-    """Return the JSON objects that `text` consists of; None if it has anything else."""
+    """Return the JSON objects that `text` consists of, or None if it has anything else."""
     values: list[Json] = []
     text = text.strip()
     position = 0

@@ -26,7 +26,7 @@ def is_same_item(item: Block, wire: Json) -> bool:
 def find_done_item(
     by_index: Mapping[int, B], items: Mapping[int, B], index: object, wire: Json
 ) -> B | None:
-    """Return the item that an event with its last form completes; None if it is a new one.
+    """Return the item that an event with its last form completes, or None if it is a new one.
 
     Args:
         by_index: The latest item of each ``output_index``.

@@ -87,7 +87,7 @@ def to_function_call(item: Json, tools: WireTools, *, is_complete: bool) -> Json
 
 
 def native_item(extra: Json, wire_id: str) -> Json:
-    """Return the original item of a call, to send back; empty for a function call."""
+    """Return the original item of a call, to send back, or empty for a function call."""
     item = as_dict(extra.get(NATIVE_KEY))
     if not item:
         return {}

@@ -44,7 +44,7 @@ def output_index(event: Json) -> int:
 
 
 def message_text(item: Json) -> str:
-    """Return the text of a message item, refusals included; empty for any other item."""
+    """Return the text of a message item, refusals included, or empty for any other item."""
     if item.get("type") != "message":
         return ""
     content = item.get("content")

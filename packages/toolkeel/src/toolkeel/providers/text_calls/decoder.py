@@ -163,7 +163,7 @@ class TextCalls:
         return _UNCERTAIN if not over and None in (listed, json) else None
 
     def _begins_list(self, text: str) -> bool | None:
-        """Return True if `text` starts with ``[name(``; None if that is not decided yet."""
+        """Return True if `text` starts with ``[name(``, or None if that is not decided yet."""
         rest = text[1:].lstrip()
         for name in self._schemas:
             behind = rest[len(name) :].lstrip() if rest.startswith(name) else None

@@ -74,7 +74,7 @@ class OpenCalls:
         return wire_id
 
     def match_result(self, result: ToolMessage) -> str:
-        """Return the wire id of the call that a result answers; empty if there is none.
+        """Return the wire id of the call that a result answers, or empty if there is none.
 
         Of several calls with one id, the first without a result is meant, and so it is for a result
         without a call id.

@@ -90,7 +90,7 @@ def unknown_block(wire: str, block: Json) -> Text:
 
 
 def original_block(wire: str, block: Block) -> Json:
-    """Return the wire's own block that `unknown_block` wrapped; empty if there is none."""
+    """Return the wire's own block that `unknown_block` wrapped, or empty if there is none."""
     return as_dict(block.extra.get(wire)) if isinstance(block, Text) and block.extra else {}
 
 

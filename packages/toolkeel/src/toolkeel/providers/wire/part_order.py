@@ -22,7 +22,7 @@ _RANK = {"reasoning": 0, "text": 1, "call": 2}
 
 
 def make_layout(parts: Sequence[tuple[Kind, Json]]) -> list[object]:
-    """Return the layout of a reply; empty if its parts are in the usual order.
+    """Return the layout of a reply, or an empty list if its parts are in the usual order.
 
     Args:
         parts: Each block with its kind; a text that is more than text is ``other``.

@@ -93,7 +93,7 @@ class Retries:
             await asyncio.sleep(wait)
 
     def _delay(self, error: ModelError, failed: int) -> float | None:
-        """Return seconds until the request is sent again; None if it is not.
+        """Return seconds until the request is sent again, or None if it is not.
 
         Args:
             error: The failure.

@@ -59,7 +59,7 @@ _ERROR_KEYS = frozenset(
 
 
 def error_text(value: object, depth: int = 4) -> str:
-    """Return the text of a server's error, wherever it is; empty if there is none.
+    """Return the text of a server's error, wherever it is, or an empty string if there is none.
 
     >>> error_text({"error": "no such model"}), error_text({"error": {"message": "busy"}})
     ('no such model', 'busy')
@@ -76,7 +76,7 @@ def error_text(value: object, depth: int = 4) -> str:
 
 
 def nested_error_text(value: object, depth: int = 4) -> str:
-    """Return the text of an error under keys of the server's own; empty if there is none.
+    """Return the text of an error under keys of the server's own, or empty if there is none.
 
     >>> nested_error_text({"id": "1", "base_resp": {"status_code": 1008, "status_msg": "no balance"}})
     'no balance'
@@ -111,7 +111,7 @@ def model_mistake(description: str, status: int | None = None) -> ModelError:
 
 
 def _rejected_call(error: Json, status: int | None) -> ModelError | None:
-    """Build the error for a call that Groq could not read, with the call; None for any other."""
+    """Build the error for a call that Groq could not read, with the call, or None for any other."""
     if error.get("code") != REJECTED_CALL:
         return None
     generated = clean_text(as_text(error.get("failed_generation")))[:MAX_GENERATION]
@@ -199,7 +199,7 @@ def response_error(
 
 
 def should_retry(headers: Mapping[str, str]) -> bool | None:
-    """Read OpenAI's and Anthropic's header on retries; None if there is none.
+    """Read OpenAI's and Anthropic's header on retries, or None.
 
     >>> should_retry({"x-should-retry": "false"})
     False

@@ -176,7 +176,7 @@ class ClaudeEncoder(TurnEncoder[P]):
         raise NotImplementedError
 
     def signed_reasoning(self, text: str, signature: str) -> Json:
-        """Build a block of the model's own signed reasoning; empty if it is not sent back so."""
+        """Build a block of the model's own signed reasoning, or empty if it is not sent back so."""
         raise NotImplementedError
 
     def text_of_block(self, block: Json) -> str:

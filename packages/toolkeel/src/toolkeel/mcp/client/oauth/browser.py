@@ -120,7 +120,7 @@ def _say(text: str) -> None:
 
 
 def query_of(url: str) -> dict[str, str]:
-    """Return the query parameters of a URL; empty if it has none.
+    """Return the query parameters of a URL, or an empty dict if it has none.
 
     >>> query_of("http://127.0.0.1:1/callback?code=a&state=b")
     {'code': 'a', 'state': 'b'}

@@ -143,7 +143,7 @@ def _registered_client(auth: OAuth, redirect: str) -> OAuthClientInformationFull
 
 
 def stored_login(config: ServerConfig) -> httpx2.Auth | None:
-    """Return the stored login to a server; None if there is none."""
+    """Return the stored login to a server, or None."""
     has_header = any(name.lower() == "authorization" for name in config.headers)
     if not config.url or has_header or not _token_path(OAuth(), config).is_file():
         return None

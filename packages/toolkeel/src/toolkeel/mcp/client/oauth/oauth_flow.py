@@ -168,7 +168,7 @@ def _wants_more(response: httpx2.Response) -> bool:
 
 
 def _error_in(body: bytes) -> object:
-    """Return the code of an OAuth error; None if there is none."""
+    """Return the code of an OAuth error, or None."""
     try:
         data = json.loads(body)
     except (ValueError, RecursionError):

@@ -41,7 +41,7 @@ class Keyring(Protocol):
     """What is used of a ``keyring.backend.KeyringBackend``."""
 
     def get_password(self, service: str, username: str) -> str | None:
-        """Return a secret; None if there is none."""
+        """Return a secret, or None."""
 
     def set_password(self, service: str, username: str, password: str) -> None:
         """Keep a secret."""
@@ -51,7 +51,7 @@ class Keyring(Protocol):
 
 
 def system_keyring() -> Keyring | None:
-    """Return the system's keyring; None if there is none or it writes plain files."""
+    """Return the system's keyring, or None if there is none or it writes plain files."""
     try:
         import keyring  # slow, and needed at a login alone
     except ImportError:
