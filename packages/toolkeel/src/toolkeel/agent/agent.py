@@ -169,7 +169,7 @@ class Agent(Generic[C, T]):
 
     @property
     def tools(self) -> Toolset:
-        """What it may call, but for what its tool sources add when a run begins."""
+        """Return the agent's own tools, without those of tool sources."""
         return self._plan.tools
 
     @property
@@ -184,7 +184,7 @@ class Agent(Generic[C, T]):
 
     @contextmanager
     def override(self, *, model: str | Model) -> Iterator[None]:
-        """Let another model answer, for tests: in runs that begin inside, also those within others.
+        """Use another model, for tests, in all runs that begin inside the block.
 
         Args:
             model: Its name, or a `Model`, such as `toolkeel.testing.scripted.Scripted`.
@@ -229,7 +229,7 @@ class Agent(Generic[C, T]):
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> RunResult[N]: ...
     def run_sync(self, prompt: Prompt, *more: object, **options: Any) -> RunResult[Any]:
-        """`run` for sync code; works with and without a running event loop."""
+        """Run the agent from sync code, with or without a running event loop. See `run`."""
         run = self._make_run(prompt, more, options)
         try:
             return run_sync(run.run)
@@ -262,7 +262,7 @@ class Agent(Generic[C, T]):
         self, prompt: Prompt, *, output_type: TypeForm[N], **options: Unpack[RunOptions[C]]
     ) -> Run[N]: ...
     def stream(self, prompt: Prompt, *more: object, **options: Any) -> Run[Any]:
-        """`run`, with its events as they happen: ``async for event in agent.stream(...)``.
+        """Start a run whose events can be read as they happen.
 
         It begins when its events are first asked for; ``run.stream_text()`` gives what the model says.
         """
@@ -282,7 +282,7 @@ class Agent(Generic[C, T]):
         max_depth: int = MAX_DEPTH,
         **options: Unpack[ToolOptions],
     ) -> AnyTool:
-        """Make this agent a tool of another.
+        """Make a tool that runs this agent.
 
         Each call is a run of its own that knows nothing of the conversation around it. It shares
         the caller's cancel token, deadline, approver, store and deps; what it spends is added
@@ -325,7 +325,7 @@ class Agent(Generic[C, T]):
     def _make_plan(
         self, options: Mapping[str, Any], output_type: TypeForm[Any] | None = None
     ) -> Plan:
-        """Make the plan of one run from the agent and the run's own options."""
+        """Build the plan of one run from the agent and the run's own options."""
         changes: dict[str, Any] = {
             name: options[name] for name in ("settings", "limits") if options.get(name) is not None
         }

@@ -13,7 +13,7 @@ from toolkeel.model_interface import Delta, Model, ModelRequest, Settings, ToolC
 
 
 class Bound:
-    """A model with its tools and settings; made by `bind_tools`.
+    """A model with its tools and settings, as `bind_tools` returns it.
 
     Args:
         model: Who answers.
@@ -33,7 +33,7 @@ class Bound:
         return self.model.stream(ModelRequest(given, self._offered, self.settings))
 
     async def ainvoke(self, messages: str | Sequence[Message]) -> AssistantMessage:
-        """Request one reply; its calls are not run.
+        """Request one reply. Its calls are not run.
 
         Args:
             messages: The transcript, or what the person says.
@@ -56,7 +56,7 @@ def bind_tools(
     strict: bool | None = None,
     parallel_tool_calls: bool | None = None,
 ) -> Bound:
-    """Give a model tools.
+    """Combine a model with tools and settings.
 
     Args:
         model: Any.

@@ -30,7 +30,7 @@ Stage: TypeAlias = Literal["input", "output"]
 
 
 class GuardrailTripped(ToolkeelError):
-    """A guardrail ended the run; `run` is its state.
+    """Raised when a guardrail ends a run. `run` is the run's state.
 
     Args:
         text: Why.
@@ -124,7 +124,7 @@ def as_guardrails(given: Iterable[Guardrail | Check[Any]]) -> tuple[Guardrail, .
 async def check_input(
     guardrails: Sequence[Guardrail], said: Sequence[Message], run: RunContext
 ) -> None:
-    """Run the input guardrails; in a session, later requests omit a refused message.
+    """Run the input guardrails. Later requests of a session omit a refused message.
 
     Raises:
         Exception: that of the first guardrail that refused.
@@ -140,7 +140,7 @@ async def check_input(
 async def check_output(
     guardrails: Sequence[Guardrail], answer: object, run: RunContext, window: TranscriptWindow
 ) -> None:
-    """Run the output guardrails; later requests omit a refused answer.
+    """Run the output guardrails. Later requests of a session omit a refused answer.
 
     Raises:
         Exception: that of the first guardrail that refused.
@@ -161,7 +161,7 @@ async def check_output(
 async def _run_guardrails(
     guardrails: Sequence[Guardrail], about: object, run: RunContext, stage: Stage
 ) -> None:
-    """Run guardrails concurrently; the first refusal ends them all.
+    """Run guardrails concurrently. The first refusal cancels the others.
 
     Raises:
         Exception: that of the first guardrail that refused.

@@ -68,7 +68,7 @@ OnHandoff: TypeAlias = Callable[[RunContext, dict[str, Any]], object]
 
 @checked
 class Handoff:
-    """How an agent gives the run to another: ``Agent(..., handoffs=[Handoff(billing)])``.
+    """A transfer of the run to another agent: ``Agent(..., handoffs=[Handoff(billing)])``.
 
     Args:
         agent: Who takes it.

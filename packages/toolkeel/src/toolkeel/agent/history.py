@@ -36,7 +36,7 @@ SUMMARY_PREFIX = "Summary of the conversation so far:\n"
 
 @record
 class Cut:
-    """A part of the transcript that the model is shown something else for.
+    """A part of the transcript, and the message that requests have in its place.
 
     Args:
         start: The first message replaced, counted from 0 over the whole conversation.
@@ -125,7 +125,7 @@ class HistoryView:
         return index == 0 or self.positions[index - 1] < self.positions[index]
 
     def find_turn_starts(self) -> list[int]:
-        """List the positions where turns begin; the current run is one turn."""
+        """Return the positions where turns begin. The current run counts as one turn."""
         last = self.total if self.prompt_position is None else self.prompt_position
         return [
             index
@@ -218,7 +218,7 @@ class TranscriptWindow:
         return view
 
     def messages(self, run: RunContext) -> list[Message]:
-        """Return the messages to send; the same list, grown, until the next cut."""
+        """Return the messages to send. Until the next cut, it is the same list, extended."""
         if not self.cuts:
             return run.transcript
         shown, head = self.view(run).messages, run.transcript[: run.loop_state.instruction_count]
@@ -236,7 +236,7 @@ class TranscriptWindow:
             self._view.apply_cut(cut)
 
     async def shorten(self, policy: HistoryPolicy, run: RunContext, view: HistoryView) -> Usage:
-        """Have a policy look at what would be sent; what it cuts is written before that is sent.
+        """Let a policy cut the transcript. Its cuts are saved before the shorter request is sent.
 
         Args:
             policy: It.
@@ -262,14 +262,14 @@ def _to_entry(cut: Cut) -> Compacted:
 
 @runtime_checkable
 class HistoryPolicy(Protocol):
-    """Says what the model is no longer shown.
+    """A policy that shortens the transcript that requests contain.
 
     An agent asks it before each model request, a session before each run: never between a call and
     its result.
     """
 
     async def cuts(self, view: HistoryView) -> Sequence[Cut]:
-        """Return the cuts to make now; usually none.
+        """Return the cuts to make now, usually none.
 
         Args:
             view: What the model would be shown; not to be changed.
@@ -279,7 +279,7 @@ class HistoryPolicy(Protocol):
 
 @record
 class ShortenedTranscript:
-    """A transcript, and what the model is shown in place of parts of it.
+    """A transcript and its cuts, which together give the messages to send.
 
     Args:
         cuts: Gives that.

@@ -97,7 +97,7 @@ def make_agent_tool(
 
 
 def arguments_to_prompt(arguments: Mapping[str, object]) -> str:
-    """Make a prompt of arguments: their only text, or all of them as JSON."""
+    """Convert arguments to a prompt: their only text, or all of them as JSON."""
     values = list(arguments.values())
     if len(values) == 1 and isinstance(values[0], str):
         return values[0]

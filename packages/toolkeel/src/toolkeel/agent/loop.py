@@ -53,7 +53,7 @@ T = TypeVar("T", default=str)
 
 
 class RunLoop(Generic[T]):
-    """One run of an agent, from its prompt to its end; `Run` is its public handle.
+    """One run of an agent, from its prompt to its end. `Run` is its public handle.
 
     Args:
         plan: What it needs of its agent.
@@ -114,7 +114,7 @@ class RunLoop(Generic[T]):
 
     @property
     def state(self) -> RunState:
-        """The run as it is now, to save and resume; at any time, also in an ``except``.
+        """Return the run's state, to save and resume, at any time, also in an ``except`` block.
 
         While calls run, each has its result or the note that its outcome is unknown.
         """
@@ -149,7 +149,7 @@ class RunLoop(Generic[T]):
     # — from start to end —
 
     async def run(self) -> RunResult[T]:
-        """Run to the end, in the caller's task; to be called once.
+        """Run to the end in the caller's task. May be called once.
 
         Raises:
             ModelError: the model failed, or its reply broke off before it said or called anything.
@@ -328,7 +328,7 @@ class RunLoop(Generic[T]):
             interrupt.close()
 
     async def _run_calls(self, calls: Sequence[ToolCall], resumed: bool) -> EndReason | None:
-        """Run the calls of a turn; return why the run ends with them, None if it continues."""
+        """Run the calls of a turn. Return why they end the run, or None if it continues."""
         results = await self._calls.run(calls, resumed=resumed)
         if self._calls.waits:
             return "waiting"
@@ -364,7 +364,7 @@ class RunLoop(Generic[T]):
         return True
 
     def _is_answer(self, reply: AssistantMessage) -> bool:
-        """Return True if a reply without calls ends the run; else tell the model what to correct."""
+        """Return True if a reply without calls ends the run. Otherwise add a correction."""
         correction = self._attempts.check_reply(reply) if self._attempts is not None else None
         if correction is not None:
             self.context.transcript.append(correction)

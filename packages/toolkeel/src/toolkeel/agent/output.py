@@ -71,7 +71,7 @@ class OutputPlan:
 def plan_output(
     output_type: TypeForm[Any] | None, model: Model, taken: Toolset, tools: bool, retries: int
 ) -> OutputPlan | None:
-    """Plan how a model gives answers of a type; None for plain text.
+    """Plan how a model returns answers of a type, or return None for plain text.
 
     Args:
         output_type: The type.
@@ -124,7 +124,7 @@ class OutputAttempts:
         return OutputAttempts(self._plan)
 
     def take_results(self, calls: Sequence[ToolCall], results: Sequence[ToolMessage]) -> None:
-        """Take in what came of a turn's calls.
+        """Read a turn's results: an accepted answer, or one more failed attempt.
 
         Raises:
             OutputError: the model gave one wrong answer too many.
@@ -143,7 +143,7 @@ class OutputAttempts:
                 self._count_failure(text, errors if isinstance(errors, tuple) else (), result.text)
 
     def _value(self, result: ToolMessage, said: Mapping[str, object]) -> object:
-        """Return the accepted answer; made again from its call where it was not saved as it is."""
+        """Return the accepted answer, rebuilt from its call if it was not saved."""
         arguments = said.get(result.tool_call_id)
         if not isinstance(result.artifact, UnsavedValue | UnknownValue) or arguments is None:
             return result.artifact
@@ -151,7 +151,7 @@ class OutputAttempts:
         return self._plan.form.tool.function(**prepared.arguments).artifact
 
     def check_reply(self, reply: AssistantMessage) -> Message | None:
-        """Read a reply without calls as an answer; return the message to the model if it is none.
+        """Read a reply without calls as an answer. Return a correction if it is invalid.
 
         Raises:
             OutputError: the model refused, or gave one wrong answer too many.

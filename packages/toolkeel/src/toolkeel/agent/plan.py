@@ -90,7 +90,7 @@ class Plan:
         )
 
     def validate(self, rules: Rules | None) -> None:
-        """See that what options name is there.
+        """Raise unless the tools, agents and arguments that options name exist.
 
         Args:
             rules: The agent's own.

@@ -48,7 +48,7 @@ def prompt_to_messages(prompt: Prompt) -> list[Message]:
 
 
 def session_prompt_to_messages(prompt: object) -> list[Message]:
-    """Convert a prompt for a session, which knows the earlier messages; None adds nothing.
+    """Convert a prompt to messages for a session, which has the earlier ones. None adds nothing.
 
     Raises:
         SetupError: it is a saved run, or no prompt.
@@ -79,7 +79,7 @@ def _list_items(prompt: Any) -> list[Any]:
 async def insert_instructions(
     run: RunContext, instructions: Instructions[Any], text: str | None = None
 ) -> str:
-    """Put a system message of the instructions at the transcript's beginning, in place of an earlier one.
+    """Insert the instructions as the first system message, replacing an earlier one.
 
     Args:
         text: As they were evaluated before, in a run that goes on.

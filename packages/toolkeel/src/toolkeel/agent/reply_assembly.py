@@ -47,7 +47,7 @@ class _CallBuilder:
 
 
 class _ReasoningBuilder:
-    """A block of reasoning whose pieces are still coming; a signature ends it."""
+    """A block of reasoning that is still arriving. Its signature ends it."""
 
     __slots__ = ("pieces", "signature")
 
@@ -96,7 +96,7 @@ class ReplyBuilder:
             self._whole = normalize_reply(delta)
 
     def build(self) -> AssistantMessage:
-        """Build the reply from what has arrived.
+        """Build the reply from the pieces that have arrived.
 
         Its calls are in the order of their indexes and have unique ids. Without a `Finish` the
         reply was cut off: its reason is ``incomplete``. Unless it ended with ``stop`` or
@@ -178,7 +178,7 @@ def normalize_reply(reply: AssistantMessage) -> AssistantMessage:
 
 
 def make_unique_ids(ids: Iterable[str]) -> list[str]:
-    """`ids` with a number behind those that came before; the first of each stays.
+    """Return the ids, with a number appended to each that occurred before.
 
     >>> make_unique_ids(["a", "a", "b", "a_2", "a"])
     ['a', 'a_3', 'b', 'a_2', 'a_4']
@@ -199,5 +199,5 @@ def make_unique_ids(ids: Iterable[str]) -> list[str]:
 
 
 def make_call_id() -> str:
-    """Make an id for a call that arrived without one."""
+    """Create an id for a call that arrived without one."""
     return f"call_{secrets.token_hex(12)}"

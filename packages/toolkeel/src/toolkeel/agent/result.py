@@ -115,7 +115,7 @@ class RunResult(Generic[T]):
 
     @property
     def state(self) -> RunState:
-        """The state of the run; converts to JSON and back, and resumes in `Agent.run`."""
+        """Return the run's state, which converts to JSON and resumes in `Agent.run`."""
         return self.run.state
 
     @property

@@ -55,7 +55,7 @@ class Resumed:
 def collect_decisions(
     prompt: object, decisions: Iterable[Decision], *, in_session: bool = False
 ) -> Decisions:
-    """Collect the decisions that apply to a resumed run; none is used up yet.
+    """Collect the decisions that apply to a resumed run. None is marked as used.
 
     Args:
         prompt: What the run is given: a saved run, or something that has no calls to decide on.
@@ -72,7 +72,7 @@ def collect_decisions(
 
 
 def load_start(prompt: P | Resumed, run: RunContext) -> P | RunState:
-    """Return the prompt or the saved state; what a journal already has is not written again."""
+    """Return the prompt or the saved state. Entries that the journal has are not written again."""
     if not isinstance(prompt, Resumed):
         return prompt
     state, inner = prompt.state, prompt.inner
@@ -191,7 +191,7 @@ def _without_tickets(state: RunState, ids: Container[str]) -> RunState:
 
 
 def _has_changed(ticket: Ticket, tool: AnyTool) -> bool:
-    """Return True if a tool differs from its call's ticket; a ticket omits parts of secrets."""
+    """Return True if a tool differs from the definition in its call's ticket."""
     if tool.arguments.mask is not None:
         return False
     shown = json.loads(json.dumps(dict(ticket.arguments)))
@@ -222,7 +222,7 @@ def collect_inner_runs(run: RunContext, waits: Mapping[str, Suspend]) -> dict[st
 def collect_saved_values(
     run: RunContext, *, own: bool
 ) -> tuple[Mapping[str, object], tuple[str, ...], float, Mapping[str, int]]:
-    """Collect what is saved of a run: its state, the paths left out, its cost and its counts.
+    """Collect a run's saved values: state, omitted paths, cost and counts.
 
     Args:
         run: The run.
@@ -252,7 +252,7 @@ def waiting_state(run: RunContext, given: object, waits: Mapping[str, Suspend] |
 
 
 def restore_context(run: RunContext, state: RunState, *, own: bool) -> None:
-    """Restore the context of a resumed run; values that the caller sets win.
+    """Restore the context of a resumed run. Values that the caller set take precedence.
 
     Args:
         run: It.

@@ -30,7 +30,7 @@ T = TypeVar("T", default=str)
 
 
 class Run(NotebookDisplay, RunLoop[T], Generic[T]):
-    """A run of an agent: await it, stream its events, say something to it, save its state.
+    """A run of an agent: await it, stream its events, send messages to it, save its state.
 
     `Agent.start` and `Agent.stream` make it. It exists before the run starts and after every end.
     """
@@ -41,7 +41,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
 
     @property
     def messages(self) -> list[Message]:
-        """The transcript so far, a copy; without the agent's instructions."""
+        """Return a copy of the transcript so far, without the agent's instructions."""
         return self.context.messages
 
     @property
@@ -63,7 +63,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
     # — in a task of its own —
 
     def start(self) -> None:
-        """Begin now, in a task of the running loop; else it begins when it is first waited for."""
+        """Start the run now, in a task of the running loop. Otherwise the first await starts it."""
         if self._task is None:
             self._task = asyncio.create_task(self.run())
             self._task.add_done_callback(self._wake_reader)
@@ -74,7 +74,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return (yield from self._task.__await__())
 
     def cancel(self, reason: str = "") -> None:
-        """Stop: what runs is cancelled, and the run ends with ``cancelled``. Any thread may."""
+        """Cancel the run and its running calls, from any thread. It ends as ``cancelled``."""
         self.context.cancel.cancel(reason)
 
     def say(self, text: str, *, skip: bool = False) -> bool:
@@ -93,7 +93,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return self._add_message(self.context.loop_state.inbox, text, "steer")
 
     def queue(self, text: str) -> bool:
-        """Say something when the run would end with an answer: a follow-up; see `say`."""
+        """Send a follow-up for when the run would end with an answer. See `say`."""
         return self._add_message(self.context.loop_state.follow_ups, text, "follow_up")
 
     def _add_message(self, queue: list[Message], text: str, when: str) -> bool:
@@ -115,7 +115,7 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return taken
 
     def buffer_events(self) -> None:
-        """Keep events from now on, for who iterates later; see `UnreadEvents` for how many."""
+        """Buffer events from now on, for readers that start later. `UnreadEvents` has the limit."""
         if self._events is None:
             self._events = UnreadEvents()
             self.context.listeners = (*self.context.listeners, self._receive)
@@ -163,11 +163,11 @@ class Run(NotebookDisplay, RunLoop[T], Generic[T]):
         return SyncIterator(lambda: self._stream_values(see))
 
     def stream_text(self) -> SyncIterator[str]:
-        """Yield the model's text piece by piece, also between its calls; see `stream_outputs`."""
+        """Yield the model's text piece by piece, also between its calls. See `stream_outputs`."""
         return SyncIterator(partial(self._stream_values, _text_delta_of))
 
     async def _stream_values(self, see: Callable[[Event], S | None]) -> AsyncGenerator[S, None]:
-        """Yield what a function reads from the events, without None."""
+        """Yield a function's result for each event, except None."""
         async with aclosing(self.__aiter__()) as events:
             async for event in events:
                 if (seen := see(event)) is not None:

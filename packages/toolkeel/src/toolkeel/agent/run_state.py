@@ -98,7 +98,7 @@ class RunState:
     counts: Mapping[str, int] = NOTHING  # type: ignore[assignment]
 
     def to_json(self, key: bytes = b"") -> str:
-        """Return the run as JSON text, without what `omitted_values` names.
+        """Return the run as JSON text, without the values that `omitted_values` names.
 
         Args:
             key: Signs the text (HMAC-SHA256), so that `from_json` refuses what others have changed.
@@ -216,7 +216,7 @@ register_codecs(
 
 
 def _drop_approvals(state: RunState) -> RunState:
-    """Less what people have let through: who can write a saved run could else write that."""
+    """Return the state without the decisions of its inner runs, which a file could forge."""
     inner = {id: InnerRun(_drop_approvals(one.state)) for id, one in state.inner.items()}
     return dataclasses.replace(state, inner=inner) if inner else state
 

@@ -42,7 +42,7 @@ class SessionStart:
 
 
 def dump_inner_runs(left: RunState) -> str:
-    """Dump what a journal needs of a waiting run beside its entries, as JSON.
+    """Dump the inner runs of a waiting run, which its journal entries do not contain, as JSON.
 
     That is what its limits have counted, and the decisions that approved calls with waiting inner runs.
     """

@@ -43,7 +43,7 @@ class PartialCalls:
         self._calls: dict[int, PartialCall] = {}
 
     def take_event(self, event: Event) -> PartialCall | None:
-        """Take the next event; return the call that it belongs to, or None."""
+        """Read the next event. Return the call that it belongs to, or None."""
         if isinstance(event, TurnStarted):
             self._calls = {}
         if not isinstance(event, Streamed) or not isinstance(event.delta, CallDelta):
@@ -77,7 +77,7 @@ class PartialOutput:
         self._text = PartialArguments()
 
     def take_event(self, event: Event) -> PartialItem:
-        """Take the next event; return the answer so far if the event has a piece of it, else None."""
+        """Read the next event. Return the answer so far if it changed, or None."""
         if self._tool:
             call = self._calls.take_event(event)
             return self._value_of(call.arguments) if call and call.name == self._tool else None

@@ -84,13 +84,13 @@ def _results_by_place(messages: list[Message]) -> dict[tuple[int, int], ToolMess
 
 
 def _find_call(waiting: dict[tuple[int, int], ToolCall], id: str) -> tuple[int, int] | None:
-    """Find the call that a result answers; a result without an id answers the first."""
+    """Find the call that a result answers. A result without an id answers the first."""
     same = (place for place, call in waiting.items() if call.id == id)
     return next(same, None if id else next(iter(waiting), None))
 
 
 def order_last_results(messages: list[Message]) -> None:
-    """Put the results of the last turn, in place, into the order of its calls."""
+    """Reorder the last turn's results, in place, to the order of its calls."""
     start = len(messages) - 1
     while start > 0 and isinstance(messages[start], ToolMessage):
         start -= 1
@@ -114,7 +114,7 @@ def has_called_since_person(messages: Sequence[Message], handoffs: Collection[st
 
 
 def make_missing_result(call: ToolCall) -> ToolMessage:
-    """Make the result of a call that was never answered."""
+    """Build a result for a call that was never answered."""
     text = (
         f"The call of {call.name!r} has no result: the conversation went on without it. Whether it "
         "ran is not known."

@@ -36,7 +36,7 @@ def without_media(message: Message) -> Message:
 
 
 def within_limit(messages: Sequence[Message], limit: int = MEDIA_LIMIT) -> list[Message]:
-    """Limit a transcript's media to `limit` bytes; the oldest are named instead of sent.
+    """Limit a transcript's media to `limit` bytes. The oldest media are replaced by their names.
 
     Screenshots add up until servers refuse the request, though they are few tokens (provider
     quirk Q54). The newest block is always shown, however large.

@@ -109,7 +109,7 @@ class Batch:
         return [(self.calls[index], self._results[index]) for index in sorted(started)]
 
     async def run(self) -> None:
-        """Run all calls; afterwards `results` and `suspended` are complete.
+        """Run all calls, then fill `results` and `suspended`.
 
         Raises:
             SetupError: the program is wired up wrongly; after the other calls have ended.

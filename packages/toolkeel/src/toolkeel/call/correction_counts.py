@@ -26,12 +26,12 @@ class Correction:
 
     @property
     def rate(self) -> float:
-        """Share of failed calls that were corrected; 1 if none failed."""
+        """Return the share of failed calls that were corrected, or 1 if none failed."""
         return self.corrected / self.failed if self.failed else 1.0
 
 
 class Corrections:
-    """Counts over a run, by tool; `any` is True once a call has failed."""
+    """Counts of corrected calls in a run, by tool. `any` is True once a call has failed."""
 
     def __init__(self) -> None:
         self.any = False

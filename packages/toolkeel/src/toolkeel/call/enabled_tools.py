@@ -68,7 +68,7 @@ class EnabledTools:
             self.tools = self.tools.with_extra_tool(item)
 
     async def current(self) -> Sequence[AnyTool]:
-        """Return the tools to offer now; the same object while nothing changes."""
+        """Return the tools to offer now. While nothing changes, it is the same object."""
         offered = self._all
         if self._search is not None:
             offered = (self._search, *self._found.values(), *self._beside)
@@ -83,7 +83,7 @@ class EnabledTools:
         return self._last
 
     async def _enabled(self, item: AnyTool) -> bool:
-        """Return True if the tool can be called now; a predicate that raises means False."""
+        """Return True if the tool can be called now. A predicate that raises disables the tool."""
         if not callable(item.enabled):
             return item.enabled
         try:
@@ -99,7 +99,7 @@ class EnabledTools:
         index = functools.cache(lambda: Index(tools))
 
         async def search_tools(query: str, limit: int = 5) -> list[dict[str, str]]:
-            """Find tools by what they do. The tools found can be called from then on.
+            """Find tools by description. The tools found can be called from then on.
 
             Args:
                 query: What the tool should do, in a few words.

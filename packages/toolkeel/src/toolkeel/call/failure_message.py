@@ -36,7 +36,7 @@ def failure_message(
     duration: float,
     keeper: Keeper | None = None,
 ) -> ToolMessage:
-    """Make the result message of a call that failed.
+    """Build the result message of a call that failed.
 
     The text is for the model: without a stack trace, bounded. What people need is in the details.
 
@@ -101,7 +101,7 @@ def unknown_outcome_message(call: ToolCall) -> ToolMessage:
 
 
 def crash_error(error: Exception) -> Crashed:
-    """Return the error for an exception that is not for the model; its text is masked."""
+    """Wrap an unexpected exception as `Crashed`, with its description."""
     crash = Crashed(describe_error(error))
     crash.__cause__ = error
     return crash

@@ -85,7 +85,7 @@ CallOutcome: TypeAlias = "tuple[ToolMessage, BaseException | None]"
 
 
 async def run_call(call: ToolCall, tools: ToolLookup, run: RunContext) -> CallOutcome:
-    """Run one call from its text to its result message; never raise for what goes wrong in it.
+    """Run one call from its text to its result message. Errors of the call become its result.
 
     Returns:
         Its result, failed or not; and what must be raised once every call of the turn has its
@@ -227,7 +227,7 @@ def _failure(
 
 
 def _fatal_error(error: BaseException) -> BaseException | None:
-    """Return what must end the run because of an error, or None for all the model can correct."""
+    """Return the error that must end the run, or None if the model can correct the call."""
     if isinstance(error, RunStopped):
         return error.error
     return error if isinstance(error, SetupError) or not isinstance(error, Exception) else None

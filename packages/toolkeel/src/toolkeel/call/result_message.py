@@ -21,7 +21,7 @@ BLOCKS = (Text, Image, Audio, File, Data)
 def render(
     prepared: Prepared, value: object, duration: float, keeper: Keeper | None = None
 ) -> ToolMessage:
-    """Make the result message of a successful call.
+    """Build the result message of a successful call.
 
     Args:
         prepared: The call.
@@ -94,7 +94,7 @@ def _pair(tool: AnyTool, value: object) -> tuple[object, object]:
 
 
 def _status_and_kind(prepared: Prepared, message: ToolMessage) -> tuple[Status, Kind | None]:
-    """Return status and kind of a message that the body built; it must answer this call."""
+    """Return status and kind of a message that the body built. Raise if it answers another call."""
     call, tool = prepared.call, prepared.tool
     if message.tool_call_id not in ("", call.id):
         raise InvalidOutput(

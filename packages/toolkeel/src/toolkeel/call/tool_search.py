@@ -26,7 +26,7 @@ def words(text: str) -> list[str]:
 
 
 class Index:
-    """A search index of tools; rare words of a query count most.
+    """A search index of tools. Rare words of a query weigh most.
 
     Args:
         tools: What to find.

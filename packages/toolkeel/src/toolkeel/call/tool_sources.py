@@ -36,7 +36,7 @@ class ToolSource(Protocol):
 
     @property
     def get_tools(self) -> Callable[..., Provided]:
-        """Return the tools of a run; takes the `RunContext` if it has a parameter for it."""
+        """Return the function that lists a run's tools. It may take the `RunContext`."""
         ...
 
 
@@ -113,7 +113,7 @@ def _is_required(source: object, error: Exception) -> bool:
 
 
 def merge_tools(parts: Iterable[tuple[str, Iterable[AnyTool]]]) -> list[AnyTool]:
-    """Return all tools in order; a name that occurs twice gets its part's prefix.
+    """Merge tools in order. A name that occurs twice gets its part's prefix.
 
     Args:
         parts: A prefix, which may be empty, and its tools.

@@ -154,7 +154,7 @@ class Toolset(NotebookDisplay):
 
     @property
     def wire_names(self) -> Mapping[str, str]:
-        """Each tool's name as every provider takes it; most are the same."""
+        """Return, by tool name, the name that every provider accepts. Most are equal."""
         if self._aliases is None:
             self._aliases = wire_names(self.names)
         return self._aliases
@@ -268,7 +268,7 @@ class Toolset(NotebookDisplay):
         return self.rename({name: prefix + name for name in self.names})
 
     def __add__(self, other: Iterable[Toolish]) -> Toolset:
-        """Return both sets as one; each tool stays inside the steps of its own set."""
+        """Return both sets as one. Each tool keeps the steps of its own set."""
         return self.with_tools([*self, *unpack_tools(other)])
 
     def __radd__(self, other: Iterable[Toolish]) -> Toolset:
@@ -323,7 +323,7 @@ class Toolset(NotebookDisplay):
         return Batch(calls, self, run, self._max_concurrency)
 
     def mask_secrets(self, run: RunContext, calls: Sequence[ToolCall] = ()) -> None:
-        """Make a run mask the secret arguments of these tools."""
+        """Register the secret arguments of these tools with the run, which masks them."""
         if self.has_secrets:
             mask_tools(run, self, self.wire_names, calls)
 

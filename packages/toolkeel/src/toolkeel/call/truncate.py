@@ -23,7 +23,7 @@ NOT_READABLE = "no call gives them: go on with what is here, and say that it is 
 
 
 def shorten(text: str, limit: int, keeper: Keeper | None = None, rest: str = NARROW) -> str:
-    """Return what fits of a long text, with the totals and how to read the rest.
+    """Shorten a text to `limit` characters, with its size and how to read the rest.
 
     Of JSON the first items of each list and object are shown, as JSON; of other text, head and
     tail.
@@ -49,7 +49,7 @@ def _left_out(characters: int, text: str, keeper: Keeper | None, rest: str) -> s
 
 
 def _pruned(text: str, limit: int) -> str:
-    """Return JSON with fewer items, at most `limit` characters long; an empty text if that is impossible."""
+    """Return JSON with fewer items, at most `limit` characters long, or "" if impossible."""
     if text[:1] not in ("[", "{") or len(text) > MAX_PRUNED:
         return ""
     try:

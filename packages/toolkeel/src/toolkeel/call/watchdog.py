@@ -48,7 +48,7 @@ log = logging.getLogger("toolkeel")
 
 
 def frames_of(thread: int) -> list[FrameType]:
-    """Return the frames of a thread, the innermost first; none if it has ended.
+    """Return the frames of a thread, the innermost first. The list is empty if it has ended.
 
     All in one step, in which no other thread runs: the frame outside of one that ends or waits
     meanwhile is read from freed memory (a crash on Python 3.11). There, a frame that is asked for
@@ -103,7 +103,7 @@ class _Heartbeat:
         self._waits = self._is_reported = False
 
     def look(self) -> None:
-        """Report what blocks the loop, once, or ask again.
+        """Report once what blocks the event loop, or schedule the next check.
 
         Raises:
             RuntimeError: the loop is closed.

@@ -131,7 +131,7 @@ class BaseTool:
         return self._arun if hasattr(self, "_arun") else self._run
 
     def invoke(self, value: object = "", run: RunContext | None = None) -> Any:
-        """Run it as the model would; see `Tool.invoke`."""
+        """Run the tool as the model would. See `Tool.invoke`."""
         return self.tool.invoke(value, run)
 
     async def ainvoke(self, value: object = "", run: RunContext | None = None) -> Any:
@@ -186,7 +186,7 @@ def _fields(cls: type[BaseTool]) -> Iterator[tuple[str, object]]:
 
 
 def _known_attributes(cls: type[BaseTool]) -> set[str]:
-    """Names of the attributes that mean something: fields and options."""
+    """Return the names of the class attributes that are fields or options of a tool."""
     fields = (name for name, _ in _fields(cls))
     return {*fields, *ToolOptions.__annotations__, *cls._option_names, *cls._allowed_words}
 

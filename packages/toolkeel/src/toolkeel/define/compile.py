@@ -71,7 +71,7 @@ class DefinitionRequest:
 
 @record
 class CompiledFunction:
-    """All a tool must know of its function; the fields are those of `Tool`."""
+    """What a tool knows of its function. The fields are those of `Tool`."""
 
     name: str
     description: str
@@ -128,7 +128,7 @@ def compile_function(function: Callable[..., Any], request: DefinitionRequest) -
 
 
 def _warn_missing_docstring(name: str, function: Callable[..., Any]) -> None:
-    """Say at the function's own line that the model sees too little of it."""
+    """Warn, at the function's own line, that the model gets no description."""
     code = getattr(plain_function(function), "__code__", None)
     text = (
         f"the tool {name!r} has no docstring, so the model is told no more than its name; write "
@@ -214,7 +214,7 @@ def _from_other_schema(
 
 
 def _check_wrapper(name: str, signature: Signature) -> None:
-    """Refuse what takes anything and says nothing: a decorator's inner function.
+    """Refuse a decorator's undescribed inner function, which takes any arguments.
 
     Raises:
         DefinitionError: with the fix.

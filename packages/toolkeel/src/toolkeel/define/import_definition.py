@@ -101,7 +101,7 @@ def _make(source: str, body: Node, schema_key: str, *wrapping: str) -> ForeignDe
 
 
 def _parameters(schema: Any, name: str) -> Node:
-    """Return the schema as one of an object; a missing one means no parameters."""
+    """Convert a schema to an object schema. A missing schema means no parameters."""
     if schema is None:
         return {"type": "object", "properties": {}}
     if not isinstance(schema, dict):
@@ -193,7 +193,7 @@ _READERS: tuple[tuple[Callable[[Node], bool], Callable[[Node], ForeignDefinition
 
 
 def _is_openapi(schema: Node) -> bool:
-    """Tell Gemini's OpenAPI spelling of a schema: uppercase types, or ``nullable``."""
+    """Return True for Gemini's OpenAPI spelling of a schema: uppercase types, or ``nullable``."""
     kind = schema.get("type")
     if (isinstance(kind, str) and kind.isupper()) or "nullable" in schema:
         return True

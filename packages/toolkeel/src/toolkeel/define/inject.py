@@ -48,7 +48,7 @@ class Injected:
         self.is_secret = secret
 
     def resolve(self, context: ToolContext, name: str) -> object:
-        """Give the value.
+        """Return the value to inject into a parameter.
 
         Args:
             context: The running call.
@@ -232,7 +232,7 @@ def _mask(value: object, context: ToolContext) -> None:
 
 
 def _may_be_credential(text: str) -> bool:
-    """Return True if a text is no ordinary word: eight characters or more, with a digit or a sign."""
+    """Return True if a text has eight characters or more, with a digit or a sign among them."""
     return len(text) >= 8 and not all(sign.isalpha() or sign.isspace() for sign in text)
 
 

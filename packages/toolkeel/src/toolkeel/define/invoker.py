@@ -27,7 +27,7 @@ _invoker: list[Callable[[], Invoker[Any]]] = []
 
 
 def set_invoker(load: Callable[[], Invoker[Any]]) -> None:
-    """Set how `Tool.invoke` runs; `load` is called at each use."""
+    """Set how `Tool.invoke` runs a call. `load` is called at each use."""
     _invoker[:] = [load]
 
 

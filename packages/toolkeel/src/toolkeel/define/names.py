@@ -149,7 +149,7 @@ def _clean(name: str, policy: NamePolicy) -> str:
 
 
 def wire_names(names: Sequence[str], policy: NamePolicy = COMMON) -> dict[str, str]:
-    """Return a distinct alias for each name; the order of the names does not matter.
+    """Return a distinct alias for each name. The result does not depend on the order of the names.
 
     Args:
         names: The tools' own names, each once.

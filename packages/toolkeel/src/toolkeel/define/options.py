@@ -85,7 +85,7 @@ def validate_on_invoke(name: str, function: Callable[..., Any]) -> Callable[...,
 
 
 def check_steps(steps: Iterable[Any]) -> None:
-    """Raise unless each step can be called as one and returns what it awaits.
+    """Raise `DefinitionError` unless each step takes three arguments and returns a value.
 
     Raises:
         DefinitionError: naming the one that cannot, or that goes on and forgets to return.

@@ -74,7 +74,7 @@ class Mask:
         return self._walk(arguments, arguments, [self._root], lambda value, _: MASK)
 
     def restore(self, masked: object, original: object) -> Any:
-        """Put the original secrets back where masked, perhaps edited, data still has ``***``.
+        """Replace each ``***`` of masked, perhaps edited, data by its original secret.
 
         Args:
             masked: What `apply` gave, perhaps edited.

@@ -169,13 +169,13 @@ def target_of(reference: object, root: Schema) -> object:
 
 
 def resolve(reference: object, root: Schema) -> object:
-    """Return the target of a local reference; True, which admits any value, if it is absent."""
+    """Return the target of a local reference. An absent target is True, which admits any value."""
     found = target_of(reference, root)
     return True if found is None else found
 
 
 def json_type(value: object) -> str:
-    """Return the JSON Schema type of a parsed value; "integer" only for `int`."""
+    """Return the JSON Schema type of a parsed value. Only an `int` is "integer"."""
     return _TYPES.get(type(value), "")
 
 
@@ -244,7 +244,7 @@ def is_allowed_value(value: object, schema: Schema) -> bool:
 def violates(
     value: object, part: Any, root: Schema, known: dict[tuple[int, int], bool] | None = None
 ) -> bool:
-    """Return True if a JSON value certainly breaks a schema; formats and patterns are not checked.
+    """Return True if a JSON value certainly breaks a schema. Formats and patterns are not checked.
 
     Args:
         value: Any JSON value.

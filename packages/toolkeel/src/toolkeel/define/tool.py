@@ -75,7 +75,7 @@ class Prepared:
     changes: tuple[str, ...] = ()
 
     def change(self, **arguments: Any) -> Prepared:
-        """Return the call with some arguments changed; they are validated again."""
+        """Return the call with some arguments replaced. They are validated again."""
         return Prepared(self.call, self.tool, {**self.arguments, **arguments}, self.changes)
 
 
@@ -88,7 +88,7 @@ StepPlace: TypeAlias = Literal["limit", "cache", "retry"]
 
 
 class Step(Protocol):
-    """The one extension point: something around a call.
+    """A function around each call of a tool: the one extension point.
 
     It runs after validation. It may look, change and pass on (``await proceed(prepared)``), answer
     by itself, or raise a `CallError`. What it returns is the tool's value.
@@ -288,11 +288,11 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
         return get_invoker().run_sync(lambda: self.ainvoke(value, run))
 
     async def ainvoke(self, value: object = "", run: InRun = None) -> Any:
-        """Run it as the model would, asynchronously; see `invoke`."""
+        """Run the tool as the model would, asynchronously. See `invoke`."""
         return await get_invoker().ainvoke(self, value, run)
 
     def batch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
-        """Run `invoke` for each value concurrently; results in order, the first failure raised."""
+        """Run `invoke` for each value concurrently. Return results in order, or raise."""
         return get_invoker().run_sync(lambda: self.abatch(values, run))
 
     async def abatch(self, values: Iterable[object], run: InRun = None) -> list[Any]:
@@ -360,7 +360,7 @@ class Tool(NotebookDisplay, Generic[P, R], metaclass=_ToolMeta):
 
 @functools.cache
 def option_kinds() -> dict[str, ArgumentKind | None]:
-    """Return what each option of a tool may be, by its annotation in `ToolOptions`."""
+    """Return the accepted kind of each tool option, from its annotation in `ToolOptions`."""
     return kinds_of(ToolOptions.__annotations__, __name__)
 
 
@@ -371,7 +371,7 @@ def compile_tool(
     options: ToolOptions,
     caller: FrameType | None,
 ) -> Tool[..., Any]:
-    """Compile a callable and its options to a `Tool`; all front doors end here."""
+    """Compile a callable and its options to a `Tool`. Every way to define a tool ends here."""
     if isinstance(function, Tool):
         raise DefinitionError(f"{function.name}: it is a tool already")
     check_names(*names)

@@ -77,7 +77,7 @@ def explain_non_tool(item: object) -> DefinitionError | None:
 
 
 def explain_non_list(tools: object) -> str:
-    """Describe what is wrong with `tools` that are no list; empty if they are one.
+    """Describe why `tools` is no list of tools, or return "" if it is one.
 
     >>> explain_non_list("add")
     "tools are the text 'add'; give a list of functions: [add]"

@@ -46,7 +46,7 @@ class ActiveAgent:
         return [each for plan in (*self.before, self.plan) for each in plan.input_guardrails]
 
     def restore(self, state: RunState, *, resumed: bool) -> None:
-        """Make the agent that owned the run when it was saved the owner again.
+        """Make the agent that was active when the run was saved active again.
 
         Args:
             state: The saved run.
@@ -91,7 +91,7 @@ class ActiveAgent:
         return tools
 
     async def hand_over(self, handoff: Handoff, window: TranscriptWindow) -> Toolset:
-        """Give the run to another agent.
+        """Make another agent active, and return its tools.
 
         Args:
             handoff: The handoff to that agent.

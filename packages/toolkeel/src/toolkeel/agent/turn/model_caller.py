@@ -91,7 +91,7 @@ class ModelCaller:
 
     @property
     def limit(self) -> str:
-        """The limit at which the run ended; empty if none was reached."""
+        """Return the limit at which the run ended, or "" if none was reached."""
         pool = self._run.scope.spending
         return self._budget.reached_limit or (pool.reached_limit if pool is not None else "")
 
@@ -136,7 +136,7 @@ class ModelCaller:
         return reply
 
     async def _next_request(self) -> ModelRequest:
-        """Return the request to send now; the same one while nothing of it has changed."""
+        """Build the next request. If nothing has changed, return the last one."""
         run, window, messages = self._run, self.window, self._run.transcript
         if self._history is not None or window.cuts:
             await self._shorten()
@@ -152,7 +152,7 @@ class ModelCaller:
     # — the part of the transcript that is sent —
 
     async def _shorten(self) -> None:
-        """Let the history policy cut the transcript, and count what that cost."""
+        """Let the history policy cut the transcript, and count the cost of its model requests."""
         run, window, history = self._run, self.window, self._history
         view = window.view(run)
         if history is None:
@@ -179,7 +179,7 @@ class ModelCaller:
         return () if tools.keeper is not None or READ_TOOL in tools else (make_reading_tool(full),)
 
     def _register_cuts(self, full: ShortenedTranscript) -> None:
-        """Let every tool that opens long results find the cut parts until the run ends."""
+        """Let tools that read long results find the cut parts until the run ends."""
         if self._can_read_cuts:
             return
 
@@ -232,7 +232,7 @@ class ModelCaller:
         return whole
 
     async def _close(self, stream: object, reply: AssistantMessage | None, model: str) -> None:
-        """Settle what a request has cost, and let go of its connection."""
+        """Count the cost of a request, and close its connection."""
         pool = self._run.scope.spending
         if pool is not None and pool.counts_tokens:
             self._budget.settle(reply, model)
@@ -242,7 +242,7 @@ class ModelCaller:
     def _record_failure(
         self, error: Exception, assembly: ReplyBuilder | None, model: str
     ) -> AssistantMessage | None:
-        """Note that a request failed: what it gave before, what it cost, and who was told."""
+        """Record a failed request: its partial reply and its cost. Return that reply, if any."""
         run, reply = self._run, None
         usage = error.usage if isinstance(error, ModelError) else Usage()
         if isinstance(error, ModelError) and (assembly is not None or usage != Usage()):
@@ -270,7 +270,7 @@ class ModelCaller:
     # — guardrails beside it —
 
     async def _call_with_guardrails(self, request: ModelRequest) -> AssistantMessage:
-        """Ask while guardrails look at what was said; nothing comes out before they allow it."""
+        """Send the request while guardrails run. The reply is held back until they allow it."""
         guardrails, said = self._agent.guardrails, tuple(self.unchecked_messages)
         if (
             not guardrails
@@ -296,7 +296,7 @@ class ModelCaller:
             await self._cancel_tasks(judging, sending)
 
     async def _cancel_tasks(self, *tasks: asyncio.Future[Any]) -> None:
-        """End what still runs, and wait for it; a reply that nobody is told of is noted."""
+        """Cancel tasks and wait for them. An unreported reply is recorded."""
         judging, sending = tasks
         for task in tasks:
             task.cancel()
@@ -312,7 +312,7 @@ class ModelCaller:
 
 
 def _has_hosted_tools(request: ModelRequest) -> bool:
-    """Whether the model may do something by itself: no body waits here for a verdict then."""
+    """Return True if the provider may run tools itself, for which guardrails cannot wait."""
     return any(getattr(item, "hosted", None) for item in request.tools) or bool(
         request.settings.provider_options.get("tools")
     )

@@ -22,7 +22,7 @@ SAFE = Effects(read_only=True, idempotent=True, open_world=False, safe_after=LAB
 
 
 def make_reading_tool(whole: ShortenedTranscript) -> AnyTool:
-    """Make the tool that reads saved results, offered once there is one."""
+    """Make the tool that reads saved results. It is offered once one exists."""
 
     @tool(READ_TOOL, effects=SAFE, max_output=None, enabled=lambda _: whole.has_named_cuts)
     def read_result(path: str, offset: int = 1, limit: int = 2000, column: int = 1) -> str:

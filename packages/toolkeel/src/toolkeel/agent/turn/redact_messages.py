@@ -17,7 +17,7 @@ from toolkeel.model_interface import ModelRequest
 
 @checked
 class Redact:
-    """A `ModelStep`: what matches is replaced in what the model is sent, and stays in the transcript.
+    """A `ModelStep` that replaces matches in requests. The transcript keeps the original.
 
     It looks at texts of messages, those of results included; not at arguments of calls, which the
     model made itself, nor into pictures and files.

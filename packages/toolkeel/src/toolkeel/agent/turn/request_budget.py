@@ -59,7 +59,7 @@ class RequestBudget:
         return self._prices[model]
 
     def reserve(self, request: ModelRequest, model: str) -> bool:
-        """Reserve the estimate of a request; return True if it may be sent."""
+        """Reserve the estimated cost of a request. Return True if it may be sent."""
         pool = self._run.scope.spending
         if pool is None:
             return True
@@ -68,7 +68,7 @@ class RequestBudget:
         return not self.reached_limit
 
     def settle(self, reply: AssistantMessage | None, model: str) -> None:
-        """Note what it took; None if there is no reply."""
+        """Replace a reservation by the reply's cost. None means that there was no reply."""
         pool, price = self._run.scope.spending, self._price(model)
         if pool is not None and pool.counts_tokens:
             usage = reply.usage if reply is not None else Usage()

@@ -97,7 +97,7 @@ class TurnCalls:
     async def _record_intents(
         self, recorder: RunRecorder, calls: Sequence[ToolCall], resumed: bool
     ) -> None:
-        """Write the calls to the journal; if that fails or is cancelled, none has started."""
+        """Write the calls to the journal. If that fails or is cancelled, no call starts."""
         try:
             await recorder.record_intents(calls, partial(_is_resumable, self.tools))
         except BaseException:

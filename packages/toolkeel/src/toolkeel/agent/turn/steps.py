@@ -16,7 +16,7 @@ SendRequest: TypeAlias = Callable[[ModelRequest], Awaitable[AssistantMessage]]
 
 
 class ModelStep(Protocol):
-    """A step around each model request of an agent: ``Agent(..., model_steps=[...])``.
+    """A function around each model request of an agent: ``Agent(..., model_steps=[...])``.
 
     It may look, change and pass on (``await proceed(request)``), answer by itself, ask again or
     another model, or raise a `ModelError`. What it changes is sent, and stays out of the transcript.

@@ -10,7 +10,7 @@ from toolkeel.context import CancelToken, RunContext
 
 
 def start_time_limit(run: RunContext, *, own: bool) -> Callable[[], object] | None:
-    """Start a run's time limit, if it has one; when it expires, everything running is cancelled.
+    """Start a run's time limit, if it has one. At its end, everything that runs is cancelled.
 
     Args:
         run: The run.

@@ -75,7 +75,7 @@ class Coercion:
 
 @record
 class Coerced:
-    """Arguments after coercion; `value` is the same object if nothing changed."""
+    """Arguments after coercion. If nothing changed, `value` is the object that was passed in."""
 
     value: dict[str, object]
     changes: tuple[Coercion, ...] = ()
@@ -180,7 +180,7 @@ class _Coercer:
     def _coerce_union(
         self, value: object, branches: Sequence[object], path: Path, within: tuple[int, ...]
     ) -> object:
-        """Follow the one branch that takes the value; else the one change some branch allows."""
+        """Coerce by the one branch that accepts the value, or by a branch's only change."""
         branches = [each for each in branches if id(self._target(each)) not in within]
         taking = [branch for branch in branches if accepts(value, branch, self.root)]
         if not taking:
@@ -316,7 +316,7 @@ _EXACT = 2**53  # up to here every integer has a float of its own
 
 
 def _kinds(schema: Schema) -> list[str]:
-    """Return the types a schema names; for a bare `enum` or `const`, those of its values."""
+    """Return the types that a schema names, or those of its `enum` or `const` values."""
     wanted = schema.get("type")
     if isinstance(wanted, str):
         return [wanted]
@@ -366,7 +366,7 @@ def _identical(one: object, other: object) -> bool:
 
 
 def _is_hopeless(text: str, schema: object) -> bool:
-    """Return True if a text is no other spelling of what a plain schema wants."""
+    """Return True if no coercion of a text can fit a plain schema."""
     if not isinstance(schema, dict) or not _BEYOND_OBJECT.isdisjoint(schema):
         return False
     kind = schema.get("type")

@@ -75,7 +75,7 @@ class SecretMask:
         return self._masks.get(name, EVERYTHING)
 
     def _delta(self, delta: CallDelta) -> CallDelta:
-        """Return a piece of a call; pieces of arguments with secrets are left out."""
+        """Return a piece of a call without arguments that are secret."""
         name = self._names[delta.index] = delta.name or self._names.get(delta.index, "")
         if self._mask(name) is None:
             return delta

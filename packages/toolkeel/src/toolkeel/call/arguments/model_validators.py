@@ -22,7 +22,7 @@ class ModelValidators:
         return await proceed(self._validate(prepared, context))
 
     def _validate(self, prepared: Prepared, context: ToolContext) -> Prepared:
-        """Return the call with what the validators make of its arguments.
+        """Run the model's own validators. Return the call with the arguments that they returned.
 
         Raises:
             InvalidArguments: they say no.

@@ -41,7 +41,7 @@ class Parsed:
 
 
 def parse_arguments(raw: str) -> Parsed:
-    """Parse strictly; repair text that is no JSON where no guessing is needed.
+    """Parse arguments strictly, and repair invalid JSON where no guess is needed.
 
     Empty text, blank text and `null` mean no arguments.
 
@@ -171,7 +171,7 @@ _DECODERS = {
 
 
 def parse_json(raw: str, control_characters: bool = False) -> object:
-    """Parse any JSON value; refuse what JSON parsers disagree about.
+    """Parse any JSON value. Refuse input that JSON parsers read differently.
 
     Args:
         raw: The text.
@@ -249,7 +249,7 @@ _FENCE = re.compile(r"\s*```[\w-]*[ \t]*\r?\n?(\{.*\})\s*```\s*", re.S)
 
 
 def _repair(raw: str) -> Parsed | None:
-    """Apply the declared repairs, each at most once; None if they give no object."""
+    """Apply each declared repair at most once. Return None if the result is no object."""
     repairs: list[str] = []
     fence = _FENCE.fullmatch(raw)
     if fence:

@@ -71,11 +71,11 @@ class PartialArguments:
         self._error = ""
 
     def feed(self, text: str) -> None:
-        """Add the next piece of text; it is parsed when a value is read."""
+        """Append the next piece of text. It is parsed when a value is read."""
         self._fresh.append(text)
 
     def value(self) -> PartialValue:
-        """Return what has arrived: complete values, and the start of an open string."""
+        """Return the value so far: complete members, and the beginning of an unfinished string."""
         self._parse()
         return PartialValue(self._root, self)
 
@@ -87,13 +87,13 @@ class PartialArguments:
 
     @property
     def error(self) -> str:
-        """Why the preview ended before the text; empty if it did not."""
+        """Return why parsing stopped before the end of the text, or "" if it did not."""
         self._parse()
         return self._error
 
     @property
     def open_text(self) -> str:
-        """The string that is still open; empty if none is."""
+        """Return the unfinished string at the end, or "" if there is none."""
         return self._text
 
     def _parse(self) -> None:
@@ -170,7 +170,7 @@ class PartialArguments:
         return self._fail("neither a comma nor an end")
 
     def _in_token(self, text: str, at: int) -> int:
-        """Read a number or a word, which ends only where something else follows."""
+        """Read a number or a literal up to the first character that cannot belong to it."""
         after = _AFTER_TOKEN.search(text, at)
         if not after:
             self._token.append(text[at:])
@@ -204,7 +204,7 @@ class PartialArguments:
         return at
 
     def _grow(self, text: str, at: int) -> tuple[int, bool]:
-        """Extend the open string; return the position and True if the string has ended."""
+        """Extend the unfinished string. Return the new position and True if the string ended."""
         grown, self._text = self._text, ""  # no other reference, so it grows in place
         closed, length = False, len(text)
         while at < length and not closed:
@@ -269,7 +269,7 @@ class PartialArguments:
         return at + 1
 
     def _put(self, value: object) -> None:
-        """Put a value in its container, in place of the open string if there is one."""
+        """Add a value to its container. It replaces the unfinished string, if there is one."""
         top = self._stack[-1]
         if isinstance(top, dict):
             top[self._key] = value
@@ -294,7 +294,7 @@ _IN_TEXT: Final[tuple[_State, ...]] = (
 
 
 def _leaf(token: str) -> object:
-    """Return the value of a number or a word; `OPEN` if it is neither."""
+    """Return the value of a number or a literal, or `OPEN` if the token is incomplete."""
     if token in _WORDS:
         return _WORDS[token]
     found = _NUMBER.fullmatch(token)

@@ -17,12 +17,12 @@ class _Parser(Protocol):
 
     @property
     def open_text(self) -> str:
-        """The string that is still open; empty if none is."""
+        """Return the unfinished string at the end, or "" if there is none."""
         ...
 
 
 class PartialValue:
-    """An object or a list that may still grow; it shows later items, too.
+    """A list or object that is still arriving. Members that arrive later appear in it.
 
     It is no mapping and no sequence: it cannot be unpacked into a call, sent, or run.
 

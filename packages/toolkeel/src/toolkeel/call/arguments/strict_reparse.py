@@ -29,7 +29,7 @@ def needs_strict_check(
     nested: Collection[str] | None = None,
     loose: bool = True,
 ) -> bool:
-    """Return True if pydantic-core may have accepted what a strict parse refuses.
+    """Return True if pydantic-core may have accepted a text that a strict parser refuses.
 
     It takes the last of repeated keys. Each key of the text costs one colon and each object
     one brace, so as many colons as distinct keys means that none was repeated. Colons within

@@ -93,7 +93,7 @@ def prepare(call: ToolCall, tool: AnyTool, text: str | None = None) -> Prepared:
 
 
 def _repair(call: ToolCall, tool: AnyTool, text: str, error: ValueError | None = None) -> Prepared:
-    """Prepare arguments on the slow path; `error` is that of the fast path, if it refused."""
+    """Prepare arguments on the slow path. `error` is the fast path's error, if it refused."""
     mask = tool.arguments.mask
     if mask is None:
         values, repairs, changes = _repair_values(tool, text, error)
@@ -223,7 +223,7 @@ def _drop_nulls(shown: dict[str, object], schema: Mapping[str, object]) -> dict[
 
 
 def fill_defaults(prepared: Prepared) -> Prepared:
-    """Return the call with the function's defaults for absent arguments: what will run.
+    """Return the call with the function's defaults for absent arguments, as it will run.
 
     Steps see these arguments. A body without steps fills in its defaults itself.
     """

@@ -123,7 +123,7 @@ class Stopper:
             self._loop.call_soon_threadsafe(self.request_stop, "cancelled")
 
     def request_stop(self, reason: Reason) -> None:
-        """Store the reason and call `on_stop`; only the first request counts, none after the end."""
+        """Store the reason and call `on_stop`, unless a request came before or it has ended."""
         if not (self.reason or self._closed):
             self.reason = reason
             self._on_stop()
@@ -250,7 +250,7 @@ class _TaskStopper(Stopper):
         Stopper.__init__(self, context, timeout, task.get_loop(), self._cancel, elapsed)
 
     def wait_for(self, waiting: Any) -> Generator[Any, Any, None]:
-        """Wait for what is no plain future, and may ignore that it is cancelled.
+        """Wait for an awaitable that is no plain future and may ignore cancellation.
 
         As the task would: a cancellation is passed on to what is waited for, and reaches the body
         only if that is refused. But when the time of grace is over the wait ends.
@@ -269,7 +269,7 @@ class _TaskStopper(Stopper):
                     raise
 
     def is_grace_over(self, error: BaseException, body: object) -> bool:
-        """Register a cancellation of the task; return True if the grace time is over."""
+        """Count a cancellation of the task. Return True if the grace time is over."""
         if isinstance(error, asyncio.CancelledError):
             task = cast("asyncio.Task[object]", asyncio.current_task())
             if task is not self.task:  # an outer body was left behind, and this one in it
@@ -281,7 +281,7 @@ class _TaskStopper(Stopper):
         return self._is_over
 
     def detach_body(self, body: Coroutine[Any, Any, object], error: BaseException) -> BaseException:
-        """Let the body continue in its own task; return what its call ends with."""
+        """Move the body, still running, to its own task. Return the error that ends its call."""
         detach(body, error, self._loop, GRACE)
         return self.error("running") if self.reason else error
 
@@ -302,7 +302,7 @@ class _TaskStopper(Stopper):
             raise overdue_error(self.context.tool_name, self._timeout) from None
 
     def raise_outcome(self, error: BaseException | None) -> None:
-        """Take our cancellations back, and raise what they or foreign ones mean.
+        """Undo our own cancellations, then raise the error that the call ends with, if any.
 
         Args:
             error: What came out of the body; None if it returned.

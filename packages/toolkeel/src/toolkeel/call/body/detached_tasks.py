@@ -17,7 +17,7 @@ _detached: set[asyncio.Task[object]] = set()
 
 
 def log_late_failure(error: BaseException) -> None:
-    """Log what a detached body raised; a cancellation is no failure."""
+    """Log the exception of a body that outlived its call. Cancellations are not logged."""
     if not isinstance(error, (Cancelled, asyncio.CancelledError)):
         log.warning("a body failed after its call had ended: %r", error, exc_info=error)
 

@@ -101,7 +101,7 @@ def split_arguments(
 async def _run_in_executor(
     prepared: Prepared, context: ToolContext, running: Coroutine[Any, Any, object]
 ) -> object:
-    """Wait for a body that an executor runs; its failures count as the body's own."""
+    """Wait for a body that an executor runs. Executor failures count as the body's own."""
     tool = prepared.tool
     try:
         value = await run_coroutine(running, context, tool.timeout)
@@ -142,7 +142,7 @@ async def _await(value: Awaitable[object]) -> object:
 
 
 async def _collect(items: AsyncGenerator[object, None], context: ToolContext) -> object:
-    """Gather what an async generator yields; each item is progress."""
+    """Collect the items of an async generator into a list, and report each as progress."""
     collected = []
     async with aclosing(items):
         async for item in items:
@@ -154,7 +154,7 @@ async def _collect(items: AsyncGenerator[object, None], context: ToolContext) ->
 def _collect_sync(
     body: Callable[[], Generator[object, None, None]], context: ToolContext
 ) -> object:
-    """Gather what a generator yields in a thread; stop at the next item after the call ended."""
+    """Collect the items of a generator in a thread. Stop at the next item after the call ended."""
     collected = []
     with closing(body()) as items:
         for item in items:

@@ -56,7 +56,7 @@ async def run_in_thread(
 def _submit(
     tool: AnyTool, body: Callable[[], object], context: ToolContext, threads: ThreadPool
 ) -> tuple[Job, Stopper, Callable[[], bool]]:
-    """Submit the body; return its job, its stopper, and a function that abandons it."""
+    """Submit the body. Return its job, its stopper, and a function that abandons it."""
     cancel = context.run.cancel
     started = abandoned = False
 

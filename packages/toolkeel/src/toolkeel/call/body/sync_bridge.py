@@ -79,7 +79,7 @@ class _Work(Generic[T]):
             )
 
     def begin(self, until: concurrent.futures.Future[Any]) -> None:
-        """Start the coroutine and wait a little for `until`; it has started when this returns."""
+        """Start the coroutine, and wait briefly for `until`. It has started on return."""
         self._loop.call_soon_threadsafe(self._start, self._loop)
         concurrent.futures.wait([until], timeout=PATIENCE)
         while not self._tasks:  # some body blocks that loop, which must not delay this call

@@ -32,7 +32,7 @@ Outcome = tuple["asyncio.Future[object]", object, BaseException | None]
 
 
 class _Mailbox:
-    """Finished jobs of one loop; the first wakes the loop, the others are delivered with it."""
+    """Finished jobs of one event loop. One wake-up delivers all that have finished."""
 
     __slots__ = ("_outcomes", "_woken", "loop")
 
@@ -163,7 +163,7 @@ class ThreadPool:
         return job
 
     def abandon(self, job: Job) -> None:
-        """Stop waiting for a job; count and replace its thread if it is busy."""
+        """Stop waiting for a job. If its thread is busy, count it as lost and replace it."""
         with self._lock:
             if job.abandoned or job.finished:
                 return
@@ -177,7 +177,7 @@ class ThreadPool:
             self._start_thread()
 
     def _reserve(self) -> bool:
-        """Return True if a thread must be started, which is counted; needs the lock."""
+        """Count one more thread and return True if one must start. The caller holds the lock."""
         if self._spare >= 0 or self._count >= self.size:
             return False
         self._count += 1
@@ -185,7 +185,7 @@ class ThreadPool:
         return True
 
     def _start_thread(self) -> bool:
-        """Start a reserved thread; return False if no thread at all can do the work."""
+        """Start a reserved thread. Return False if no thread can be started and none exists."""
         try:
             threading.Thread(target=self._work, name="toolkeel", daemon=True).start()
         except RuntimeError:  # the system's limit is reached: those that run must do

@@ -64,7 +64,7 @@ def canonical_address(address: str) -> str:
 
 
 def place_of_address(address: str) -> str:
-    """Return where a web address leads, however it is written, or an empty string if it is none.
+    """Return the canonical place of a web address, or an empty string if the text is no address.
 
     >>> place_of_address("HTTP://me@X.Example:80/a/../%73ecrets/b#c")
     'http://x.example/secrets/b'

@@ -215,7 +215,7 @@ class ApprovalQuestion:
         return Decision("", self.origin, "edit", arguments=json.loads(self.text))
 
     def ticket(self, change: str = "", *, outside: bool = False) -> Ticket:
-        """Return a ticket for the call; secrets are masked.
+        """Build a ticket for the call, with secrets masked.
 
         Args:
             change: What it would change, in lines below its reason.
@@ -267,7 +267,7 @@ def _takes_context(needs: Callable[..., object]) -> bool:
 
 
 async def _preview(prepared: Prepared) -> str:
-    """Return what a call would change, for the person, or empty if the tool has no preview."""
+    """Return the tool's preview of a call for the approver, or "" if the tool has none."""
     tell: Any = prepared.tool.metadata.get(PREVIEW)
     if not callable(tell):
         return ""
@@ -371,7 +371,7 @@ def refuse_change(before: Prepared, passed: Prepared, context: ToolContext) -> P
 
 
 def definition_of(tool: AnyTool) -> Mapping[str, object]:
-    """Return what a person relies on when they approve calls of a tool."""
+    """Return the parts of a tool's definition that an approval relies on."""
     shown = {"description": tool.description, "parameters": tool.parameters}
     return {**shown, "effects": effects_of(tool)}
 

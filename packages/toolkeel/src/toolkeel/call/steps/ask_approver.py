@@ -23,7 +23,7 @@ async def ask(run: RunContext, call_id: str, ticket: Ticket) -> Decision:
 
 
 async def _ask_approver(run: RunContext, ticket: Ticket) -> Decision:
-    """Ask the approver; anything unclear denies, and None suspends a run that can wait."""
+    """Ask the approver. An invalid answer denies, and None suspends a run that can wait."""
     assert run.approver is not None
     try:
         answer = run.approver(ticket)

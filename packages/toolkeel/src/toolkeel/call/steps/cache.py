@@ -152,7 +152,7 @@ class Cache:
         return scope, tool.name, id(tool.function), arguments
 
     def forget(self, resources: tuple[Branch, ...]) -> None:
-        """Invalidate what was read, or is being read, from any of these resources."""
+        """Invalidate cached and running reads of any of these resources."""
         with self._lock:
             for flight in self._flights.values():
                 flight.stale = flight.stale or _overlaps_any(flight.resources, resources)
@@ -195,7 +195,7 @@ class Cache:
             flight.landed.set_result(landed)
 
     def _store(self, key: Hashable, value: object, flight: _Flight, prepared: Prepared) -> bool:
-        """Cache a copy of a result; return False if it cannot be cached."""
+        """Cache a copy of a result. Return False if it cannot be cached."""
         try:
             mine = copy.deepcopy(value)
         except Exception:  # what cannot be copied cannot be shared

@@ -85,7 +85,7 @@ class FailureCounts:
 
 
 def _key(call: ToolCall) -> str:
-    """Return what makes two calls the same, however their arguments are written.
+    """Return a key that is equal for equal calls, however their arguments are written.
 
     Large arguments are the same if they are written alike: this is asked on the event loop.
     """
@@ -139,7 +139,7 @@ class CallLimit:
 
 @checked
 class ConcurrencyLimit:
-    """A `Step` that allows a number of calls of one run at the same time; others wait in order.
+    """Limit how many calls of one run run at the same time. Others wait in order.
 
     Args:
         calls: How many may run at once.
@@ -210,7 +210,7 @@ class RateLimit:
         return await proceed(what)
 
     def _reserve(self, now: float, model: str = "") -> float:
-        """Reserve the next free place unless it comes too late; return the seconds until it."""
+        """Return the seconds until a place is free, and reserve it if `max_wait` allows them."""
         with self._lock:
             starts = self._starts[model]
             while starts and starts[0] <= now - self.seconds:

@@ -126,7 +126,7 @@ def read_only(prepared: Prepared) -> Prepared:
 
 
 async def check_enabled(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-    """Run the call if its tool is enabled now; the step of a tool with `enabled`.
+    """Run the call if its tool is enabled now, else refuse it.
 
     Raises:
         Disabled: it is not now.

@@ -116,7 +116,7 @@ class _Guard:
         raise NotImplementedError
 
     async def ask(self, prepared: Prepared, context: ToolContext, *about: Any) -> object:
-        """Return what the check wants in place of what it was shown; `UNCHANGED` to change nothing.
+        """Run the check. Return the replacement that it wants, or `UNCHANGED`.
 
         A check that fails, or says nothing clear, has refused.
 

@@ -69,7 +69,7 @@ class TrustedText:
 
 
 def target_arguments(prepared: Prepared) -> Mapping[str, object]:
-    """Return the arguments that say where or to whom; all, if none is declared."""
+    """Return the arguments declared as targets, or all arguments if none is declared."""
     shown, target = ArgumentsView(prepared), prepared.tool.effects.target
     return {name: shown[name] for name in target if name in shown} if target else shown
 
@@ -85,7 +85,7 @@ def unmentioned_targets(prepared: Prepared, values: Sequence[str], taint: Taint)
 
 
 def trusted_texts(run: RunContext) -> Iterator[TrustedText]:
-    """Yield what user and operator wrote, and results that contain no other author's text.
+    """Yield the texts of user and operator, and the results that contain no other author's text.
 
     A result comes with what the model gave its call: what it only repeats was named by the model, and
     what is no longer than that may be the same in other letters.
@@ -193,7 +193,7 @@ def _may_be(wanted: str, passed: str, people: Sequence[str]) -> bool:
 
 
 def _contains(wanted: str, text: str) -> bool:
-    """Return True if a text contains something that is not part of a longer word or address."""
+    """Return True if `wanted` occurs in the text, not inside a longer word or address."""
     at = text.find(wanted)
     while at >= 0:
         after = text[at + len(wanted) : at + len(wanted) + 2]

@@ -69,7 +69,7 @@ class Claim:
             other._after.append(self)
 
     async def wait(self) -> bool:
-        """Wait until the claim is granted; return True if it had to wait."""
+        """Wait until the claim is granted. Return True if it had to wait."""
         if self.is_granted:
             return False
         self._granted = asyncio.get_running_loop().create_future()
@@ -100,7 +100,7 @@ class _Node:
         self.readers: dict[Claim, None] = {}  # since that writer, in order
 
     def precede(self, claim: Claim) -> int:
-        """Make a claim wait for those at this place; return how many were examined."""
+        """Make a claim wait for the claims at this place. Return how many were examined."""
         if self.writer is not None:
             claim.wait_after(self.writer)
         for reader in self.readers if claim.write else ():
@@ -147,7 +147,7 @@ class ResourceLocks:
         return len(self._live)
 
     def claim(self, places: Sequence[Branch], write: bool, outer: Claim | None = None) -> Claim:
-        """Queue a claim; `Claim.wait` waits for it and `release` ends it.
+        """Queue a claim on resources. `Claim.wait` waits for it and `release` ends it.
 
         Args:
             places: What is wanted.

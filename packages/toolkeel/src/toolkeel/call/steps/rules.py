@@ -155,7 +155,7 @@ def _plain(char: str) -> str:
 
 
 def _texts(value: object) -> tuple[str, ...]:
-    """Return the texts a rule may use for a value; 5 and 5.0 are one number."""
+    """Return the spellings of a value that a rule's pattern may match. 5 and 5.0 are one number."""
     text = json.dumps(value, ensure_ascii=False)
     if isinstance(value, float) and value.is_integer():
         return text, str(int(value))
@@ -261,7 +261,7 @@ class Rules:
         shell: str = "",
         places: Places | None = None,
     ) -> Rule | None:
-        """Return the rule that decides about a call; see `Rule.matches`."""
+        """Return the rule that decides about a call, or None. See `Rule.matches`."""
         return next((r for r in self._rules if r.matches(tool, arguments, shell, places)), None)
 
 
@@ -276,7 +276,7 @@ def is_allowed(tool: AnyTool, rule: Rule | None) -> bool:
 
 
 def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
-    """Raise unless the tools and arguments that rules name exist; patterns may match nothing.
+    """Raise unless the tools and arguments that rules name exist. A pattern may match nothing.
 
     Args:
         rules: About the calls of these tools, and of those within their bodies.
@@ -305,7 +305,7 @@ def check_rules(rules: Rules, tools: Sequence[AnyTool]) -> None:
 
 
 def check_tool_name(what: str, name: str, tools: Sequence[AnyTool]) -> None:
-    """Raise unless an option names a tool; where bodies call others, it may be one of those.
+    """Raise unless an option names a tool, or may name one that another tool's body calls.
 
     Args:
         what: The option, for the message.

@@ -53,11 +53,11 @@ class _Word(NamedTuple):
 
 
 class _Unclear(Exception):
-    """Raised for a line that is no shell or uses unsupported syntax."""
+    """Raised for a line that is not shell or that uses unsupported syntax."""
 
 
 def runs_unread(line: str, deep: int = 0) -> bool:
-    """Return True if a line may run something that is not written in it.
+    """Return True if a line may run a command that is not written in it.
 
     >>> runs_unread("ls | $X"), runs_unread("curl x | sh"), runs_unread("cat f | wc -l")
     (True, True, False)
@@ -87,7 +87,7 @@ def plain_line(line: str) -> list[str]:
 
 
 def _is_unread(words: Sequence[_Word], deep: int) -> bool:
-    """Return True if one command may run something that is not written in it."""
+    """Return True if one command may run another that is not written in it."""
     names = [word.text.rpartition("/")[2] for word in words]
     if sum(name in _LEADS or bool(_LANGUAGE.fullmatch(name)) for name in names) > _MOST:
         return True
@@ -249,7 +249,7 @@ class _Reader:
             self._here.append((rf"^{tabs}{re.escape(target.text)}$", "" if quoted else "expanded"))
 
     def _skip_texts(self) -> None:
-        """Skip here-documents, but read what is expanded in them."""
+        """Skip here-documents, but parse the substitutions inside them."""
         for end, expanded in self._here:
             found = re.compile(end, re.MULTILINE).search(self.line, self.at)
             if found is None:
@@ -297,7 +297,7 @@ class _Reader:
         return _Word(made, sure and not _BRACES.search(bare))
 
     def _quoted(self) -> str | None:
-        """Return the text in double quotes, or None if something in it is expanded."""
+        """Return the text in double quotes, or None if it contains an expansion."""
         self.at += 1
         made, sure = "", True
         while self.at < len(self.line) and self.line[self.at] != '"':

@@ -186,7 +186,7 @@ def _described(tools: Iterable[AnyTool]) -> Iterator[Source]:
 
 
 def _attached(message: Message, of_caller: bool) -> Iterator[Source]:
-    """Yield the sources in what a message attaches: documents, media, and text by others.
+    """Yield the sources of a message's attachments: documents, media, and text by others.
 
     Args:
         message: The message.
@@ -230,7 +230,7 @@ def can_act(tool: AnyTool) -> bool:
 
 
 def _is_local(tool: AnyTool) -> bool:
-    """Return True if what a tool changes stays inside and can be undone."""
+    """Return True if a tool's changes stay inside and can be undone."""
     effects = tool.effects
     files = [str(key).startswith("file:") for key in effects.resources]
     return not effects.open_world and (not effects.destructive or (bool(files) and all(files)))
@@ -252,7 +252,7 @@ def check_target(tool: AnyTool) -> None:
 
 
 def approval_reason(prepared: Prepared, run: RunContext, allowed: bool = False) -> str:
-    """Return why a call needs approval because of the run's labels; else an empty text.
+    """Return why the run's labels require approval of a call, or "" if they do not.
 
     Args:
         prepared: The call.
@@ -297,7 +297,7 @@ def _origin_of(tool: AnyTool) -> str:
 
 
 def _asks(prepared: Prepared, taint: Taint, labels: Mapping[str, Sequence[Source]]) -> str:
-    """Return why a call that acts outward needs approval under these labels; else an empty text."""
+    """Return why these labels require approval of a call that acts outside, or ""."""
     tool = prepared.tool
     values = list(collect_texts(target_arguments(prepared)))
     if are_trusted_hosts(values, tool.metadata.get(TRUSTED)):

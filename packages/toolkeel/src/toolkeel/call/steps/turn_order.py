@@ -89,7 +89,7 @@ def end_turn(run: RunContext) -> None:
 
 
 async def take_turn(prepared: Prepared, context: ToolContext, proceed: Proceed) -> object:
-    """Take a call's place in its turn before anything can make it wait; a step."""
+    """Queue the call in its turn's order before anything can delay it."""
     notes, key = context.run.scope.step_state, _turn(context.run)
     queue = cast("_Turn", notes.setdefault(key, _Turn()))
     claim = queue.claim(branches_of(resource_keys(prepared)), is_write(prepared))

@@ -236,7 +236,7 @@ def _wire_keys(root: Node, dialect: Dialect) -> dict[str, str]:
 
 
 def _rename(node: Node, keys: Mapping[str, str], dialect: Dialect) -> Node:
-    """Return `node` with wire names of properties; each says its original name."""
+    """Rename properties to their wire names. Each description states the original name."""
     result = map_objects(node, lambda child: _rename(child, keys, dialect))
     if "properties" in result:
         result["properties"] = {

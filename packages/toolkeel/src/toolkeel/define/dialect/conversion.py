@@ -75,11 +75,11 @@ class Conversion:
         self.nodes = 0
 
     def report_loss(self, place: SchemaPlace, what: str, why: str) -> None:
-        """Report that the provider's form does not say `what`."""
+        """Add a loss to the report: the provider's form cannot express `what`."""
         self.losses[Loss(place.path, what, why)] = None
 
     def refuse_strict(self, place: SchemaPlace, what: str, why: str) -> None:
-        """Report what strict mode cannot say, or lose it where there is no other mode."""
+        """Refuse strict mode for this schema, or report a loss where strict is the only mode."""
         if self.dialect.fallback is None:
             self.report_loss(place, what, why)
         else:

@@ -244,7 +244,7 @@ def constant_values(node: Node) -> list[Any] | None:
 
 
 def merge_objects(branches: Sequence[Node]) -> Node | None:
-    """Return an object schema that admits what each branch admits, or None if one is no object.
+    """Return an object schema that admits what any branch admits, or None if a branch is no object.
 
     Properties of the same name become a union; required is what all of them require.
 
@@ -268,7 +268,7 @@ def merge_objects(branches: Sequence[Node]) -> Node | None:
 
 
 def _one_of_each(branches: Sequence[Node]) -> Node:
-    """Return the properties of all branches; those of one name become a union."""
+    """Collect the properties of all branches. Properties of one name become a union."""
     kinds: dict[str, list[Schema]] = {}
     for branch in branches:
         for name, schema in branch.get("properties", {}).items():

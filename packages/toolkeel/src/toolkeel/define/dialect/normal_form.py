@@ -66,7 +66,7 @@ def extend_place(where: Where, keys: Location) -> Where:
 
 
 def place_pointer(where: Where) -> str:
-    """Return a place as a JSON Pointer; built only when there is something to report.
+    """Convert a place to a JSON Pointer. Called only when a loss is reported.
 
     >>> place_pointer((("#", "properties"), "a/b"))
     '#/properties/a~1b'
@@ -227,7 +227,7 @@ def normalize(schema: Mapping[str, object]) -> tuple[Node, tuple[Loss, ...]]:
 
 
 def _name_references(root: Node) -> tuple[dict[str, str], tuple[Loss, ...]]:
-    """Name every ``$ref`` that `root` reaches; an empty name if it leads nowhere."""
+    """Name every ``$ref`` that `root` reaches, and report those without a target."""
     names: dict[str, str] = {}
     losses = []
     todo: list[tuple[Where, Any]] = [(ROOT, root)]

@@ -245,7 +245,7 @@ def rewrite(node: Schema, place: SchemaPlace, run: Conversion) -> Schema:
 
 
 def _require_all(before: Node, after: Node, place: SchemaPlace, run: Conversion) -> Node:
-    """Require every property; those that were optional admit null."""
+    """Require every property, and let those that were optional be null."""
     if "properties" not in after:
         return after
     optional = after["properties"].keys() - {*before.get("required", ())}

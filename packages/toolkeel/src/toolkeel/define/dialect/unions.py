@@ -30,7 +30,7 @@ Step = Callable[[Node, SchemaPlace, Conversion], tuple[Node, SchemaPlace] | None
 
 
 def rewrite_structure(node: Node, place: SchemaPlace, run: Conversion) -> tuple[Node, SchemaPlace]:
-    """Rewrite the structure of `node` for the dialect; return it with its new place."""
+    """Rewrite the structure of `node` for the dialect. Return it with its new place."""
     for _ in range(_MAX_STEPS):
         for step in STEPS:
             changed = step(node, place, run)
@@ -222,7 +222,7 @@ def unwrap_single_branch(
 def move_into_branches(
     node: Node, place: SchemaPlace, run: Conversion
 ) -> tuple[Node, SchemaPlace] | None:
-    """Move what must not be beside ``anyOf`` into its branches."""
+    """Move the keywords that must not stand beside ``anyOf`` into its branches."""
     if "anyOf" not in node or run.dialect.any_of not in ("annotations", "alone"):
         return None
     rest = without_keywords(node, "anyOf", "$defs")
@@ -271,7 +271,7 @@ _OUTSIDE = ANNOTATIONS | {"$defs", "nullable", "type"}
 
 
 def _of_type(node: Node, kind: str) -> Node | None:
-    """Return what `node` says about values of one type, or None if it admits none."""
+    """Return the part of `node` that describes one type, or None if it admits none of that type."""
     branch: Node = {"type": kind}
     for key, value in node.items():
         if key == "enum":

@@ -64,7 +64,7 @@ class BoundedValidator:
         )
 
     def errors(self, value: object) -> list[FieldError]:
-        """Return at most `MAX_ERRORS` errors; none if only the type's own code refuses."""
+        """Return at most `MAX_ERRORS` errors, or an empty list if only the type's code refuses."""
         return self._judge().errors(value)
 
     def _judge(self) -> Mismatches:

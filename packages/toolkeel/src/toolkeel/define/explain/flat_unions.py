@@ -61,7 +61,7 @@ class UnionFreeSchema:
     def _hide(
         self, copy: dict[str, object], old: Location, new: Location
     ) -> dict[str | int, Location]:
-        """Replace a schema's own unions by a double negation; return their new places."""
+        """Replace a schema's own unions by a double negation. Return their new places."""
         for keyword in self._dropped:
             copy.pop(keyword, None)
         places: dict[str | int, Location] = {}

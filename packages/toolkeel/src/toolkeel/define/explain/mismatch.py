@@ -81,7 +81,7 @@ class Mismatches:
         self._branches: dict[Location, jsonschema_rs.Validator | None] = {}
 
     def errors(self, value: object) -> list[FieldError]:
-        """Return one error for each field that failed; of long lists only the first items."""
+        """Return one error for each failed field, with only the first items of long lists."""
         cuts: set[Path] = set()
         start = _cut(value, (), cuts, self._names)
         if cuts and (found := [each for each in self._all(start) if each.path not in cuts]):
@@ -105,7 +105,7 @@ class Mismatches:
         return list(fields.values())
 
     def _compiled(self, where: Location) -> jsonschema_rs.Validator | None:
-        """Compile a place in the union-free form; None if it depends on others."""
+        """Compile a place in the union-free form, or return None if it depends on other places."""
         if where in self._branches:
             return self._branches[where]
         import jsonschema_rs  # long imported, by whoever compiled the schema
@@ -128,7 +128,7 @@ class Mismatches:
     def _add(
         self, fault: jsonschema_rs.ValidationError, prefix: Path, fields: _Fields, level: int
     ) -> None:
-        """Add one fault in words; for a union, those of the intended branch."""
+        """Describe one fault in words. For a union, describe the faults of the intended branch."""
         assert self._form is not None
         where = _place(fault)
         path = (*prefix, *fault.instance_path)
@@ -179,7 +179,7 @@ class Mismatches:
         _merge(fields, FieldError(path, phrase, describe_value(value)))
 
     def _because(self, fault: jsonschema_rs.ValidationError) -> str:
-        """Return the condition under which a fault is one, or an empty string if there is none."""
+        """Return the condition under which a fault exists, or "" if it is unconditional."""
         assert self._form is not None
         path = tuple(fault.schema_path)
         for index in range(len(path) - 1, -1, -1):
@@ -198,7 +198,7 @@ class Mismatches:
         return ""
 
     def _phrase(self, where: Location, schema: Schema, value: object) -> str:
-        """Return what the schema expects, cached by place unless it depends on the value."""
+        """Describe the expected value. The text is cached unless it depends on the value."""
         phrase = self._phrases.get(where)
         if phrase is None:
             phrase = self._phrases[where] = describe_expected([schema], self._root)
@@ -222,7 +222,7 @@ class Mismatches:
 
 
 def _cut(value: object, path: Path, cuts: set[Path], names: set[str]) -> object:
-    """Return the value with the first items of long lists and objects; add the places to `cuts`.
+    """Copy the value with only the first items of long lists and objects. Add each place to `cuts`.
 
     The validator makes an object of every fault, a million if there are so many. What lies deeper
     than any list worth cutting is left as it is, and so are keys that the schema names.
@@ -261,7 +261,7 @@ _OF_THE_VALUE = frozenset(
 
 
 def _merge(fields: _Fields, error: FieldError) -> None:
-    """Merge errors of one field: further faults are added to what was expected."""
+    """Add an error to its field. Later errors of a field extend what was expected there."""
     known = fields.get(error.path)
     if known is None:
         fields[error.path] = error

@@ -241,7 +241,7 @@ def _keys(names: Sequence[Any], properties: Mapping[str, Any]) -> str:
 
 
 def describe_condition(schema: object, root: Schema) -> str:
-    """Describe objects that fit a schema, as a clause; empty if there are no plain words.
+    """Describe objects that fit a schema, as a clause, or return "" if no plain words exist.
 
     >>> describe_condition({"properties": {"kind": {"const": "card"}}, "required": ["pin"]}, {})
     '"kind" is "card" and "pin" is given'
@@ -304,7 +304,7 @@ def alternatives(schemas: Sequence[object], root: Schema) -> list[Schema]:
 
 
 def describe_value(value: object) -> str:
-    """Describe a received value in at most 80 characters; large ones are only counted.
+    """Describe a received value in at most 80 characters. Large values are only counted.
 
     >>> describe_value("twelve")
     '"twelve" (a string)'

@@ -103,7 +103,7 @@ def _plain_fields(errors: Sequence[Mapping[str, Any]], root: Schema) -> list[Fie
 
 
 def _locate(error: Mapping[str, Any], root: Schema, data: object) -> _Found:
-    """Walk the path through schema and data; what exists in neither is a name of a branch."""
+    """Follow an error's path through schema and data. Other parts name a union branch."""
     location = error["loc"]
     absent = error["type"] in _MISSING
     schemas: tuple[object, ...] = (root,)

@@ -30,7 +30,7 @@ _LINE = 400
 
 
 def invalid_arguments(tool_name: str, errors: Sequence[FieldError]) -> InvalidArguments:
-    """Build the error for the model: at most 20 fields, and what to do next.
+    """Build the model's error: at most 20 fields, and how to correct them.
 
     >>> error = FieldError(("n",), "an integer", '"x" (a string)')
     >>> print(invalid_arguments("count", [error]).text)
@@ -58,7 +58,7 @@ def list_errors(errors: Sequence[FieldError]) -> str:
 
 
 def describe_expected(schemas: Sequence[object], root: Schema, value: object = None) -> str:
-    """Describe what a place expects, with the nearest option if a text was sent.
+    """Describe the value expected at a place, with the nearest option if a text was sent.
 
     Args:
         schemas: What may stand there; several if it lies within different branches of a union.
@@ -88,7 +88,7 @@ def _string_options(schemas: Sequence[object], root: Schema) -> Iterator[str]:
 def missing_field(
     path: Path, schemas: Sequence[object], root: Schema, because: str = ""
 ) -> FieldError:
-    """Build the error for a required field; `because` is the condition that requires it."""
+    """Build the error for a missing required field. `because` is the condition that requires it."""
     return FieldError(path, f"{describe_expected(schemas, root)} (required{because})")
 
 

@@ -45,7 +45,7 @@ def modernize(annotation: object) -> Any:
 
 
 def _modern_typed_dict(old: type[Any]) -> Any:
-    """Rebuild a typed dict of `typing` with `typing_extensions`; it may contain itself."""
+    """Rebuild a `typing` typed dict with `typing_extensions`. It may contain itself."""
     hints = typing.get_type_hints(old, include_extras=True)
     make: Any = TypedDict
     made = make(
@@ -66,7 +66,7 @@ def _modern_typed_dict(old: type[Any]) -> Any:
 
 
 def is_required(owner: Any, name: str, hint: object) -> bool:
-    """Return True if a key of a typed dict is required; postponed qualifiers count, too."""
+    """Return True if a key of a typed dict is required. Postponed qualifiers are evaluated."""
     while get_origin(hint) is ReadOnly:
         [hint] = get_args(hint)
     if get_origin(hint) in (Required, NotRequired):

@@ -47,7 +47,7 @@ class Docstring:
 
 
 def parse_docstring(text: str | None) -> Docstring:
-    """Read a docstring, in the style of which it has most markers; never raises, whatever the text.
+    """Parse a docstring in the style that most of its markers have. Never raise.
 
     Args:
         text: As `__doc__` has it, indented or not; None if there is none.
@@ -102,7 +102,7 @@ _FIELD = r"param|parameter|arg|argument|keyword|key|type|returns?|rtype|yields?|
 
 @cache
 def _markers() -> Mapping[str, re.Pattern[str]]:
-    """Return the patterns that begin a section, by style; compiled on first use."""
+    """Return the patterns that begin a section, by style. They are compiled at the first use."""
     return {
         "google": re.compile(rf"^({_any_of(_TITLES)})[ \t]*[:：][ \t]*$", re.M | re.I),
         "numpy": re.compile(
@@ -113,7 +113,7 @@ def _markers() -> Mapping[str, re.Pattern[str]]:
 
 
 def _likeliest(text: str) -> str:
-    """Return the style with most markers, if there are any; the plainer loses a tie."""
+    """Return the style with the most markers, if there are any. The plainer style wins a tie."""
     counts = {style: len(marker.findall(text)) for style, marker in _markers().items()}
     best = max(("numpy", "sphinx", "google"), key=lambda style: counts[style])
     return best if counts[best] else ""
@@ -246,7 +246,7 @@ def _read_sphinx(parts: Parts, problems: list[str]) -> tuple[Entries, list[str]]
 
 
 def _field_text(body: str) -> Iterator[str]:
-    """Return the text of a Sphinx field; after a blank line only what is indented."""
+    """Yield the lines of a Sphinx field. After a blank line, only indented lines belong to it."""
     blank = False
     for number, line in enumerate(body.splitlines()):
         if not line.strip():

@@ -26,7 +26,7 @@ MADE = object()
 
 @record
 class ParameterField:
-    """A parameter as pydantic sees it, and what stays from pydantic.
+    """A parameter as pydantic reads it, with pydantic's metadata.
 
     Args:
         annotation: Without a default, and without the description.
@@ -86,7 +86,7 @@ def parameter_field(parameter: Parameter, docs: Mapping[str, str]) -> ParameterF
 
 
 def _default(own: object, infos: Sequence[FieldInfo]) -> tuple[object, Factory | None]:
-    """Return the default and its factory; the last `Field` with one counts."""
+    """Return the default and its factory. The last `Field` that has one wins."""
     for info in reversed(infos):
         if info.default is not PydanticUndefined and info.default is not ...:
             return info.default, _constant(info.default)

@@ -141,7 +141,7 @@ def _parameters(
     hints: Mapping[str, Any],
     caller: FrameType | None,
 ) -> Iterator[Parameter]:
-    """Return parameters with their types, without ``self``; unpacked keys are included."""
+    """Return the parameters with their types, without ``self``, with unpacked keys."""
     for index, parameter in enumerate(raw.parameters.values()):
         if index == 0 and _is_unbound_self(function, parameter):
             continue
@@ -210,7 +210,7 @@ def _receiver(function: Function) -> list[str]:
 
 
 def function_name(function: Function) -> str:
-    """Return a callable's name; of an object, its class's name in snake case.
+    """Return a callable's name. For an object, it is the class name in snake case.
 
     Raises:
         DefinitionError: for a lambda, which has none.
@@ -232,7 +232,7 @@ def unwrap_partials(function: Function) -> Function:
 
 
 def _called(function: Function) -> Function:
-    """Return what really runs, inside partials and callable objects."""
+    """Return the function that runs, inside partials and callable objects."""
     inner = unwrap_partials(function)
     plain = inspect.isroutine(inner) or isinstance(inner, type)
     return inner if plain else type(inner).__call__
@@ -245,7 +245,7 @@ def plain_function(function: Function) -> Function:
 
 
 def _sources_of_hints(function: Function) -> Iterator[Any]:
-    """Return where annotations may be found; the last one counts."""
+    """Yield the objects whose annotations apply. The last one wins."""
     plain = inspect.unwrap(plain_function(function))
     if isinstance(plain, type):
         yield plain
@@ -271,7 +271,7 @@ def _is_unbound_self(function: Function, first: inspect.Parameter) -> bool:
 
 
 def _own_annotation(parameter: inspect.Parameter) -> object:
-    """Return a resolved annotation of a handwritten ``__signature__``; else nothing."""
+    """Return a resolved annotation of a handwritten ``__signature__``, or nothing."""
     known = parameter.annotation
     return Any if known is MISSING or isinstance(known, str) else known
 
@@ -289,7 +289,7 @@ def _bound_by_partial(function: Function) -> list[str]:
 
 
 def _hints(function: Function, title: str, caller: FrameType | None) -> dict[str, Any]:
-    """Resolve annotations; postponed ones also see the names around the definition."""
+    """Resolve annotations. Postponed ones also find the names around the definition."""
     hints: dict[str, Any] = {}
     for plain in _sources_of_hints(function):
         hints |= _hints_of(plain, title, caller)

@@ -56,7 +56,7 @@ def from_annotations(
 def typed_dict(
     title: str, fields: Mapping[str, object], rest: Mapping[str, object] = NOTHING
 ) -> Any:
-    """Make the class whose values are a tool's arguments.
+    """Create the class whose values are a tool's arguments.
 
     Args:
         title: The tool's name.

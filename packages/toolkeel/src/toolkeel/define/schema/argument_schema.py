@@ -185,7 +185,7 @@ def _with_aliases(
 def _with_reserved_names(
     title: str, made: ArgumentSchema, keys: Mapping[str, str]
 ) -> ArgumentSchema:
-    """Keep ``**kwargs`` from taking a value under an aliased parameter's own name."""
+    """Reject keys of ``**kwargs`` that equal the own name of a parameter with an alias."""
     names = set(keys) - set(keys.values())
 
     def validate(text: str | bytes) -> Values:
@@ -259,7 +259,7 @@ def compile_arguments(
 
 
 class _Validator:
-    """What is wrong with arguments, told to the model; smaller than closures that do the same."""
+    """Validate arguments with pydantic, and report all errors in the model's words."""
 
     __slots__ = ("_gaps", "_mixed", "_schema", "_title", "_validate", "bounded")
 

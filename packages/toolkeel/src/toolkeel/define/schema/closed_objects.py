@@ -71,7 +71,7 @@ def is_open(schema: Mapping[str, Any]) -> bool:
 
 
 def forbid_unknown_keys(parts: Iterable[dict[str, Any]]) -> None:
-    """Let objects take no keys but those they name, unless they are open on purpose."""
+    """Forbid keys that an object does not name, unless the object is open on purpose."""
     for part in parts:
         if not is_open(part):
             part["additionalProperties"] = False
@@ -127,7 +127,7 @@ def is_nested(schema: Mapping[str, Any]) -> bool:
 def find_unknown_keys(
     value: object, schema: Mapping[str, Any], root: Mapping[str, Any], path: tuple[str | int, ...]
 ) -> Iterator[FieldError]:
-    """Yield errors for keys that no closed object has; unions are not searched."""
+    """Yield an error for each key that a closed object lacks. Unions are not searched."""
     while isinstance(target := resolve(schema.get("$ref"), root), Mapping):
         schema = target
     branches = [each for each in schema.get("anyOf", ()) if each != {"type": "null"}]

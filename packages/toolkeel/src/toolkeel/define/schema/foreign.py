@@ -70,7 +70,7 @@ def make_compilable(schema: Schema, *, root: str = "") -> tuple[dict[str, Any], 
 
 
 def _remove_faults(schema: dict[str, Any]) -> list[str]:
-    """Take out of a schema what cannot be run, in place.
+    """Remove the keywords that cannot be compiled from a schema, in place.
 
     Returns:
         A sentence for each keyword.
@@ -123,7 +123,7 @@ def _places(schema: Schema, place: Location) -> Iterator[tuple[Location, dict[st
 
 
 def allow_null(schema: dict[str, Any]) -> None:
-    """Make a schema admit null, too, in place: OpenAPI's ``nullable``."""
+    """Make a schema admit null, too, in place, as OpenAPI's ``nullable`` means."""
     if isinstance(schema.get("type"), str):
         schema["type"] = [schema["type"], "null"]
         if isinstance(schema.get("enum"), list) and None not in schema["enum"]:
@@ -189,7 +189,7 @@ _ENDS = ("Minimum", "Maximum")
 
 
 def _remove_fault(schema: dict[str, Any], error: DefinitionError) -> str:
-    """Take out of the schema what an error is about.
+    """Remove the keyword that an error names from the schema.
 
     Returns:
         What was taken out, and why.
@@ -210,7 +210,7 @@ def _remove_fault(schema: dict[str, Any], error: DefinitionError) -> str:
 
 
 def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
-    """Return the place of a reference that leads nowhere; the error has only its text."""
+    """Find the place of a reference without a target from the error's text."""
     found: list[tuple[int, list[str | int]]] = []
 
     def look(value: object, path: list[str | int]) -> None:
@@ -232,7 +232,7 @@ def _find_unresolved(schema: dict[str, Any], message: str) -> list[str | int]:
 def _remove_keyword(
     schema: dict[str, Any], path: Sequence[str | int]
 ) -> tuple[list[str | int], object]:
-    """Remove the keyword at a place; replace a wrong schema by one that admits all."""
+    """Remove the keyword at a place. A wrong schema is replaced by one that admits all values."""
     holder: Any = schema
     place: list[str | int] = []
     last: tuple[Any, str | int, list[str | int], bool] | None = None

@@ -229,7 +229,7 @@ def _has_json(value: object) -> bool:
 
 
 def check_tool_schema(schema: object, tool: str = "") -> None:
-    """Make sure that a schema can be a tool's parameters: a schema of objects.
+    """Raise `DefinitionError` unless a schema describes objects, as a tool's parameters must.
 
     Raises:
         DefinitionError: naming the tool and the fix.
@@ -276,7 +276,7 @@ _OFFICIAL = re.compile(r"https?://json-schema\.org/(?P<name>.*)")
 
 
 def _dialect(schema: Schema | bool, documents: Mapping[str, object]) -> str:
-    """Name of the dialect's validator; empty if one of the documents is its metaschema."""
+    """Return the name of the dialect's validator, or "" if a document is its own metaschema."""
     written = schema.get("$schema", "") if isinstance(schema, Mapping) else ""
     uri = str(written)
     if not uri:
@@ -299,7 +299,7 @@ def _dialect(schema: Schema | bool, documents: Mapping[str, object]) -> str:
 
 
 def _does_not_compile(error: Exception) -> NoReturn:
-    """Say where in the schema the fault is, and the fix where it is known."""
+    """Raise an error that names the fault's place in the schema, and the fix where one is known."""
     reason = str(getattr(error, "message", error)).split("\n", 1)[0][:300]
     path = list(getattr(error, "instance_path", ()))
     value = getattr(error, "instance", None)
@@ -336,7 +336,7 @@ def _flat_defaults(schema: Schema | bool) -> dict[str, object] | None:
 
 
 def _with_defaults(value: object, schema: object, root: Schema, within: tuple[int, ...]) -> object:
-    """Return the value with defaults; the same object if there was nothing to fill."""
+    """Return the value with defaults filled in. Without any, return the same object."""
     if not isinstance(schema, Mapping) or id(schema) in within:
         return value
     within = (*within, id(schema))

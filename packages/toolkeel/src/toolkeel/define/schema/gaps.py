@@ -66,7 +66,7 @@ class Gaps:
         self.has_decimals = any(map(_is_decimal, all_subschemas(schema)))
 
     def errors(self, value: object, most: int = MAX_ERRORS) -> list[FieldError]:
-        """Return what is wrong with JSON data that pydantic has accepted."""
+        """Return the advertised schema's errors in JSON data that pydantic has accepted."""
         return list(islice(self._at(value, self._root, ()), most))
 
     def find_lost_digits(self, text: str) -> list[FieldError]:
@@ -100,7 +100,7 @@ class Gaps:
                 yield from self._at(item, schema_at(schema, key), (*path, key))
 
     def _in_union(self, value: object, branches: list[object], path: Path) -> Iterator[FieldError]:
-        """Return the faults in the first branch of the value's type; none if one has none."""
+        """Yield the faults of the first branch of the value's type, unless a branch fits."""
         first: list[FieldError] = []
         for branch in branches:
             if accepts(value, branch, self._root) or _is_exact_option(value, branch, self._root):
@@ -145,7 +145,7 @@ _TOO_LONG = "a decimal number as a string, since a number of so many digits woul
 
 
 def find_gaps(schema: Schema) -> Gaps | None:
-    """Return the gaps of an advertised schema, or None if there are none, as in most."""
+    """Return the gaps of an advertised schema, or None. Most schemas have no gap."""
     return Gaps(schema) if any(map(_has_gap, all_subschemas(schema))) else None
 
 

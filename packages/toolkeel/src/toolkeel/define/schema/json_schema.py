@@ -85,7 +85,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
         return self._with_keys(super().ordered_dict_schema(schema), schema)
 
     def _with_keys(self, made: dict[str, Any], schema: Any) -> dict[str, Any]:
-        """Say what keys look like.
+        """Add the form of a dict's keys to its schema.
 
         Raises:
             PydanticInvalidForJsonSchema: they are what no text of JSON becomes.
@@ -150,7 +150,7 @@ class ToolSchemaGenerator(GenerateJsonSchema):
 
 
 def _kind_of_keys(keys: Mapping[str, Any]) -> str:
-    """Return the row of `KEYS` for a schema of keys; numbers for a union of them."""
+    """Return the row of `KEYS` for a schema of keys. A union of them counts as numbers."""
     kinds = [each.get("type") for each in keys.get("anyOf", (keys,))]
     if DECIMAL in [each.get("pattern") for each in keys.get("anyOf", ())]:
         return "decimal number"

@@ -126,7 +126,7 @@ def _around(
 
 
 def _model(model: type[BaseModel], definitions: dict[str, Core]) -> Core | None:
-    """Return the schema that a model built for itself; None while a name is undefined."""
+    """Return the schema that a model built for itself, or None while a name is undefined."""
     if not model.__pydantic_complete__:
         return None
     core: Any = model.__pydantic_core_schema__

@@ -67,7 +67,7 @@ def _without_after_validators(info: FieldInfo) -> FieldInfo:
 def model_validators(
     title: str, model: type[BaseModel], hidden: Sequence[str]
 ) -> Callable[[Values, Values], Values] | None:
-    """Return what shows all fields to the postponed validators, or None.
+    """Return a function that runs the postponed validators over all fields, or None.
 
     They may look at what the program fills, so they cannot run before it is there.
 
@@ -106,7 +106,7 @@ def _redacted_error(title: str, error: ValidationError, hidden: Sequence[str]) -
 
 
 def _borrowed(check: Any) -> Any:
-    """Return a validator for use in another class; a class method still gets its own."""
+    """Wrap a validator for use in another class. A class method still gets its own class."""
     return staticmethod(check) if hasattr(check, "__func__") else check
 
 

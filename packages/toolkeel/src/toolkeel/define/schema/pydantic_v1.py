@@ -33,7 +33,7 @@ def is_v1_model(schema: object) -> TypeGuard[type[V1Model]]:
 
 
 def _errors(error: ValueError) -> list[FieldError]:
-    """Return what the model's own validators refuse beyond its schema."""
+    """Return the faults that the model's own validators find beyond its schema."""
     message: Any = getattr(error, "errors", None)
     if message is None:
         return [FieldError((), str(error))]
